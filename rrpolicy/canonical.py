@@ -1,0 +1,57 @@
+"""One spelling for every document: JSON with exact rationals, its canonical bytes, and digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from fractions import Fraction
+from typing import TypeAlias
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+"""A JSON document. No NaN and no infinity: infinity is the string "inf"."""
+
+Value: TypeAlias = "str | int | float | bool"
+"""A category, as policies and releases write it."""
+
+
+def canonical(document: Json) -> bytes:
+    """Return the canonical bytes of a document: sorted keys, no spaces, UTF-8.
+
+    Raises:
+        ValueError: if the document holds NaN or an infinity.
+    """
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def pretty(document: Json) -> bytes:
+    """Return the bytes of a document as files hold it: readable, in the order given, with a final newline."""
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def digest(content: bytes) -> str:
+    """Return `sha256:` and the hexadecimal SHA-256 of the content."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def number(value: float) -> Json:
+    """Return a number as JSON carries it: infinities become "inf" and "-inf"."""
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def parse_number(document: Json) -> float:
+    """Read what `number` wrote.
+
+    Raises:
+        ValueError: if the document is not a number.
+    """
+    if isinstance(document, (int, float, str)) and not isinstance(document, bool):
+        return float(document)
+    raise ValueError(f"not a number: {document!r}")
+
+
+def exact(value: Fraction) -> str:
+    """Return a rational as text: `4/5`, `1`."""
+    return str(value)

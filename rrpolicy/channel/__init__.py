@@ -1,0 +1,1 @@
+"""Channels: Pr(released | original) written down as data, drawn from, assessed, published and decoded."""

@@ -1,0 +1,195 @@
+"""The two ideas of the room: a `Channel` is what is released given the original; an `Axis` is a factor of a product one.
+
+Nothing here imports numpy, pyarrow or duckdb: `check` works without them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, runtime_checkable
+
+from rrpolicy.canonical import Json
+from rrpolicy.channel.table import Column, Decoder, TableSpec
+from rrpolicy.finding import Finding, Measure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channel.streams import Stream, Streams
+    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.source.protocol import Original
+
+
+class Sink(Protocol):
+    """Where a draw goes. The writer behind it puts rows in canonical order and never sees the original."""
+
+    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+        """Take released rows.
+
+        Args:
+            table: the `TableSpec`'s name.
+            batch: released values under the released names; categories may be dictionary arrays.
+            n: (rows,) how often each row stands; None for once.
+            in_order: the caller hands distinct rows in the table's canonical order over all calls, so that nothing
+                needs sorting.
+        """
+        ...
+
+
+class Channel(ABC):
+    """Pr(released | original), as data: hashed, reviewed, drawn from, assessed, published and decoded."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+
+    @abstractmethod
+    def tables(self) -> tuple[TableSpec, ...]:
+        """Return what is released."""
+
+    @abstractmethod
+    def decoders(self) -> tuple[Decoder, ...]:
+        """Return how to undo it; one decoder an axis."""
+
+    @abstractmethod
+    def settle(self, original: Original) -> Self:
+        """Return the channel as it will be drawn: the sampler path chosen by the data, engine types filled in."""
+
+    @abstractmethod
+    def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
+        """Draw once and hand the released rows to the sink."""
+
+    @abstractmethod
+    def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
+        """Test what was released against what was promised, at a false-alarm rate of at most 1e-9.
+
+        Args:
+            original: the table it was drawn from.
+            released: for each table a reader of distinct rows under the released names with a column `n` of counts.
+        """
+
+    @abstractmethod
+    def discloses(self) -> tuple[str, ...]:
+        """Return the ids of what the public description itself tells of the original, such as `marginal:education`."""
+
+    @abstractmethod
+    def to_json(self) -> Json:
+        """Return all of it, `{"kind", "version", …}`; audit-class."""
+
+    @abstractmethod
+    def to_public_json(self) -> Json:
+        """Return what an analyst and a public verification need."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, document: Mapping[str, Json]) -> Self:
+        """Read what `to_json` or `to_public_json` wrote.
+
+        Raises:
+            ValueError: if the version is unknown or the document is not of this kind.
+        """
+
+
+class Axis(ABC):
+    """One factor of a product channel: a column-stochastic matrix over one attribute, or several coupled ones.
+
+    The original's codes are positions in the attribute's domain; of coupled attributes, positions in the C-order
+    product of their domains.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+
+    @property
+    @abstractmethod
+    def attributes(self) -> tuple[str, ...]:
+        """Return the original attributes; more than one if they are coupled."""
+
+    @property
+    @abstractmethod
+    def original_size(self) -> int:
+        """Return the number of original categories (of the product, if coupled)."""
+
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """Return the released columns, one for each attribute."""
+
+    @abstractmethod
+    def decoder(self) -> Decoder:
+        """Return how to undo the axis."""
+
+    @abstractmethod
+    def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
+        """Randomise counts exactly: every cell's count by a multinomial of its column of the matrix.
+
+        Args:
+            codes: (cells,) original code of each cell.
+            n: (cells,) records in each cell.
+            stream: cryptographic bits of this axis alone.
+
+        Returns:
+            cell: (k,) index into `codes` that each part comes from, non-decreasing.
+            released: (k, len(columns())) released code of each column.
+            count: (k,) records; all > 0.
+        """
+
+    @abstractmethod
+    def log_ratio(self) -> Measure:
+        """Return epsilon = max_u log(max_v P[u,v] / min_v P[u,v]), rounded up; infinite where an original is excluded."""
+
+    @abstractmethod
+    def min_cross_ratio(self) -> Fraction:
+        """Return min P[u',v] P[v',u] / (P[u',u] P[v',v]), exact (or rounded down): Pk-anonymity's factor of the axis."""
+
+    @abstractmethod
+    def discloses(self) -> tuple[str, ...]:
+        """Return the ids of what the description tells of the original."""
+
+    @abstractmethod
+    def to_json(self) -> Json:
+        """Return all of it, `{"kind", "version", …}`."""
+
+    @abstractmethod
+    def to_public_json(self) -> Json:
+        """Return what may be published of it."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, document: Mapping[str, Json]) -> Self:
+        """Read what `to_json` or `to_public_json` wrote.
+
+        Raises:
+            ValueError: if the version is unknown or the document is not of this kind.
+        """
+
+
+@runtime_checkable
+class Transition(Protocol):
+    """An axis whose released values can be listed: its matrix can be applied along one axis of an array."""
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of released categories (rows of P)."""
+        ...
+
+    def column(self, code: int) -> Mapping[int, Fraction]:
+        """Return the exact non-zero entries of one column: released code -> probability."""
+        ...
+
+    def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P (or its elementwise square) applied to x along an axis: original -> released."""
+        ...
+
+    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P^T (or its elementwise square) applied to x along an axis: released -> original."""
+        ...
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """An axis too wide to list its released values, but still assessable."""
+
+    def expected_posterior(self, prior: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds of each original value's expected posterior under a prior, (size,) each."""
+        ...

@@ -1,0 +1,89 @@
+"""What goes wrong: a place, a problem, and the errors that carry problems out with an exit status.
+
+A code is `RR` and three digits; the first digit is the exit status of the command that reports it:
+1 a requirement does not hold, 2 the policy or the call is wrong, 3 the data do not fit the policy, 4 refused.
+Every code has a page in `rrpolicy/codes/`, printed by `rrpolicy explain CODE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a value stands in a policy file.
+
+    Attributes:
+        file: path as the user wrote it.
+        line: from 1.
+        column: from 1, in characters.
+        key: dotted key, such as `attributes.sex.domain`.
+        text: the whole line, for the caret; never a line of data.
+        width: characters to underline.
+    """
+
+    file: str
+    line: int
+    column: int
+    key: str = ""
+    text: str = field(default="", compare=False, repr=False)
+    width: int = field(default=1, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, as a person and a machine read it.
+
+    Attributes:
+        code: stable, such as `RR203`.
+        message: what is wrong; never a value of the data.
+        place: where in the policy, if anywhere.
+        expected: what would have been right.
+        hint: what to do.
+    """
+
+    code: str
+    message: str
+    place: Place | None = None
+    expected: str | None = None
+    hint: str | None = None
+
+
+class RRPolicyError(Exception):
+    """An error with one problem or more; nothing was written."""
+
+    exit_status: ClassVar[int] = 70
+
+    def __init__(self, problems: Problem | Sequence[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(f"{p.code} {p.place or ''}: {p.message}" for p in self.problems))
+
+
+class RequirementError(RRPolicyError):
+    """A requirement fails, cannot be reached, or is undecided (RR1xx)."""
+
+    exit_status = 1
+
+
+class PolicyError(RRPolicyError):
+    """The policy or the call is wrong (RR2xx)."""
+
+    exit_status = 2
+
+
+class DataError(RRPolicyError):
+    """The data do not fit the policy (RR3xx)."""
+
+    exit_status = 3
+
+
+class RefusedError(RRPolicyError):
+    """Refused: stale plan, existing bundle, foreign key, missing plugin (RR4xx)."""
+
+    exit_status = 4

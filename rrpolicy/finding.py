@@ -1,0 +1,167 @@
+"""What everything reports with: a measure, a finding, its verdict, and the least that recomputes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from fractions import Fraction
+
+from rrpolicy.canonical import Json, exact, number
+from rrpolicy.errors import Place
+
+
+class Basis(IntEnum):
+    """The least that recomputes a number; public/ may show numbers up to RELEASE."""
+
+    POLICY = 0
+    CHANNEL = 1
+    RELEASE = 2
+    ORIGINAL = 3
+
+
+class Standing(StrEnum):
+    """How a number stands to the truth."""
+
+    EXACT = "exact"
+    UPPER_BOUND = "upper bound"
+    ESTIMATE = "estimate"
+
+
+class Verdict(StrEnum):
+    """Whether a requirement holds. Undecided never passes a gate."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number with its standing; `error` is the standard error of an estimate, else 0."""
+
+    value: float
+    standing: Standing = Standing.EXACT
+    error: float = 0.0
+
+    def to_json(self) -> Json:
+        """Return `{value, standing, error}`."""
+        return {"value": number(self.value), "standing": self.standing.value, "error": number(self.error)}
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A number that stands beside a finding so that nobody takes one for the other."""
+
+    name: str
+    measure: Measure
+    basis: Basis
+    meaning: str
+
+    def to_json(self) -> Json:
+        """Return the companion with its basis as a lower-case word."""
+        return {
+            "name": self.name,
+            "measure": self.measure.to_json(),
+            "basis": self.basis.name.lower(),
+            "meaning": self.meaning,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How a risk is spread over people: `people[i]` of them lie in (edges[i], edges[i+1]]. Audit only.
+
+    Attributes:
+        quantity: what is spread, in words.
+        edges: len(people) + 1 increasing bounds; the first bin is closed at both ends.
+        before: the same of the untouched table, where it is known.
+        top: the groups at the top, `(description, value, people)`.
+    """
+
+    quantity: str
+    edges: tuple[float, ...]
+    people: tuple[int, ...]
+    before: tuple[int, ...] | None = None
+    top: tuple[tuple[str, float, int], ...] = ()
+
+    def to_json(self) -> Json:
+        """Return the profile as plain data."""
+        return {
+            "quantity": self.quantity,
+            "edges": [number(e) for e in self.edges],
+            "people": list(self.people),
+            "before": None if self.before is None else list(self.before),
+            "top": [{"group": g, "value": number(v), "people": n} for g, v, n in self.top],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One requirement, or one measurement without a limit, and what was found.
+
+    Attributes:
+        code: what kind of finding, such as `pk-anonymity` or `conforms`; stable.
+        model: the privacy model's name.
+        requirement: the requirement in words with its limit, such as `k >= 2`.
+        place: where the policy states it; None for what no policy states.
+        reached: the number reached; None if undecided.
+        limit: the limit; None where there is none.
+        verdict: None for a measurement without a limit.
+        basis: the least that recomputes `reached`.
+        adversary: whom the number speaks of, in a sentence.
+        assumptions: what it rests on.
+        beside: what must be read beside it.
+        profile: how it is spread over people (audit only).
+        groups_over: equivalence classes over the limit (audit only).
+        people_over: people in them (audit only).
+        reference: where the formula stands.
+        assessor: name of the assessor, with its distribution.
+    """
+
+    code: str
+    model: str
+    requirement: str
+    place: Place | None
+    reached: Measure | None
+    limit: Fraction | None
+    verdict: Verdict | None
+    basis: Basis
+    adversary: str
+    assumptions: tuple[str, ...] = ()
+    beside: tuple[Companion, ...] = ()
+    profile: Profile | None = None
+    groups_over: int = 0
+    people_over: int = 0
+    reference: str = ""
+    assessor: str = ""
+
+    def to_json(self, up_to: Basis = Basis.ORIGINAL) -> Json:
+        """Return the finding as plain data, with numbers only up to a basis.
+
+        Args:
+            up_to: numbers whose basis lies above are left out (public/ passes RELEASE); the requirement and the
+                verdict always stay.
+        """
+        shown = self.basis <= up_to
+        audit = up_to is Basis.ORIGINAL
+        return {
+            "code": self.code,
+            "model": self.model,
+            "requirement": self.requirement,
+            "place": None
+            if self.place is None
+            else {"line": self.place.line, "column": self.place.column, "key": self.place.key},
+            "reached": self.reached.to_json() if shown and self.reached is not None else None,
+            "limit": None if self.limit is None else float(self.limit),
+            "limit_exact": None if self.limit is None else exact(self.limit),
+            "verdict": None if self.verdict is None else self.verdict.value,
+            "basis": self.basis.name.lower(),
+            "adversary": self.adversary,
+            "assumptions": list(self.assumptions),
+            "beside": [c.to_json() for c in self.beside if c.basis <= up_to],
+            "profile": self.profile.to_json() if audit and self.profile is not None else None,
+            "groups_over": self.groups_over if audit else None,
+            "people_over": self.people_over if audit else None,
+            "reference": self.reference,
+            "assessor": self.assessor,
+        }

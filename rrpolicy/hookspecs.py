@@ -1,0 +1,66 @@
+"""Every hook of rrpolicy. A plugin implements those it needs and registers under the entry-point group `rrpolicy`.
+
+Each hook is called once, when a policy, a bundle or a command is opened; none is called during a draw. Each returns an
+iterable. Two plugins that offer the same name are refused (exit 4). Import implementations inside the hook: a policy
+check then stays fast.
+
+    from rrpolicy.plugin import hookimpl
+
+    @hookimpl
+    def rrpolicy_mechanisms():
+        from acme_oue.mechanism import UnaryEncoding
+        return [UnaryEncoding()]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.mechanism import Mechanism
+    from rrpolicy.privacy.model import Assessor, PrivacyModel
+    from rrpolicy.report import Renderer
+    from rrpolicy.source.protocol import Source
+    from rrpolicy.utility.metric import UtilityMetric
+
+hookspec = pluggy.HookspecMarker("rrpolicy")
+hookimpl = pluggy.HookimplMarker("rrpolicy")
+
+
+@hookspec
+def rrpolicy_mechanisms() -> Iterable[Mechanism[Any]]:  # type: ignore[empty-body]
+    """Offer mechanisms: they read a policy and counts, and plan a channel. Called when a policy is opened."""
+
+
+@hookspec
+def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:  # type: ignore[empty-body]
+    """Offer channel and axis kinds, so that plans and releases that hold them can be read. Called when one is opened."""
+
+
+@hookspec
+def rrpolicy_privacy_models() -> Iterable[PrivacyModel[Any]]:  # type: ignore[empty-body]
+    """Offer privacy models: what a policy may require. Called when a policy is opened."""
+
+
+@hookspec
+def rrpolicy_assessors() -> Iterable[Assessor]:  # type: ignore[empty-body]
+    """Offer assessors: they decide a requirement for a channel kind. Two that handle the same case are refused."""
+
+
+@hookspec
+def rrpolicy_utility_metrics() -> Iterable[UtilityMetric[Any]]:  # type: ignore[empty-body]
+    """Offer utility metrics. Called when a policy is opened."""
+
+
+@hookspec
+def rrpolicy_sources() -> Iterable[Source]:  # type: ignore[empty-body]
+    """Offer engines that open tables, each for its URI schemes or file endings. Called when a table is opened."""
+
+
+@hookspec
+def rrpolicy_renderers() -> Iterable[Renderer]:  # type: ignore[empty-body]
+    """Offer renderers of the report. Called when a release is written or a report is asked for."""

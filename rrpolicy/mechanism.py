@@ -1,0 +1,132 @@
+"""What a mechanism is: it reads the policy and the counts and proposes a channel. It never draws, assesses or decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from rrpolicy.canonical import Json
+from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.finding import Measure
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.privacy.model import Assessor
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+Options = TypeVar("Options", bound=BaseModel)
+
+
+class Origin(StrEnum):
+    """Where a parameter comes from; what is chosen from the data is a statistic of the data."""
+
+    POLICY = "fixed by the policy"
+    RECORDS = "solved from the requirements and the number of records"
+    DATA = "chosen from the data"
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a mechanism will plan, as far as no data are needed to say it.
+
+    Attributes:
+        channel: the channel class.
+        axes: (attributes, axis class) in order; empty for channels without axes.
+        fixed: the channel itself, if the policy alone determines it; `check` then assesses it.
+    """
+
+    channel: type[Channel]
+    axes: tuple[tuple[tuple[str, ...], type[Axis]], ...] = ()
+    fixed: Channel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a mechanism gets to plan with.
+
+    Attributes:
+        policy: resolved, with observed domains filled in.
+        original: the table; or only the number of records (`plan --expected-rows`, data are then not at hand).
+        requirements: every requirement with the assessor that will decide it.
+        progress: called with (what is being done, share done in [0, 1]).
+    """
+
+    policy: Policy
+    original: Original | int
+    requirements: tuple[tuple[Requirement, Assessor], ...]
+    progress: Callable[[str, float], None] = lambda *_: None
+
+    @property
+    def records(self) -> int:
+        """Return N."""
+        return self.original if isinstance(self.original, int) else self.original.records
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something the plan says about how the channel was chosen."""
+
+    name: str
+    text: str
+    measure: Measure | None = None
+
+    def to_json(self) -> Json:
+        """Return the remark as plain data."""
+        return {
+            "name": self.name,
+            "text": self.text,
+            "measure": None if self.measure is None else self.measure.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a mechanism planned.
+
+    Attributes:
+        channel: the proposed channel; the assessors alone decide.
+        origins: attribute -> where its parameters come from.
+        unrounded: attribute -> the solution before rounding, in words of the mechanism, such as
+            {"retention_probability": 0.228…}.
+        remarks: gain over another allocation, starts that agreed, what the solution rests on.
+    """
+
+    channel: Channel
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    unrounded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
+
+
+class Mechanism(Protocol[Options]):
+    """Plans, deterministically; nothing after planning needs it installed."""
+
+    @property
+    def name(self) -> str:
+        """Return the name that policies use."""
+        ...
+
+    @property
+    def options(self) -> type[Options]:
+        """Return the class that validates the [mechanism] table (without `name`)."""
+        ...
+
+    def outline(self, options: Options, policy: Policy) -> Outline:
+        """Return what will be planned, without data.
+
+        Raises:
+            PolicyError: if the options do not fit the policy (RR23x), each problem with its place.
+        """
+        ...
+
+    def plan(self, options: Options, task: Task) -> Proposal:
+        """Return the channel.
+
+        Raises:
+            RequirementError: if the requirements cannot be reached (RR102), saying what would help.
+            PolicyError: if data are needed and only the number of records is given (RR255).
+        """
+        ...

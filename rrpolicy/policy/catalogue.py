@@ -1,0 +1,27 @@
+"""What the policy language asks of whoever knows the plugins: names, and the options class behind each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from pydantic import BaseModel
+
+
+class Catalogue(Protocol):
+    """The names that a policy may use, with the pydantic class that validates the options of each."""
+
+    @property
+    def mechanisms(self) -> Mapping[str, type[BaseModel]]:
+        """Return mechanism name -> options class."""
+        ...
+
+    @property
+    def privacy_models(self) -> Mapping[str, type[BaseModel]]:
+        """Return privacy model name -> options class."""
+        ...
+
+    @property
+    def utility_metrics(self) -> Mapping[str, type[BaseModel]]:
+        """Return utility metric name -> options class."""
+        ...

@@ -1,0 +1,235 @@
+"""The resolved policy: inheritance and defaults filled in, every option validated, every value with its place.
+
+Plain frozen data. `rrpolicy.policy.load.load_policy` makes it; nothing downstream reads TOML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel
+
+from rrpolicy.canonical import Json, Value, canonical, digest, number
+from rrpolicy.errors import Place
+
+
+class Role(StrEnum):
+    """What an attribute is to an attacker; the words of ISO/IEC 20889."""
+
+    IDENTIFIER = "identifier"
+    EXCLUDED = "excluded"
+    QUASI_IDENTIFIER = "quasi-identifier"
+    SENSITIVE = "sensitive"
+    INSENSITIVE = "insensitive"
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the column is never released."""
+        return self in {Role.IDENTIFIER, Role.EXCLUDED}
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Intervals of a number: [a, b), the last closed; edges increase, the outer ones may be infinite."""
+
+    edges: tuple[float, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One column of the table and all the policy says of it.
+
+    Attributes:
+        name: the column's name in the table.
+        role: see `Role`.
+        domain: the categories in the policy's order (bin labels for binned numbers; `outside` and `nulls` categories
+            included, once). None when observed, or when the column is dropped or released as it is (insensitive
+            without a domain).
+        observed: the domain is taken from the data (and is then a disclosure that the report lists).
+        outside: the category that what is not in the domain maps to; None refuses.
+        nulls: the category that null (and NaN) maps to; None refuses.
+        scale: nominal, ordinal or interval.
+        bins: how a number becomes a category; None for a column that holds categories.
+        release_as: the released column's name.
+        hierarchy: `hierarchy[j][i]` is what `domain[i]` becomes at level j; level 0 is the domain. None if none.
+        assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
+        place: where the attribute stands in the policy.
+    """
+
+    name: str
+    role: Role
+    domain: tuple[Value, ...] | None
+    observed: bool = False
+    outside: Value | None = None
+    nulls: Value | None = None
+    scale: Literal["nominal", "ordinal", "interval"] = "nominal"
+    bins: Bins | None = None
+    release_as: str = ""
+    hierarchy: tuple[tuple[Value, ...], ...] | None = None
+    assume_unlinkable: str | None = None
+    place: Place | None = field(default=None, compare=False)
+
+    @property
+    def categorical(self) -> bool:
+        """Whether the column has a domain, declared or observed."""
+        return self.domain is not None or self.observed
+
+    def to_json(self) -> Json:
+        """Return the attribute as plain data."""
+        return {
+            "name": self.name,
+            "role": self.role.value,
+            "domain": None if self.domain is None else list(self.domain),
+            "observed": self.observed,
+            "outside": self.outside,
+            "nulls": self.nulls,
+            "scale": self.scale,
+            "bins": None
+            if self.bins is None
+            else {"edges": [number(e) for e in self.bins.edges], "labels": list(self.bins.labels)},
+            "release_as": self.release_as,
+            "hierarchy": None if self.hierarchy is None else [list(level) for level in self.hierarchy],
+            "assume_unlinkable": self.assume_unlinkable,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One [[privacy]] entry.
+
+    Attributes:
+        model: the privacy model's name.
+        options: validated by that model's options class.
+        where: the subgroup it is limited to: attribute to category; empty for everyone.
+        place: where the entry stands.
+    """
+
+    model: str
+    options: BaseModel
+    where: Mapping[str, Value] = field(default_factory=dict)
+    place: Place | None = field(default=None, compare=False)
+
+    def to_json(self) -> Json:
+        """Return the requirement as plain data."""
+        return {"model": self.model, "options": self.options.model_dump(mode="json"), "where": dict(self.where)}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One [[utility]] entry: a metric's expected value and the most it may be."""
+
+    metric: str
+    options: BaseModel
+    max: str  # an exact rational as text, such as "1/50"
+    place: Place | None = field(default=None, compare=False)
+
+    def to_json(self) -> Json:
+        """Return the gate as plain data."""
+        return {"metric": self.metric, "options": self.options.model_dump(mode="json"), "max": self.max}
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismChoice:
+    """The [mechanism] table: which one, with its validated options."""
+
+    name: str
+    options: BaseModel
+    place: Place | None = field(default=None, compare=False)
+
+    def to_json(self) -> Json:
+        """Return the choice as plain data."""
+        return {"name": self.name, "options": self.options.model_dump(mode="json")}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """The [source] table. `uri` is relative to the policy's folder and not part of the digest."""
+
+    uri: str
+    table: str | None = None
+    min_rows: int | None = None
+    population: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSettings:
+    """The [release] table.
+
+    Attributes:
+        format: of the released data.
+        accept: ids of what the channel's public description itself may disclose.
+        audit_counts: exact counts of the original may stand in audit/ (else shares, rounded).
+    """
+
+    format: Literal["parquet", "csv", "duckdb"] = "parquet"
+    accept: tuple[str, ...] = ()
+    audit_counts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A resolved policy. `attributes` keeps the order of the file; that is the order of the released columns."""
+
+    name: str
+    version: str
+    owner: str
+    purpose: str
+    plugins: tuple[str, ...]
+    source: SourceSettings
+    attributes: Mapping[str, Attribute]
+    requirements: tuple[Requirement, ...]
+    mechanism: MechanismChoice
+    gates: tuple[Gate, ...]
+    release: ReleaseSettings
+    folder: str = field(default=".", compare=False)
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
+
+    def with_role(self, *roles: Role) -> tuple[Attribute, ...]:
+        """Return the attributes that have one of the roles, in the policy's order."""
+        return tuple(a for a in self.attributes.values() if a.role in roles)
+
+    @property
+    def released(self) -> tuple[Attribute, ...]:
+        """Return every attribute that is not dropped, in the policy's order."""
+        return tuple(a for a in self.attributes.values() if not a.role.dropped)
+
+    def place(self, key: str) -> Place | None:
+        """Return where a dotted key stands, or the nearest key above it."""
+        while key and key not in self.places:
+            key = key.rpartition(".")[0]
+        return self.places.get(key)
+
+    def to_json(self) -> Json:
+        """Return the resolved meaning as plain data: no uri, no paths, no spelling."""
+        return {
+            "schema": 1,
+            "policy": {
+                "name": self.name,
+                "version": self.version,
+                "owner": self.owner,
+                "purpose": self.purpose,
+                "plugins": list(self.plugins),
+            },
+            "source": {
+                "table": self.source.table,
+                "min_rows": self.source.min_rows,
+                "population": self.source.population,
+            },
+            "attributes": [a.to_json() for a in self.attributes.values()],
+            "privacy": [r.to_json() for r in self.requirements],
+            "mechanism": self.mechanism.to_json(),
+            "utility": [g.to_json() for g in self.gates],
+            "release": {
+                "format": self.release.format,
+                "accept": list(self.release.accept),
+                "audit_counts": self.release.audit_counts,
+            },
+        }
+
+    def digest(self) -> str:
+        """Return the digest of the resolved meaning."""
+        return digest(canonical(self.to_json()))

@@ -1,0 +1,45 @@
+"""Exact rationals in policies: "1/3" is one third, 0.25 is 25/100, never a rounded double."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+
+from rrpolicy.canonical import exact
+
+
+def rational(value: object) -> Fraction:
+    """Read an exact rational as a policy writes it.
+
+    Args:
+        value: a Fraction, an int, a Decimal (TOML floats are parsed as such), a float (by its shortest decimal
+            spelling), or text such as "1/3" or "0.25".
+
+    Raises:
+        ValueError: if it is none of these, or not finite.
+    """
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
+        raise ValueError('expected a number such as 0.25 or a fraction such as "1/3"')
+    try:
+        return Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+    except (ValueError, OverflowError, ZeroDivisionError) as error:
+        raise ValueError('expected a number such as 0.25 or a fraction such as "1/3"') from error
+
+
+Rational = Annotated[
+    Fraction,
+    PlainValidator(rational),
+    PlainSerializer(exact, return_type=str),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(\.\d+)?(/\d+)?$"}],
+            "title": "exact rational",
+        }
+    ),
+]
+"""A pydantic field type for exact rationals; dumped as text such as "1/3"."""

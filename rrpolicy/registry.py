@@ -1,0 +1,306 @@
+"""Which plugins are there: found by entry point, loaded one by one, refused when two claim one name.
+
+The entry points of the distribution `rrpolicy` are always available. Others are imported only when a policy lists
+their distribution; an unlisted one is never imported.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pluggy
+from packaging.requirements import InvalidRequirement
+from packaging.requirements import Requirement as Distribution
+from packaging.utils import canonicalize_name
+from pydantic import BaseModel
+
+from rrpolicy import hookspecs
+from rrpolicy.canonical import Json
+from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.mechanism import Mechanism, Outline
+    from rrpolicy.policy.model import Policy, Requirement
+    from rrpolicy.privacy.model import Assessor, PrivacyModel
+    from rrpolicy.report import Renderer
+    from rrpolicy.source.protocol import Source
+    from rrpolicy.utility.metric import UtilityMetric
+
+T = TypeVar("T")
+GROUP = "rrpolicy"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """A loaded plugin: its entry point's name, its distribution and version, the hooks it implements."""
+
+    name: str
+    distribution: str
+    version: str
+    hooks: tuple[str, ...]
+
+    def to_json(self) -> Json:
+        """Return the plugin as plain data."""
+        return {
+            "name": self.name,
+            "distribution": self.distribution,
+            "version": self.version,
+            "hooks": list(self.hooks),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A `Catalogue`: names and options classes."""
+
+    mechanisms: Mapping[str, type[BaseModel]]
+    privacy_models: Mapping[str, type[BaseModel]]
+    utility_metrics: Mapping[str, type[BaseModel]]
+
+
+class Registry:
+    """All that plugins offer to one policy, by name. Each hook is called when first asked for."""
+
+    def __init__(self, plugins: Sequence[tuple[str, object]], infos: Sequence[PluginInfo]) -> None:
+        """Register already imported plugins; use `load_registry` to find them.
+
+        Args:
+            plugins: (entry-point name, module or object with hook implementations).
+            infos: what is recorded of them, in the same order.
+
+        Raises:
+            RefusedError: RR406 if a plugin implements an unknown hook.
+        """
+        self._manager = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(hookspecs)
+        for name, plugin in plugins:
+            self._manager.register(plugin, name=name)
+        try:
+            self._manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            raise RefusedError(
+                Problem("RR406", f"the plugin {error.plugin.__name__} implements a hook that does not exist: {error}")
+            ) from error
+        self.plugins = tuple(
+            PluginInfo(i.name, i.distribution, i.version, self._hooks(name))
+            for i, (name, _) in zip(infos, plugins, strict=True)
+        )
+
+    def _hooks(self, name: str) -> tuple[str, ...]:
+        plugin = self._manager.get_plugin(name)
+        callers = self._manager.get_hookcallers(plugin) or []
+        return tuple(sorted(caller.name for caller in callers))
+
+    def _call(self, hook: str) -> list[tuple[str, Any]]:
+        """Return (plugin name, offered thing) of every plugin, in the order of registration."""
+        offered: list[tuple[str, Any]] = []
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            try:
+                offered += [(implementation.plugin_name, thing) for thing in implementation.function()]
+            except Exception as error:
+                raise RefusedError(
+                    Problem(
+                        "RR406",
+                        f"the plugin '{implementation.plugin_name}' failed in {hook}: {type(error).__name__}: {error}",
+                    )
+                ) from error
+        return offered
+
+    def _named(self, hook: str, name: Callable[[Any], str], what: str) -> dict[str, Any]:
+        found: dict[str, tuple[str, Any]] = {}
+        for plugin, thing in self._call(hook):
+            key = name(thing)
+            if key in found:
+                raise RefusedError(
+                    Problem(
+                        "RR405",
+                        f"two plugins offer the {what} '{key}': '{found[key][0]}' and '{plugin}'",
+                        hint="uninstall one of them, or take it out of `plugins`",
+                    )
+                )
+            found[key] = (plugin, thing)
+        return {key: thing for key, (_, thing) in found.items()}
+
+    @cached_property
+    def mechanisms(self) -> Mapping[str, Mechanism[Any]]:
+        """Return mechanisms by name."""
+        return self._named("rrpolicy_mechanisms", lambda m: m.name, "mechanism")
+
+    @cached_property
+    def privacy_models(self) -> Mapping[str, PrivacyModel[Any]]:
+        """Return privacy models by name."""
+        return self._named("rrpolicy_privacy_models", lambda m: m.name, "privacy model")
+
+    @cached_property
+    def utility_metrics(self) -> Mapping[str, UtilityMetric[Any]]:
+        """Return utility metrics by name."""
+        return self._named("rrpolicy_utility_metrics", lambda m: m.name, "utility metric")
+
+    @cached_property
+    def renderers(self) -> Mapping[str, Renderer]:
+        """Return report renderers by name."""
+        return self._named("rrpolicy_renderers", lambda r: r.name, "renderer")
+
+    @cached_property
+    def sources(self) -> Mapping[str, Source]:
+        """Return engines by URI scheme or file ending."""
+        schemes: dict[str, tuple[str, Source]] = {}
+        for plugin, source in self._call("rrpolicy_sources"):
+            for scheme in source.schemes:
+                if scheme in schemes:
+                    raise RefusedError(
+                        Problem("RR405", f"two plugins open '{scheme}': '{schemes[scheme][0]}' and '{plugin}'")
+                    )
+                schemes[scheme] = (plugin, source)
+        return {scheme: source for scheme, (_, source) in schemes.items()}
+
+    @cached_property
+    def kinds(self) -> Mapping[str, type[Channel | Axis]]:
+        """Return channel and axis classes by kind."""
+        return self._named("rrpolicy_channels", lambda c: c.kind, "channel or axis kind")
+
+    @cached_property
+    def assessors(self) -> tuple[tuple[str, Assessor], ...]:
+        """Return (plugin name, assessor) of all.
+
+        Raises:
+            RefusedError: RR405 if two handle the same model, channel and axis kind.
+        """
+        offered = tuple(self._call("rrpolicy_assessors"))
+        handled: dict[tuple[str, str, str], str] = {}
+        for plugin, assessor in offered:
+            for axis in assessor.axes or (None,):
+                key = (assessor.model, assessor.channel.kind, "" if axis is None else axis.kind)
+                if key in handled:
+                    raise RefusedError(
+                        Problem(
+                            "RR405",
+                            f"two assessors handle {' / '.join(k for k in key if k)}: of '{handled[key]}' and '{plugin}'",
+                        )
+                    )
+                handled[key] = plugin
+        return offered
+
+    @property
+    def catalogue(self) -> Names:
+        """Return what the policy language needs to know."""
+        return Names(
+            {n: m.options for n, m in self.mechanisms.items()},
+            {n: m.options for n, m in self.privacy_models.items()},
+            {n: m.options for n, m in self.utility_metrics.items()},
+        )
+
+    def assessor(self, requirement: Requirement, policy: Policy, outline: Outline) -> Assessor:
+        """Return the assessor of a requirement for what a mechanism will plan.
+
+        Raises:
+            PolicyError: RR228 if there is none or it refuses: never a silent pass.
+        """
+        axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
+        reasons: list[str] = []
+        for _, assessor in self.assessors:
+            if assessor.model != requirement.model or not issubclass(outline.channel, assessor.channel):
+                continue
+            foreign = [a.kind for a in axes if not any(issubclass(a, known) for known in assessor.axes)]
+            if assessor.axes and foreign:
+                reasons.append(f"no rule for axes of kind {', '.join(sorted(foreign))}")
+                continue
+            reason = assessor.supports(requirement, policy, axes)
+            if reason is None:
+                return assessor
+            reasons.append(reason)
+        kinds = ", ".join(sorted({a.kind for a in axes})) or "none"
+        raise PolicyError(
+            Problem(
+                "RR228",
+                f"nothing can assess '{requirement.model}' on a '{outline.channel.kind}' channel (axes: {kinds})"
+                + (f": {'; '.join(reasons)}" if reasons else ""),
+                requirement.place,
+                hint="take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
+            )
+        )
+
+
+def load_registry(plugins: Iterable[str] = (), place: Callable[[int], Place | None] = lambda _: None) -> Registry:
+    """Find and import the built-ins and the listed plugins.
+
+    Args:
+        plugins: distributions that the policy lists, as PEP 508 requirements without extras or URLs.
+        place: index in `plugins` -> where it stands in the policy.
+
+    Raises:
+        PolicyError: RR229 if an entry is not a PEP 508 requirement.
+        RefusedError: RR404 if a listed distribution is missing or of another version; RR405 if two distributions
+            provide one name; RR406 if a plugin fails on import.
+    """
+    available: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    for entry in importlib.metadata.entry_points(group=GROUP):
+        if entry.dist is not None:
+            available.setdefault(canonicalize_name(entry.dist.name), []).append(entry)
+    wanted: dict[str, Place | None] = {GROUP: None}
+    for index, text in enumerate(plugins):
+        try:
+            requirement = Distribution(text)
+        except InvalidRequirement as error:
+            raise PolicyError(
+                Problem(
+                    "RR229",
+                    f"'{text}' is not a distribution with a version range: {error}",
+                    place(index),
+                    'such as "acme-oue>=1.2"',
+                )
+            ) from error
+        name = canonicalize_name(requirement.name)
+        if name not in available:
+            raise RefusedError(
+                Problem(
+                    "RR404",
+                    f"the plugin distribution '{requirement.name}' is not installed",
+                    place(index),
+                    hint=f"pip install '{text}'",
+                )
+            )
+        version = available[name][0].dist.version  # type: ignore[union-attr]
+        if not requirement.specifier.contains(version, prereleases=True):
+            raise RefusedError(
+                Problem(
+                    "RR404",
+                    f"'{requirement.name}' {version} is installed",
+                    place(index),
+                    f"{requirement.specifier}",
+                    f"pip install '{text}'",
+                )
+            )
+        wanted[name] = place(index)
+    loaded: list[tuple[str, object]] = []
+    infos: list[PluginInfo] = []
+    owner: dict[str, str] = {}
+    for distribution, where in wanted.items():
+        for entry in sorted(available.get(distribution, []), key=lambda e: e.name):
+            if entry.name in owner:
+                raise RefusedError(
+                    Problem(
+                        "RR405",
+                        f"two installed distributions both provide the plugin '{entry.name}': '{owner[entry.name]}' and '{distribution}'",
+                        where,
+                    )
+                )
+            owner[entry.name] = distribution
+            try:
+                loaded.append((entry.name, entry.load()))
+            except Exception as error:
+                raise RefusedError(
+                    Problem(
+                        "RR406",
+                        f"the plugin '{entry.name}' of '{distribution}' cannot be imported: {type(error).__name__}: {error}",
+                        where,
+                        hint="mend or reinstall it, or take it out of `plugins`",
+                    )
+                ) from error
+            infos.append(PluginInfo(entry.name, distribution, entry.dist.version if entry.dist else "", ()))
+    return Registry(loaded, infos)

@@ -1,0 +1,99 @@
+"""Contingency tables: occupied cells with their counts, dense or rolled up on demand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Codes: TypeAlias = npt.NDArray[np.int32]
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A contingency table over categorical attributes.
+
+    Attributes:
+        attributes: names, one an axis.
+        shape: the number of categories of each.
+        codes: (cells, len(attributes)) occupied cells only, distinct, sorted lexicographically.
+        n: (cells,) records in each; all > 0.
+    """
+
+    attributes: tuple[str, ...]
+    shape: tuple[int, ...]
+    codes: Codes
+    n: Ints
+
+    @property
+    def size(self) -> int:
+        """Return D, the number of cells of the full domain; an exact int of any size."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def records(self) -> int:
+        """Return N."""
+        return int(self.n.sum())
+
+    @cached_property
+    def flat(self) -> Ints:
+        """Return (cells,) the C-order index of each occupied cell.
+
+        Raises:
+            OverflowError: if D does not fit in 63 bits.
+        """
+        if self.size >= 2**63:
+            raise OverflowError(f"a domain of {self.size} cells has no flat index")
+        index = np.zeros(len(self.n), dtype=np.int64)
+        for axis, size in enumerate(self.shape):
+            index = index * size + self.codes[:, axis]
+        return index
+
+    def dense(self) -> Ints:
+        """Return the full array of counts, of `shape`."""
+        array = np.zeros(self.size, dtype=np.int64)
+        array[self.flat] = self.n
+        return array.reshape(self.shape)
+
+    def proportions(self) -> Array:
+        """Return pi, the dense array of joint proportions."""
+        return self.dense() / self.records
+
+    def marginal(self, *attributes: str) -> Counts:
+        """Return the table over some of the attributes, in the order asked for."""
+        axes = [self.attributes.index(a) for a in attributes]
+        return tabulate(attributes, tuple(self.shape[a] for a in axes), self.codes[:, axes], self.n)
+
+    def slabs(self, axis: int) -> Iterator[tuple[int, Ints]]:
+        """Yield (category, dense counts of the other axes) for each category of one axis."""
+        rest = tuple(s for i, s in enumerate(self.shape) if i != axis)
+        keep = [i for i in range(len(self.shape)) if i != axis]
+        for category in range(self.shape[axis]):
+            here = self.codes[:, axis] == category
+            slab = np.zeros(math.prod(rest), dtype=np.int64)
+            if rest:
+                slab[np.ravel_multi_index(tuple(self.codes[here][:, i] for i in keep), rest)] = self.n[here]
+            else:
+                slab[0] = self.n[here].sum()
+            yield category, slab.reshape(rest)
+
+
+def tabulate(attributes: tuple[str, ...], shape: tuple[int, ...], codes: Codes, n: Ints) -> Counts:
+    """Build `Counts` from rows of codes with multiplicities: equal rows are added, empty ones dropped, rows sorted."""
+    if not shape:
+        return Counts((), (), np.zeros((1, 0), np.int32), np.array([int(n.sum())], np.int64))
+    order = np.lexsort(codes.T[::-1])
+    codes, n = codes[order], n[order]
+    if len(n):
+        first = np.concatenate(([True], np.any(codes[1:] != codes[:-1], axis=1)))
+        starts = np.flatnonzero(first)
+        codes, n = codes[starts], np.add.reduceat(n, starts)
+        codes, n = codes[n > 0], n[n > 0]
+    return Counts(attributes, shape, np.ascontiguousarray(codes, dtype=np.int32), n.astype(np.int64))

@@ -1,0 +1,109 @@
+"""What an engine offers (`Source`, `Snapshot`) and what the rest of rrpolicy sees of a table (`Original`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from rrpolicy.canonical import Value
+from rrpolicy.policy.model import Attribute, Policy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Counts
+
+
+class Snapshot(Protocol):
+    """One pinned state of a table. Every read raises `RefusedError` (RR410) if the state changed since it was opened."""
+
+    def columns(self) -> Mapping[str, str]:
+        """Return each column's name and engine type (DuckDB's name of it, such as `VARCHAR`), in table order."""
+        ...
+
+    def records(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def distinct(self, attribute: Attribute, most: int) -> tuple[Value | None, ...]:
+        """Return the column's distinct values (None for null or NaN), sorted, at most `most + 1` of them."""
+        ...
+
+    def tally(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return grouped counts in one pass: an int32 code column for each attribute, the carried columns, and `n`.
+
+        The bins, the domain, `outside` and `nulls` of an attribute are applied inside the engine; a code is the
+        position in `attribute.domain`. -1 is a value outside the domain, -2 a null, that the policy does not allow.
+        """
+        ...
+
+    def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return encoded rows, the codes as in `tally` then the carried columns, sorted by all of them."""
+        ...
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        ...
+
+
+class Source(Protocol):
+    """An engine: opens a table read-only, pinned to one state."""
+
+    schemes: ClassVar[tuple[str, ...]]
+
+    def open(self, uri: str, table: str | None, scratch: Path) -> AbstractContextManager[Snapshot]:
+        """Open a table.
+
+        Args:
+            uri: where it is; resolved against the policy's folder already.
+            table: the table or view inside a database.
+            scratch: a folder of mode 0700 for spilling; the caller wipes it.
+
+        Raises:
+            DataError: if it cannot be read (RR30x).
+        """
+        ...
+
+
+class Original(Protocol):
+    """A snapshot read under a policy: domains resolved, surprises refused. All that the rest sees of a table."""
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy, with observed domains filled in."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """Return the number of records N."""
+        ...
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """Return the engine type of every released column of the table, by name."""
+        ...
+
+    def counts(self, *attributes: str) -> Counts:
+        """Return the contingency table of categorical attributes; memoised, and rolled up from finer ones."""
+        ...
+
+    def cells(self) -> int:
+        """Return the number of distinct rows over all released columns (carried ones included)."""
+        ...
+
+    def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
+        """Yield all records in the canonical order of their original values.
+
+        Columns come in the order asked for: int32 codes for categorical attributes, values as they are for others.
+        """
+        ...
+
+    def content(self) -> bytes:
+        """Return the 32-byte fingerprint of all released columns' values. Unkeyed: it leaves the process only inside an HMAC."""
+        ...
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table changed since it was opened."""
+        ...

@@ -1,0 +1,1 @@
+"""Utility metrics: expected ones may gate, realised ones are shown in audit/ and never gate."""

@@ -1,0 +1,43 @@
+"""What a utility metric is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from rrpolicy.channel.base import Channel
+from rrpolicy.finding import Measure
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+Options = TypeVar("Options", bound=BaseModel)
+
+
+class UtilityMetric(Protocol[Options]):
+    """A number that says what the release is still good for; smaller is better."""
+
+    @property
+    def name(self) -> str:
+        """Return the name that policies use."""
+        ...
+
+    @property
+    def options(self) -> type[Options]:
+        """Return the class that validates a [[utility]] entry's keys (without `metric` and `max`)."""
+        ...
+
+    @property
+    def meaning(self) -> str:
+        """Return what the number says, in a sentence."""
+        ...
+
+    def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
+        """Return the expectation over draws; None if the channel and the number of records do not tell."""
+        ...
+
+    def realised(self, options: Options, public: Path, original: Original) -> Measure | None:
+        """Return what one draw attained; audit only."""
+        ...

@@ -1,0 +1,47 @@
+"""Fixtures that every room uses: the Adult table, the reference numbers, and skips that fail where nothing may be skipped."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+REQUIRE_ALL = os.environ.get("RRPOLICY_REQUIRE_ALL") == "1"
+
+
+def data_folder() -> Path:
+    """Return the folder of the Adult table; RRPOLICY_DATA points elsewhere."""
+    return Path(os.environ.get("RRPOLICY_DATA", ROOT.parent / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def adult_csv() -> Path:
+    """Return the gzipped Adult table: rows 1 to 30,162 are its training file."""
+    path = data_folder() / "adult.csv.gz"
+    if not path.exists():
+        pytest.skip(f"the Adult table is not in {data_folder()}; set RRPOLICY_DATA")
+    return path
+
+
+@pytest.fixture(scope="session")
+def vectors() -> dict[str, Any]:
+    """Return the reference numbers of an independent implementation."""
+    path = data_folder().parent / "vectors" / "vectors.json"
+    if not path.exists():
+        pytest.skip(f"no reference numbers in {path.parent}; set RRPOLICY_DATA to the folder beside them")
+    loaded: dict[str, Any] = json.loads(path.read_text())
+    return loaded
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Turn a skip into a failure under RRPOLICY_REQUIRE_ALL=1."""
+    report = yield
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped, and nothing may be: {report.longrepr}"
+    return report
