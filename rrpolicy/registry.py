@@ -6,21 +6,17 @@ their distribution; an unlisted one is never imported.
 
 from __future__ import annotations
 
-import importlib.metadata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
-from packaging.requirements import InvalidRequirement
-from packaging.requirements import Requirement as Distribution
-from packaging.utils import canonicalize_name
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
 from rrpolicy.canonical import Json
-from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
+from rrpolicy.errors import PolicyError, Problem, RefusedError
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
@@ -84,7 +80,10 @@ class Registry:
             self._manager.check_pending()
         except pluggy.PluginValidationError as error:
             raise RefusedError(
-                Problem("RR406", f"the plugin {error.plugin.__name__} implements a hook that does not exist: {error}")
+                Problem(
+                    "RR406",
+                    f"the plugin {getattr(error.plugin, '__name__', error.plugin)} implements a hook that does not exist: {error}",
+                )
             ) from error
         self.plugins = tuple(
             PluginInfo(i.name, i.distribution, i.version, self._hooks(name))
@@ -172,18 +171,16 @@ class Registry:
             RefusedError: RR405 if two handle the same model, channel and axis kind.
         """
         offered = tuple(self._call("rrpolicy_assessors"))
-        handled: dict[tuple[str, str, str], str] = {}
-        for plugin, assessor in offered:
-            for axis in assessor.axes or (None,):
-                key = (assessor.model, assessor.channel.kind, "" if axis is None else axis.kind)
-                if key in handled:
+        for index, (plugin, assessor) in enumerate(offered):
+            for other_plugin, other in offered[:index]:
+                if _overlap(assessor, other):
                     raise RefusedError(
                         Problem(
                             "RR405",
-                            f"two assessors handle {' / '.join(k for k in key if k)}: of '{handled[key]}' and '{plugin}'",
+                            f"two assessors handle '{assessor.model}' on '{assessor.channel.kind}' channels: "
+                            f"of '{other_plugin}' and '{plugin}'",
                         )
                     )
-                handled[key] = plugin
         return offered
 
     @property
@@ -226,81 +223,12 @@ class Registry:
         )
 
 
-def load_registry(plugins: Iterable[str] = (), place: Callable[[int], Place | None] = lambda _: None) -> Registry:
-    """Find and import the built-ins and the listed plugins.
-
-    Args:
-        plugins: distributions that the policy lists, as PEP 508 requirements without extras or URLs.
-        place: index in `plugins` -> where it stands in the policy.
-
-    Raises:
-        PolicyError: RR229 if an entry is not a PEP 508 requirement.
-        RefusedError: RR404 if a listed distribution is missing or of another version; RR405 if two distributions
-            provide one name; RR406 if a plugin fails on import.
-    """
-    available: dict[str, list[importlib.metadata.EntryPoint]] = {}
-    for entry in importlib.metadata.entry_points(group=GROUP):
-        if entry.dist is not None:
-            available.setdefault(canonicalize_name(entry.dist.name), []).append(entry)
-    wanted: dict[str, Place | None] = {GROUP: None}
-    for index, text in enumerate(plugins):
-        try:
-            requirement = Distribution(text)
-        except InvalidRequirement as error:
-            raise PolicyError(
-                Problem(
-                    "RR229",
-                    f"'{text}' is not a distribution with a version range: {error}",
-                    place(index),
-                    'such as "acme-oue>=1.2"',
-                )
-            ) from error
-        name = canonicalize_name(requirement.name)
-        if name not in available:
-            raise RefusedError(
-                Problem(
-                    "RR404",
-                    f"the plugin distribution '{requirement.name}' is not installed",
-                    place(index),
-                    hint=f"pip install '{text}'",
-                )
-            )
-        version = available[name][0].dist.version  # type: ignore[union-attr]
-        if not requirement.specifier.contains(version, prereleases=True):
-            raise RefusedError(
-                Problem(
-                    "RR404",
-                    f"'{requirement.name}' {version} is installed",
-                    place(index),
-                    f"{requirement.specifier}",
-                    f"pip install '{text}'",
-                )
-            )
-        wanted[name] = place(index)
-    loaded: list[tuple[str, object]] = []
-    infos: list[PluginInfo] = []
-    owner: dict[str, str] = {}
-    for distribution, where in wanted.items():
-        for entry in sorted(available.get(distribution, []), key=lambda e: e.name):
-            if entry.name in owner:
-                raise RefusedError(
-                    Problem(
-                        "RR405",
-                        f"two installed distributions both provide the plugin '{entry.name}': '{owner[entry.name]}' and '{distribution}'",
-                        where,
-                    )
-                )
-            owner[entry.name] = distribution
-            try:
-                loaded.append((entry.name, entry.load()))
-            except Exception as error:
-                raise RefusedError(
-                    Problem(
-                        "RR406",
-                        f"the plugin '{entry.name}' of '{distribution}' cannot be imported: {type(error).__name__}: {error}",
-                        where,
-                        hint="mend or reinstall it, or take it out of `plugins`",
-                    )
-                ) from error
-            infos.append(PluginInfo(entry.name, distribution, entry.dist.version if entry.dist else "", ()))
-    return Registry(loaded, infos)
+def _overlap(one: Assessor, other: Assessor) -> bool:
+    """Return whether two assessors could both be asked the same question."""
+    if one.model != other.model or not (
+        issubclass(one.channel, other.channel) or issubclass(other.channel, one.channel)
+    ):
+        return False
+    if not one.axes or not other.axes:
+        return True
+    return any(issubclass(a, b) or issubclass(b, a) for a in one.axes for b in other.axes)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot(Protocol):
-    """One pinned state of a table. Every read raises `RefusedError` (RR410) if the state changed since it was opened."""
+    """One pinned state of a table. Every read raises `RefusedError` (RR410) if it changed since it was opened."""
 
     def columns(self) -> Mapping[str, str]:
         """Return each column's name and engine type (DuckDB's name of it, such as `VARCHAR`), in table order."""
@@ -101,7 +101,10 @@ class Original(Protocol):
         ...
 
     def content(self) -> bytes:
-        """Return the 32-byte fingerprint of all released columns' values. Unkeyed: it leaves the process only inside an HMAC."""
+        """Return the 32-byte fingerprint of all released columns' values.
+
+        It is unkeyed, so it leaves the process only inside an HMAC.
+        """
         ...
 
     def unchanged(self) -> None:

@@ -1,0 +1,124 @@
+"""Finding plugins: by entry point, distribution by distribution, imported only when they may be.
+
+The entry points of the distribution `rrpolicy` are always available. Others load only when a policy lists their
+distribution; an unlisted one is never imported, so it cannot break or change what it has no part in.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
+from rrpolicy.registry import GROUP, PluginInfo, Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A distribution to load plugins from, and where the policy asks for it."""
+
+    distribution: str
+    entries: Sequence[importlib.metadata.EntryPoint]
+    place: Place | None
+
+
+def load_registry(plugins: Iterable[str] = (), place: Callable[[int], Place | None] = lambda _: None) -> Registry:
+    """Find and import the built-ins and the listed plugins.
+
+    Args:
+        plugins: distributions that the policy lists, as PEP 508 requirements such as `acme-oue>=1.2`.
+        place: index in `plugins` -> where it stands in the policy.
+
+    Raises:
+        PolicyError: RR229 if an entry is not a PEP 508 requirement.
+        RefusedError: RR404 if a listed distribution is missing or of another version; RR405 if two distributions
+            provide one name; RR406 if a plugin fails on import.
+    """
+    available = _installed()
+    wanted = {GROUP: Wanted(GROUP, available.get(GROUP, ()), None)}
+    for index, text in enumerate(plugins):
+        found = _find(text, available, place(index))
+        wanted[found.distribution] = found
+    _refuse_shared_names(wanted.values())
+    loaded = [(entry.name, _import(entry, w)) for w in wanted.values() for entry in w.entries]
+    infos = [
+        PluginInfo(entry.name, w.distribution, entry.dist.version if entry.dist else "", ())
+        for w in wanted.values()
+        for entry in w.entries
+    ]
+    return Registry(loaded, infos)
+
+
+def installed_distributions() -> tuple[str, ...]:
+    """Return the names of all distributions that provide plugins, loaded or not."""
+    return tuple(sorted(_installed()))
+
+
+def _installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
+    available: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: e.name):
+        if entry.dist is not None:
+            available.setdefault(canonicalize_name(entry.dist.name), []).append(entry)
+    return available
+
+
+def _find(text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPoint]], place: Place | None) -> Wanted:
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise PolicyError(
+            Problem(
+                "RR229",
+                f"'{text}' is not a distribution with a version range: {error}",
+                place,
+                'such as "acme-oue>=1.2"',
+            )
+        ) from error
+    name = canonicalize_name(requirement.name)
+    install = f"pip install '{text}'"
+    if name not in available:
+        raise RefusedError(
+            Problem("RR404", f"no installed distribution '{requirement.name}' provides a plugin", place, hint=install)
+        )
+    distribution = available[name][0].dist
+    version = distribution.version if distribution else ""
+    if not requirement.specifier.contains(version, prereleases=True):
+        message = f"'{requirement.name}' {version} is installed"
+        raise RefusedError(Problem("RR404", message, place, str(requirement.specifier), install))
+    return Wanted(name, available[name], place)
+
+
+def _refuse_shared_names(wanted: Iterable[Wanted]) -> None:
+    """Refuse two distributions that declare one entry point: pluggy would silently keep the first."""
+    owner: dict[str, str] = {}
+    for w in wanted:
+        for entry in w.entries:
+            if owner.setdefault(entry.name, w.distribution) != w.distribution:
+                raise RefusedError(
+                    Problem(
+                        "RR405",
+                        f"two installed distributions both provide the plugin '{entry.name}': "
+                        f"'{owner[entry.name]}' and '{w.distribution}'",
+                        w.place,
+                        hint="uninstall one of them, or take it out of `plugins`",
+                    )
+                )
+
+
+def _import(entry: importlib.metadata.EntryPoint, wanted: Wanted) -> object:
+    try:
+        return entry.load()
+    except Exception as error:
+        raise RefusedError(
+            Problem(
+                "RR406",
+                f"the plugin '{entry.name}' of '{wanted.distribution}' cannot be imported: "
+                f"{type(error).__name__}: {error}",
+                wanted.place,
+                hint="mend or reinstall it, or take it out of `plugins`",
+            )
+        ) from error
