@@ -1,4 +1,4 @@
-"""What a mechanism is: it reads the policy and the counts and proposes a channel. It never draws, assesses or decodes."""
+"""What a mechanism is: it reads a policy and counts and proposes a channel. It never draws, assesses or decodes."""
 
 from __future__ import annotations
 

@@ -79,12 +79,9 @@ class Registry:
         try:
             self._manager.check_pending()
         except pluggy.PluginValidationError as error:
-            raise RefusedError(
-                Problem(
-                    "RR406",
-                    f"the plugin {getattr(error.plugin, '__name__', error.plugin)} implements a hook that does not exist: {error}",
-                )
-            ) from error
+            name = getattr(error.plugin, "__name__", error.plugin)
+            message = f"the plugin {name} implements a hook that does not exist: {error}"
+            raise RefusedError(Problem("RR406", message)) from error
         self.plugins = tuple(
             PluginInfo(i.name, i.distribution, i.version, self._hooks(name))
             for i, (name, _) in zip(infos, plugins, strict=True)
@@ -191,6 +188,14 @@ class Registry:
             {n: m.options for n, m in self.privacy_models.items()},
             {n: m.options for n, m in self.utility_metrics.items()},
         )
+
+    def provider(self, assessor: Assessor) -> str:
+        """Return who brought an assessor: the plugin, its distribution and version."""
+        for plugin, known in self.assessors:
+            if known is assessor:
+                info = next(i for i in self.plugins if i.name == plugin)
+                return f"{info.name} ({info.distribution} {info.version})"
+        raise LookupError(assessor.model)
 
     def assessor(self, requirement: Requirement, policy: Policy, outline: Outline) -> Assessor:
         """Return the assessor of a requirement for what a mechanism will plan.

@@ -1,0 +1,96 @@
+"""A resolved policy as JSON, read back: plans and bundles keep it so that a later default cannot reinterpret it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from rrpolicy.canonical import Json, parse_number
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.policy.catalogue import Catalogue
+from rrpolicy.policy.model import (
+    Attribute,
+    Bins,
+    Gate,
+    MechanismChoice,
+    Policy,
+    ReleaseSettings,
+    Requirement,
+    Role,
+    SourceSettings,
+)
+
+
+def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: str = "", folder: str = ".") -> Policy:
+    """Read what `Policy.to_json` wrote.
+
+    Args:
+        document: the resolved policy.
+        catalogue: of the plugins that the policy lists.
+        uri: of the table, which the document does not hold.
+        folder: that a relative uri starts from.
+
+    Raises:
+        RefusedError: RR404 if the document is of another schema or names what no loaded plugin offers.
+    """
+    if document.get("schema") != 1:
+        raise RefusedError(Problem("RR404", f"a resolved policy of schema {document.get('schema')!r} is unknown"))
+    head, source, release = document["policy"], document["source"], document["release"]
+    mechanism = document["mechanism"]
+    return Policy(
+        name=head["name"],
+        version=head["version"],
+        owner=head["owner"],
+        purpose=head["purpose"],
+        plugins=tuple(head["plugins"]),
+        source=SourceSettings(uri, source["table"], source["min_rows"], source["population"]),
+        attributes={a["name"]: _attribute(a) for a in document["attributes"]},
+        requirements=tuple(requirement_from_json(r, catalogue) for r in document["privacy"]),
+        mechanism=MechanismChoice(
+            mechanism["name"], _options(catalogue.mechanisms, mechanism["name"], mechanism["options"], "mechanism")
+        ),
+        gates=tuple(
+            Gate(
+                g["metric"], _options(catalogue.utility_metrics, g["metric"], g["options"], "utility metric"), g["max"]
+            )
+            for g in document["utility"]
+        ),
+        release=ReleaseSettings(release["format"], tuple(release["accept"]), release["audit_counts"]),
+        folder=folder,
+    )
+
+
+def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue) -> Requirement:
+    """Read what `Requirement.to_json` wrote.
+
+    Raises:
+        RefusedError: RR404 if no loaded plugin offers the privacy model.
+    """
+    model = document["model"]
+    options = _options(catalogue.privacy_models, model, document["options"], "privacy model")
+    return Requirement(model, options, dict(document["where"]))
+
+
+def _options(known: Mapping[str, type[BaseModel]], name: str, options: Json, what: str) -> BaseModel:
+    if name not in known:
+        raise RefusedError(Problem("RR404", f"no loaded plugin offers the {what} '{name}'"))
+    return known[name].model_validate(options)
+
+
+def _attribute(document: Mapping[str, Any]) -> Attribute:
+    bins, hierarchy, domain = document["bins"], document["hierarchy"], document["domain"]
+    return Attribute(
+        name=document["name"],
+        role=Role(document["role"]),
+        domain=None if domain is None else tuple(domain),
+        observed=document["observed"],
+        outside=document["outside"],
+        nulls=document["nulls"],
+        scale=document["scale"],
+        bins=None if bins is None else Bins(tuple(parse_number(e) for e in bins["edges"]), tuple(bins["labels"])),
+        release_as=document["release_as"],
+        hierarchy=None if hierarchy is None else tuple(tuple(level) for level in hierarchy),
+        assume_unlinkable=document["assume_unlinkable"],
+    )

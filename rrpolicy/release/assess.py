@@ -1,0 +1,123 @@
+"""Assessing a frozen channel: every requirement by its assessor, every utility gate by its metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, exact
+from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.errors import Place
+from rrpolicy.finding import Finding, Measure, Standing, Verdict
+from rrpolicy.mechanism import Outline
+from rrpolicy.policy.model import Gate, Policy, Requirement
+from rrpolicy.registry import Registry
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+
+@dataclass(frozen=True, slots=True)
+class UtilityFinding:
+    """One [[utility]] entry and what is to be expected; `expected` is None where N and the channel do not tell."""
+
+    metric: str
+    options: Json
+    expected: Measure | None
+    limit: Fraction
+    verdict: Verdict
+    meaning: str
+    place: Place | None
+
+    def to_json(self) -> Json:
+        """Return the finding as plain data."""
+        return {
+            "metric": self.metric,
+            "options": self.options,
+            "value": None if self.expected is None else self.expected.to_json(),
+            "limit": float(self.limit),
+            "limit_exact": exact(self.limit),
+            "verdict": self.verdict.value,
+            "meaning": self.meaning,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What was found of a channel: every requirement, every utility gate, and the assumptions that all rest on."""
+
+    findings: tuple[Finding, ...]
+    utility: tuple[UtilityFinding, ...]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return each assumption once, in the order of the findings."""
+        return tuple(dict.fromkeys(a for finding in self.findings for a in finding.assumptions))
+
+
+def outline_of(channel: Channel) -> Outline:
+    """Return the outline that a finished channel has."""
+    axes: tuple[Axis, ...] = getattr(channel, "axes", ())
+    return Outline(type(channel), tuple((axis.attributes, type(axis)) for axis in axes))
+
+
+def words(requirement: Requirement, registry: Registry) -> str:
+    """Return a requirement in words with its limit and its subgroup."""
+    text = registry.privacy_models[requirement.model].describe(requirement.options)
+    if not requirement.where:
+        return text
+    return text + " where " + " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
+
+
+def assess(policy: Policy, registry: Registry, channel: Channel, original: Original | int) -> Assessment:
+    """Assess a channel.
+
+    Args:
+        policy: resolved, with observed domains filled in where data are at hand.
+        registry: of the policy's plugins.
+        channel: frozen; it is what will be drawn from.
+        original: the table, or only the number of records: what needs more is then undecided.
+
+    Raises:
+        PolicyError: RR228 if a requirement has no assessor.
+    """
+    findings = tuple(_finding(requirement, policy, registry, channel, original) for requirement in policy.requirements)
+    return Assessment(findings, tuple(_utility(gate, registry, channel, original) for gate in policy.gates))
+
+
+def _finding(
+    requirement: Requirement, policy: Policy, registry: Registry, channel: Channel, original: Original | int
+) -> Finding:
+    assessor = registry.assessor(requirement, policy, outline_of(channel))
+    finding = assessor.assess(requirement, channel, original)
+    return replace(
+        finding,
+        requirement=words(requirement, registry),
+        place=requirement.place,
+        reference=finding.reference or assessor.reference,
+        assessor=registry.provider(assessor),
+    )
+
+
+def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
+    metric = registry.utility_metrics[gate.metric]
+    limit = Fraction(gate.max)
+    expected = metric.expected(gate.options, channel, original)
+    return UtilityFinding(
+        gate.metric,
+        gate.options.model_dump(mode="json"),
+        expected,
+        limit,
+        _within(expected, limit),
+        metric.meaning,
+        gate.place,
+    )
+
+
+def _within(expected: Measure | None, limit: Fraction) -> Verdict:
+    """Return whether an expectation passes; an estimate only by its upper limit at three standard errors."""
+    if expected is None:
+        return Verdict.UNDECIDED
+    value = expected.value + (3 * expected.error if expected.standing is Standing.ESTIMATE else 0)
+    return Verdict.HOLDS if value <= limit else Verdict.FAILS

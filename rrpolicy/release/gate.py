@@ -1,0 +1,63 @@
+"""The gate: every requirement and every utility limit must hold. What is undecided does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.finding import Finding, Measure, Standing, Verdict
+from rrpolicy.release.assess import Assessment, UtilityFinding
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a release may be made, and what stands in its way."""
+
+    problems: tuple[Problem, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Return whether nothing stands in the way."""
+        return not self.problems
+
+    def require(self) -> None:
+        """Raise `RequirementError` (RR101, RR103, RR104) unless the gate passes."""
+        if self.problems:
+            raise RequirementError(self.problems)
+
+
+def gate(assessment: Assessment) -> Decision:
+    """Decide from findings alone; nothing drawn is ever looked at."""
+    privacy = [_requirement(f) for f in assessment.findings if f.verdict is not Verdict.HOLDS]
+    utility = [_utility(u) for u in assessment.utility if u.verdict is not Verdict.HOLDS]
+    return Decision(tuple(privacy + utility))
+
+
+def _requirement(finding: Finding) -> Problem:
+    title = f"{finding.model}: {finding.requirement}"
+    if finding.verdict is Verdict.FAILS:
+        reached = "" if finding.reached is None else f", reached {shown(finding.reached)}"
+        hint = "lower the keep probabilities, coarsen a domain, or change the requirement"
+        return Problem("RR101", f"{title} does not hold{reached}", finding.place, hint=hint)
+    return Problem(
+        "RR103",
+        f"{title} is undecided",
+        finding.place,
+        hint="plan with the data; an undecided requirement never passes",
+    )
+
+
+def _utility(finding: UtilityFinding) -> Problem:
+    if finding.verdict is Verdict.FAILS and finding.expected is not None:
+        message = f"{finding.metric}: {shown(finding.expected)} is over {float(finding.limit):g}"
+        return Problem(
+            "RR104", message, finding.place, hint="raise `max`, relax a requirement, or release fewer attributes"
+        )
+    return Problem("RR103", f"{finding.metric} is undecided", finding.place, hint="plan with the data")
+
+
+def shown(measure: Measure) -> str:
+    """Return a number with its standing, for messages."""
+    if measure.standing is Standing.ESTIMATE:
+        return f"{measure.value:.6g} ± {measure.error:.2g} (estimate)"
+    return f"{'at most ' if measure.standing is Standing.UPPER_BOUND else ''}{measure.value:.6g}"

@@ -1,0 +1,43 @@
+"""Opening a policy: the file, resolved, with the plugins that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import Place
+from rrpolicy.policy.catalogue import Catalogue
+from rrpolicy.policy.load import load_policy
+from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A resolved policy and the registry of the plugins that it may use."""
+
+    policy: Policy
+    registry: Registry
+
+
+def open_policy(path: Path, *, source: str | None = None) -> Opened:
+    """Load a policy file and the plugins that it lists.
+
+    Args:
+        path: the TOML file.
+        source: a uri that takes the place of the policy's own.
+
+    Raises:
+        PolicyError: with every problem of the file (RR2xx).
+        RefusedError: if a plugin is missing, broken, or takes a name that is taken (RR404 to RR406).
+    """
+    registries: list[Registry] = []
+
+    def catalogue(plugins: tuple[str, ...], place: Callable[[int], Place | None]) -> Catalogue:
+        registries.append(load_registry(plugins, place))
+        return registries[-1].catalogue
+
+    policy = load_policy(path, catalogue, source=source)
+    return Opened(policy, registries[-1])

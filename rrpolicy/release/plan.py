@@ -1,0 +1,177 @@
+"""Planning: from a policy and a table, or only its number of records, to the frozen channel that a release executes.
+
+A plan is audit-class. It releases nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import rrpolicy
+from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.reading import channel_from_json
+from rrpolicy.errors import PolicyError, Problem, RefusedError
+from rrpolicy.finding import Measure, Standing
+from rrpolicy.mechanism import Origin, Remark, Task
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.resolved import policy_from_json
+from rrpolicy.registry import Registry
+from rrpolicy.release.check import refusals, undeclared
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+SCHEMA = "rrpolicy.plan/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be released, exactly.
+
+    Attributes:
+        policy: resolved, with observed domains filled in where data were at hand.
+        policy_digest: of the policy as its file states it; a stale plan is known by it.
+        channel: the chosen channel; it is what is drawn from, assessed, published and decoded.
+        records: N.
+        software: rrpolicy's version and the plugins.
+        origins: attribute -> where its parameters come from.
+        unrounded: attribute -> the solution before rounding down.
+        remarks: what the mechanism says of its choice.
+        source_tag: HMAC of the source's content under the plan's key; None if no key was made.
+    """
+
+    policy: Policy
+    policy_digest: str
+    channel: Channel
+    records: int
+    software: Mapping[str, Json]
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    unrounded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
+    source_tag: str | None = None
+
+    def digest(self) -> str:
+        """Return the digest of what determines the release: policy, channel, records, software. No tag, no path."""
+        return digest(
+            canonical(
+                {
+                    "schema": SCHEMA,
+                    "policy": self.policy_digest,
+                    "resolved": self.policy.to_json(),
+                    "channel": self.channel.to_json(),
+                    "records": self.records,
+                    "software": dict(self.software),
+                }
+            )
+        )
+
+    def with_tag(self, source_tag: str) -> Plan:
+        """Return the plan with the HMAC of its source."""
+        return replace(self, source_tag=source_tag)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the plan as plain data; `from_json` reads it back."""
+        return {
+            "schema": SCHEMA,
+            "digest": self.digest(),
+            "policy": {
+                "name": self.policy.name,
+                "version": self.policy.version,
+                "digest": self.policy_digest,
+                "resolved": self.policy.to_json(),
+            },
+            "records": self.records,
+            "software": dict(self.software),
+            "source_tag": self.source_tag,
+            "channel": self.channel.to_json(),
+            "origins": {name: origin.value for name, origin in self.origins.items()},
+            "unrounded": {name: dict(values) for name, values in self.unrounded.items()},
+            "remarks": [remark.to_json() for remark in self.remarks],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], registry: Registry, *, uri: str = "", folder: str = ".") -> Plan:
+        """Read what `to_json` wrote.
+
+        Raises:
+            RefusedError: RR401 if the document is not a plan of this schema, or does not match its own digest.
+        """
+        if document.get("schema") != SCHEMA:
+            raise RefusedError(Problem("RR401", f"not a plan of schema {SCHEMA}: {document.get('schema')!r}"))
+        plan = cls(
+            policy=policy_from_json(document["policy"]["resolved"], registry.catalogue, uri=uri, folder=folder),
+            policy_digest=document["policy"]["digest"],
+            channel=channel_from_json(document["channel"], registry.kinds),
+            records=document["records"],
+            software=document["software"],
+            origins={name: Origin(value) for name, value in document["origins"].items()},
+            unrounded=document["unrounded"],
+            remarks=tuple(_remark(r) for r in document["remarks"]),
+            source_tag=document["source_tag"],
+        )
+        if plan.digest() != document["digest"]:
+            raise RefusedError(
+                Problem("RR401", "the plan was changed after it was written", hint="plan again: `rrpolicy plan --out`")
+            )
+        return plan
+
+
+def software(registry: Registry) -> dict[str, Json]:
+    """Return the versions that a plan depends on."""
+    return {"rrpolicy": rrpolicy.__version__, "plugins": [info.to_json() for info in registry.plugins]}
+
+
+def make_plan(
+    policy: Policy,
+    registry: Registry,
+    original: Original | int,
+    progress: Callable[[str, float], None] = lambda *_: None,
+) -> Plan:
+    """Plan a release.
+
+    Args:
+        policy: as loaded.
+        registry: of the policy's plugins.
+        original: the table, or the number of records to expect.
+        progress: called with (what is being done, share done).
+
+    Raises:
+        PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238).
+        RequirementError: RR102 if the requirements cannot be reached.
+    """
+    resolved = policy if isinstance(original, int) else original.policy
+    problems = refusals(resolved, registry)
+    if problems:
+        raise PolicyError(problems)
+    mechanism = registry.mechanisms[policy.mechanism.name]
+    outline = mechanism.outline(resolved.mechanism.options, resolved)
+    requirements = tuple((r, registry.assessor(r, resolved, outline)) for r in resolved.requirements)
+    progress("choosing parameters", 0.0)
+    proposal = mechanism.plan(resolved.mechanism.options, Task(resolved, original, requirements, progress))
+    channel = proposal.channel if isinstance(original, int) else proposal.channel.settle(original)
+    problems = undeclared(resolved, channel)
+    if problems:
+        raise PolicyError(problems)
+    return Plan(
+        policy=resolved,
+        policy_digest=policy.digest(),
+        channel=channel,
+        records=original if isinstance(original, int) else original.records,
+        software=software(registry),
+        origins=proposal.origins,
+        unrounded=proposal.unrounded,
+        remarks=proposal.remarks,
+    )
+
+
+def _remark(document: Mapping[str, Any]) -> Remark:
+    measure = document["measure"]
+    known = (
+        None
+        if measure is None
+        else Measure(float(measure["value"]), Standing(measure["standing"]), float(measure["error"]))
+    )
+    return Remark(document["name"], document["text"], known)
