@@ -1,8 +1,8 @@
-"""The one module that plugins import: the field's concepts under stable names. Heavy libraries load only when called."""
+"""The one module that plugins import: the concepts under stable names. Heavy libraries load only when called."""
 
 from __future__ import annotations
 
-from rrpolicy.canonical import Json, Value, exact
+from rrpolicy.canonical import Json, Value, exact, pretty
 from rrpolicy.channel.base import Axis, Channel, Posterior, Sink, Transition
 from rrpolicy.channel.table import Column, Decoder, TableSpec
 from rrpolicy.errors import DataError, Place, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
@@ -65,5 +65,6 @@ __all__ = [
     "Verdict",
     "exact",
     "hookimpl",
+    "pretty",
     "rational",
 ]

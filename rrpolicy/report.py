@@ -1,131 +1,166 @@
 """The report as data: one documented dataclass from which every rendering is made.
 
 `rrpolicy.release.report` fills it, renderers (a plugin) print it. A public page is filled from public artifacts alone,
-so it cannot show an audit number.
+so it cannot show an audit number. Findings carry formatted text, so that every rendering says the same; what is drawn
+(matrices, marginals, histograms, gauges) stays numeric.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+from rrpolicy.canonical import Json, number
+
+SCHEMA = "rrpolicy.report/1"
+"""The version of the report's JSON; an added field keeps it, anything else makes the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A name with its value, as text."""
 
-    name: str
-    value: str
+    name: str = field(metadata={"help": "what is told"})
+    value: str = field(metadata={"help": "what it is"})
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
     """A number that must be read beside a finding."""
 
-    name: str
-    value: str
-    standing: str
-    meaning: str
+    name: str = field(metadata={"help": "what is measured"})
+    value: str = field(metadata={"help": "formatted, with its standard error if it is an estimate"})
+    standing: str = field(metadata={"help": "exact, upper bound or estimate"})
+    meaning: str = field(metadata={"help": "what the number says, in plain words"})
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
     """How a risk is spread over people (audit page only)."""
 
-    quantity: str
-    edges: tuple[float, ...]
-    people: tuple[int, ...]
-    before: tuple[int, ...] | None
-    top: tuple[tuple[str, float, int], ...]
+    quantity: str = field(metadata={"help": "what is spread, in words"})
+    edges: tuple[float, ...] = field(
+        metadata={"help": "len(people) + 1 increasing bounds; the first bin is closed at both ends"}
+    )
+    people: tuple[int, ...] = field(metadata={"help": "people in each bin, in the release"})
+    before: tuple[int, ...] | None = field(metadata={"help": "the same for the untouched table, where it is known"})
+    top: tuple[tuple[str, float, int], ...] = field(
+        metadata={"help": "the groups at the top: description, value, people"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """What was reached, drawn against the limit."""
+
+    direction: Literal["at most", "at least"] = field(
+        metadata={"help": "on which side of the limit the requirement holds"}
+    )
+    scale: Literal["linear", "logarithmic"] = field(
+        metadata={"help": "of the track; logarithmic where the two lie far apart"}
+    )
+    reached: float = field(metadata={"help": "where the reached number stands on the track, 0 to 1"})
+    limit: float = field(metadata={"help": "where the limit stands on the track, 0 to 1"})
 
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
     """One requirement, as the page shows it. Numbers are formatted; the exact ones stand in findings.json."""
 
-    model: str
-    requirement: str
-    verdict: str
-    reached: str | None = field(metadata={"help": "with its standing; None where this page may not show it"})
-    margin: str | None
-    basis: str
-    adversary: str
-    assumptions: tuple[str, ...]
-    beside: tuple[Beside, ...]
+    model: str = field(metadata={"help": "the privacy model's name, as in the policy"})
+    requirement: str = field(metadata={"help": "the requirement with its limit"})
+    verdict: str = field(metadata={"help": "holds, fails, undecided; or measured, where there is no limit"})
+    reached: str | None = field(
+        metadata={"help": "the number reached; None where this page may not show it, or nothing was reached"}
+    )
+    standing: str | None = field(metadata={"help": "exact, upper bound or estimate"})
+    limit: str | None = field(metadata={"help": "the limit, exact; None where there is none"})
+    margin: str | None = field(metadata={"help": "how far the reached number is from the limit"})
+    gauge: Gauge | None = field(metadata={"help": "reached against limit, to be drawn; None where a number is missing"})
+    basis: str = field(metadata={"help": "the least that recomputes the number: policy, channel, release or original"})
+    adversary: str = field(metadata={"help": "whom the number speaks of, in a sentence"})
+    assumptions: tuple[str, ...] = field(metadata={"help": "what this finding rests on"})
+    beside: tuple[Beside, ...] = field(metadata={"help": "numbers that must be read beside it"})
     not_covered: tuple[str, ...] = field(metadata={"help": "what the requirement does not say, in plain words"})
-    histogram: Histogram | None
-    groups_over: int | None
-    people_over: int | None
-    reference: str
-    assessor: str
-    place: str | None
+    histogram: Histogram | None = field(metadata={"help": "how the risk is spread over people (audit page only)"})
+    groups_over: int | None = field(metadata={"help": "equivalence classes over the limit (audit page only)"})
+    people_over: int | None = field(metadata={"help": "people in them (audit page only)"})
+    reference: str = field(metadata={"help": "where the formula stands"})
+    assessor: str = field(metadata={"help": "who computed it"})
+    place: str | None = field(metadata={"help": "where the policy asks for it"})
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixPanel:
-    """A transition matrix as a heat map: `rows[u][v]` = Pr(released u | original v)."""
+    """A transition matrix as a heat map: `rows[u][v]` = Pr(released u | original v); every column adds to 1."""
 
-    released: tuple[str, ...]
-    original: tuple[str, ...]
-    rows: tuple[tuple[float, ...], ...]
+    released: tuple[str, ...] = field(metadata={"help": "the released categories, one a row"})
+    original: tuple[str, ...] = field(metadata={"help": "the original categories, one a column"})
+    rows: tuple[tuple[float, ...], ...] = field(metadata={"help": "probabilities, (released, original)"})
 
 
 @dataclass(frozen=True, slots=True)
 class AttributePanel:
     """One released attribute: how it was treated."""
 
-    name: str
-    released_as: str
-    role: str
-    treatment: str = field(metadata={"help": "randomised by retention, by a matrix, carried as it is, …"})
+    name: str = field(metadata={"help": "in the original table"})
+    released_as: str = field(metadata={"help": "in the released table"})
+    role: str = field(metadata={"help": "quasi-identifier, sensitive or insensitive"})
+    treatment: str = field(metadata={"help": "randomised by retention, by a matrix, released as it is, …"})
     origin: str = field(metadata={"help": "fixed by the policy, solved, or chosen from the data"})
-    parameters: tuple[Fact, ...]
-    matrix: MatrixPanel | None
-    domain: str = field(metadata={"help": "declared by the policy, or observed in the data"})
+    parameters: tuple[Fact, ...] = field(metadata={"help": "probabilities, with the exact fraction"})
+    matrix: MatrixPanel | None = field(metadata={"help": "None where nothing is randomised, or it is too big to read"})
+    domain: str = field(metadata={"help": "declared by the policy, or observed in the data; and how many categories"})
 
 
 @dataclass(frozen=True, slots=True)
 class MarginalRow:
     """One category: shares of the original (audit), of the release, and reconstructed with its interval."""
 
-    category: str
-    original: float | None
-    released: float
-    estimate: float
-    low: float
-    high: float
+    category: str = field(metadata={"help": "the category"})
+    original: float | None = field(metadata={"help": "share of the original table, rounded (audit page only)"})
+    released: float = field(metadata={"help": "share of the released table, as it stands there"})
+    estimate: float = field(metadata={"help": "share reconstructed from the release; may lie outside [0, 1]"})
+    low: float = field(metadata={"help": "lower end of the interval"})
+    high: float = field(metadata={"help": "upper end of the interval"})
+    remark: str | None = field(metadata={"help": "why the interval is to be read with care"})
 
 
 @dataclass(frozen=True, slots=True)
 class Marginal:
     """The one-way table of an attribute."""
 
-    attribute: str
-    rows: tuple[MarginalRow, ...]
+    attribute: str = field(metadata={"help": "the released column"})
+    level: float = field(metadata={"help": "of the intervals, such as 0.95"})
+    rows: tuple[MarginalRow, ...] = field(metadata={"help": "in the order of the domain"})
+    left_out: int = field(metadata={"help": "categories not shown: the rarest in the release"})
 
 
 @dataclass(frozen=True, slots=True)
 class UtilityRow:
     """A utility metric: expected (may gate), and realised (audit page only, never gates)."""
 
-    metric: str
-    attributes: str
-    expected: str | None
-    limit: str | None
-    verdict: str | None
-    realised: str | None
-    meaning: str
+    metric: str = field(metadata={"help": "its name"})
+    attributes: str = field(metadata={"help": "over which attributes"})
+    expected: str | None = field(metadata={"help": "the expectation over draws; None where this page may not show it"})
+    standing: str | None = field(metadata={"help": "of the expectation: exact, upper bound or estimate"})
+    limit: str | None = field(metadata={"help": "the most it may be; None where nothing is asked"})
+    verdict: str | None = field(metadata={"help": "holds, fails or undecided; None where nothing is asked"})
+    gauge: Gauge | None = field(metadata={"help": "expectation against limit, to be drawn"})
+    realised: str | None = field(metadata={"help": "what this draw attained (audit page only)"})
+    meaning: str = field(metadata={"help": "what the number says"})
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """A mechanism's own part: paragraphs, facts and a table."""
 
-    title: str
-    paragraphs: tuple[str, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    header: tuple[str, ...] = ()
-    table: tuple[tuple[str, ...], ...] = ()
+    title: str = field(metadata={"help": "its heading"})
+    paragraphs: tuple[str, ...] = field(default=(), metadata={"help": "plain text"})
+    facts: tuple[Fact, ...] = field(default=(), metadata={"help": "names with values"})
+    header: tuple[str, ...] = field(default=(), metadata={"help": "column heads of the table"})
+    table: tuple[tuple[str, ...], ...] = field(default=(), metadata={"help": "rows of the table"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +186,36 @@ class Report:
     provenance: tuple[Fact, ...] = field(
         metadata={"help": "versions, plugins, digests; times and commits on the audit page"}
     )
+
+    def to_json(self) -> Json:
+        """Return the report as plain data under its schema's name."""
+        return {"schema": SCHEMA, **_plain(asdict(self))}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json]) -> Report:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: if the schema is unknown or a field is missing, of another type, or unknown.
+        """
+        from pydantic import TypeAdapter
+
+        if document.get("schema") != SCHEMA:
+            raise ValueError(f"not a report of schema {SCHEMA}")
+        fields = {key: value for key, value in document.items() if key != "schema"}
+        unknown = sorted(fields.keys() - cls.__dataclass_fields__.keys())
+        if unknown:
+            raise ValueError(f"a report has no field {', '.join(unknown)}")
+        return TypeAdapter(cls).validate_python(fields)
+
+
+def _plain(value: Any) -> Any:
+    """Return dataclass data as JSON carries it: lists for tuples, text for infinities."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return number(value) if isinstance(value, float) else value
 
 
 class Renderer(Protocol):
