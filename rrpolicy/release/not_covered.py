@@ -1,0 +1,70 @@
+"""What each privacy model does not say, in plain words: printed beside every finding so that nobody takes it for more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+EVERY_MODEL = (
+    (
+        "What the whole table says of a group. Whoever knows that a person belongs to a group learns what is usual in it, "
+        "whether or not that person took part."
+    ),
+    "A second release about the same people: what two releases tell adds up.",
+)
+"""Holds of every model of the core."""
+
+MODELS: Mapping[str, tuple[str, ...]] = {
+    "pk-anonymity": (
+        (
+            "What a released value says of the person behind it. The number speaks of finding somebody's record, not of "
+            "learning what it held."
+        ),
+        "People with more than one record in the table.",
+    ),
+    "local-dp": (
+        (
+            "How likely a guess is to be right. Epsilon bounds how far the odds may move, by the factor e^epsilon; where they "
+            "start is what the adversary knew before."
+        ),
+        "People with more than one record in the table: epsilon counts once for each.",
+    ),
+    "attribute-disclosure": (
+        (
+            "How often a guess of the sensitive value is right. It is the chance of one event: that a record drawn for the "
+            "person is theirs in all that was randomised, and is read as such."
+        ),
+        "Who can be told with certainty not to have a value.",
+    ),
+    "identity-disclosure": (
+        "What is learnt about a person without finding their record.",
+        "People below the percentile, where the policy asks for one.",
+    ),
+    "k-anonymity": (
+        "What the members of a group of k share. If all have one sensitive value, it is known of each of them.",
+        "Adversaries who know more than the quasi-identifiers.",
+    ),
+    "l-diversity": (
+        "How likely each of the l values is for one person, if the adversary knows which are usual for such people.",
+        "Values that differ in name and mean much the same.",
+    ),
+    "t-closeness": ("Finding somebody's record: it bounds what a group tells of the sensitive attribute alone.",),
+}
+"""By the name that policies use."""
+
+UNKNOWN = ("This model comes from a plugin that does not say what it leaves open; ask its author.",)
+
+
+def not_covered(model: str, offered: object = None) -> tuple[str, ...]:
+    """Return what a requirement of the model does not say.
+
+    Args:
+        model: the privacy model's name.
+        offered: the model itself, where it is loaded; its attribute `not_covered` goes before what stands here.
+    """
+    own: Any = getattr(offered, "not_covered", None)
+    if isinstance(own, tuple) and own:
+        return tuple(str(text) for text in own)
+    if model in MODELS:
+        return MODELS[model] + EVERY_MODEL
+    return UNKNOWN + EVERY_MODEL

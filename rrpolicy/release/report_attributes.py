@@ -1,0 +1,151 @@
+"""What was done to each attribute, read from the decoders: a closed list of forms, so no plugin is needed to tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from rrpolicy.release.figures import figure, rational
+from rrpolicy.report import AttributePanel, Fact, MatrixPanel
+
+WIDEST = 48
+"""Categories up to which a transition matrix is printed; a wider one cannot be read, and stands in release.json."""
+
+TREATMENT = {
+    "identity": "released as it is",
+    "retention": "randomised: kept, or replaced by another category, each equally likely",
+    "matrix": "randomised by a transition matrix",
+    "membership": "released as a set of categories that holds the original one",
+    "share": "released in groups of records",
+    "spread": "released in groups of records",
+}
+BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
+CARRIED = "released as it is; it has no list of categories"
+NOT_STATED = "stands in the release's description; the audit report says how it was chosen"
+
+
+def panels(
+    attributes: Sequence[Mapping[str, Any]], decoders: Sequence[Mapping[str, Any]], origins: Mapping[str, str]
+) -> tuple[AttributePanel, ...]:
+    """Return how each released attribute was treated; attributes that are randomised together share a panel.
+
+    Args:
+        attributes: released attributes, as release.json lists them.
+        decoders: as release.json lists them.
+        origins: attribute -> where its parameters come from; empty on the public page.
+    """
+    described = {attribute["name"]: attribute for attribute in attributes}
+    undone = {name: decoder for decoder in decoders for name in decoder["attributes"]}
+    made: list[AttributePanel] = []
+    for name in described:
+        decoder = undone.get(name)
+        if decoder is not None and decoder["attributes"][0] != name:
+            continue
+        together = [described[n] for n in decoder["attributes"]] if decoder else [described[name]]
+        made.append(_panel(together, decoder, origins))
+    return tuple(made)
+
+
+def _panel(
+    together: Sequence[Mapping[str, Any]], decoder: Mapping[str, Any] | None, origins: Mapping[str, str]
+) -> AttributePanel:
+    form = None if decoder is None else decoder["form"]
+    parameters: Mapping[str, Any] = {} if decoder is None else decoder["parameters"]
+    facts: tuple[Fact, ...] = ()
+    matrix = None
+    if form == "retention":
+        facts, matrix = _retention_facts(parameters), _retention_matrix(parameters)
+    elif form == "matrix":
+        matrix = _matrix(parameters)
+        facts = _matrix_facts(parameters)
+    elif form == "membership":
+        facts = (Fact("Categories in each released set", figure(parameters["set_size"])),)
+    randomised = form not in {None, "identity"}
+    return AttributePanel(
+        name=" × ".join(a["name"] for a in together),
+        released_as=" × ".join(a["release_as"] for a in together),
+        role=", ".join(dict.fromkeys(a["role"] for a in together)),
+        treatment=_treatment(form, parameters),
+        origin=origins.get(together[0]["name"], NOT_STATED) if randomised else "",
+        parameters=facts,
+        matrix=matrix,
+        domain="; ".join(dict.fromkeys(_domain(a) for a in together)),
+    )
+
+
+def _treatment(form: str | None, parameters: Mapping[str, Any]) -> str:
+    if form is None:
+        return CARRIED
+    return BLOCKS if form == "retention" and len(parameters["blocks"]) > 1 else TREATMENT[form]
+
+
+def _domain(attribute: Mapping[str, Any]) -> str:
+    if attribute["domain"] is None:
+        return "no list of categories"
+    source = "observed in the data" if attribute["observed"] else "declared by the policy"
+    return f"{figure(len(attribute['domain']))} categories, {source}"
+
+
+def _retention_facts(parameters: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """Return keep and retention probability of each block: rho = (d p - 1)/(d - 1) (Guo, Ying, Wu 2011)."""
+    facts: list[Fact] = []
+    for number, block in enumerate(parameters["blocks"], 1):
+        keep, size = Fraction(block["keep_probability"]), len(block["members"])
+        of = f" of block {number} ({figure(size)} categories)" if len(parameters["blocks"]) > 1 else ""
+        facts.append(Fact(f"Keep probability{of}", rational(keep)))
+        if size > 1:
+            facts.append(Fact(f"Retention probability{of}", rational((size * keep - 1) / (size - 1))))
+            facts.append(Fact(f"Every other category{of}", rational((1 - keep) / (size - 1))))
+    if len(parameters["blocks"]) == 1 and size > 1 and keep < 1:
+        epsilon = math.log(keep * (size - 1) / (1 - keep))
+        facts.append(Fact("Epsilon of this attribute alone", figure(abs(epsilon))))
+    return tuple(facts)
+
+
+def _retention_matrix(parameters: Mapping[str, Any]) -> MatrixPanel | None:
+    labels = parameters["labels"]
+    if len(labels) > WIDEST:
+        return None
+    rows = [[0.0] * len(labels) for _ in labels]
+    for block in parameters["blocks"]:
+        keep, members = Fraction(block["keep_probability"]), block["members"]
+        other = float((1 - keep) / (len(members) - 1)) if len(members) > 1 else 0.0
+        for u in members:
+            for v in members:
+                rows[u][v] = float(keep) if u == v else other
+    return MatrixPanel(_texts(labels), _texts(labels), tuple(tuple(row) for row in rows))
+
+
+def _matrix(parameters: Mapping[str, Any]) -> MatrixPanel | None:
+    released, original = parameters["released"], parameters["original"]
+    if max(len(released), len(original)) > WIDEST:
+        return None
+    rows = tuple(tuple(float(Fraction(entry)) for entry in row) for row in parameters["rows"])
+    return MatrixPanel(_texts(released), _texts(original), rows)
+
+
+def _matrix_facts(parameters: Mapping[str, Any]) -> tuple[Fact, ...]:
+    released, original, rows = parameters["released"], parameters["original"], parameters["rows"]
+    facts = [
+        Fact("Transition matrix", f"{figure(len(released))} released × {figure(len(original))} original categories")
+    ]
+    kept = [Fraction(rows[released.index(v)][i]) for i, v in enumerate(original) if v in released]
+    if len(kept) == len(original):
+        facts.append(Fact("Keep probability, smallest", rational(min(kept))))
+        facts.append(Fact("Keep probability, largest", rational(max(kept))))
+    return tuple(facts)
+
+
+def _texts(labels: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(category(label) for label in labels)
+
+
+def category(label: Any) -> str:
+    """Return a category as text; one of coupled attributes is a list."""
+    if isinstance(label, list):
+        return " × ".join(category(part) for part in label)
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return str(label)

@@ -1,0 +1,137 @@
+"""Findings and utility as rows of the report. Both pages come from one JSON; the public one holds fewer numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from rrpolicy.canonical import Json, parse_number
+from rrpolicy.finding import Measure, Standing, Verdict
+from rrpolicy.release.figures import beside_limit, direction, figure, gauge, margin, rational, worded
+from rrpolicy.release.not_covered import not_covered
+from rrpolicy.report import Beside, FindingRow, Histogram, UtilityRow
+
+MEASURED = "measured"
+"""The verdict of a finding without a limit."""
+
+
+def measure_from_json(document: Json) -> Measure | None:
+    """Read what `Measure.to_json` wrote; None stays None."""
+    if not isinstance(document, dict):
+        return None
+    return Measure(
+        parse_number(document["value"]), Standing(str(document["standing"])), parse_number(document.get("error", 0))
+    )
+
+
+def finding_row(finding: Mapping[str, Any], models: Mapping[str, object]) -> FindingRow:
+    """Return a finding as the page shows it.
+
+    Args:
+        finding: what `Finding.to_json` wrote, with the numbers that the page may show.
+        models: loaded privacy models by name; each may say itself what it does not cover.
+    """
+    reached = measure_from_json(finding["reached"])
+    exact_limit = None if finding.get("limit_exact") is None else Fraction(str(finding["limit_exact"]))
+    limit = None if exact_limit is None else float(exact_limit)
+    verdict = None if finding["verdict"] is None else Verdict(finding["verdict"])
+    side = direction(finding["requirement"], None if reached is None else reached.value, limit, verdict)
+    both = reached is not None and limit is not None
+    return FindingRow(
+        model=finding["model"],
+        requirement=finding["requirement"],
+        verdict=MEASURED if verdict is None else verdict.value,
+        reached=None if reached is None else worded(reached, side, limit),
+        standing=None if reached is None else reached.standing.value,
+        limit=None if exact_limit is None else f"{side} {rational(exact_limit)}",
+        margin=margin(reached.value, limit, side) if both and reached and limit is not None else None,
+        gauge=gauge(reached.value, limit, side) if both and reached and limit is not None else None,
+        basis=finding["basis"],
+        adversary=finding["adversary"],
+        assumptions=tuple(finding["assumptions"]),
+        beside=tuple(_beside(companion) for companion in finding["beside"]),
+        not_covered=not_covered(finding["model"], models.get(finding["model"])),
+        histogram=_histogram(finding.get("profile")),
+        groups_over=finding.get("groups_over"),
+        people_over=finding.get("people_over"),
+        reference=finding["reference"],
+        assessor=finding["assessor"],
+        place=_place(finding.get("place")),
+    )
+
+
+def _beside(companion: Mapping[str, Any]) -> Beside:
+    measure = measure_from_json(companion["measure"])
+    if measure is None:
+        raise ValueError(f"the number beside a finding is missing: {companion['name']}")
+    return Beside(companion["name"], worded(measure), measure.standing.value, companion["meaning"])
+
+
+def _histogram(profile: Mapping[str, Any] | None) -> Histogram | None:
+    if profile is None:
+        return None
+    return Histogram(
+        profile["quantity"],
+        tuple(parse_number(edge) for edge in profile["edges"]),
+        tuple(profile["people"]),
+        None if profile["before"] is None else tuple(profile["before"]),
+        tuple((row["group"], parse_number(row["value"]), row["people"]) for row in profile["top"]),
+    )
+
+
+def _place(place: Mapping[str, Any] | None) -> str | None:
+    if place is None:
+        return None
+    key = f", {place['key']}" if place.get("key") else ""
+    return f"line {place['line']}{key}"
+
+
+def utility_row(finding: Mapping[str, Any], realised: Measure | None = None) -> UtilityRow:
+    """Return a [[utility]] entry as the page shows it.
+
+    Args:
+        finding: what `UtilityFinding.to_json` wrote.
+        realised: what the draw attained; audit page only.
+    """
+    expected = measure_from_json(finding["value"])
+    exact_limit = Fraction(str(finding["limit_exact"]))
+    limit = float(exact_limit)
+    options = finding.get("options") or {}
+    attributes = options.get("attributes") if isinstance(options, dict) else None
+    population = isinstance(options, dict) and options.get("target") == "population"
+    shown = None
+    if expected is not None:
+        shown = worded(expected) if expected.standing is not Standing.EXACT else beside_limit(expected.value, limit)
+    return UtilityRow(
+        metric=finding["metric"] + (", for the population" if population else ""),
+        attributes=", ".join(attributes) if attributes else "every randomised attribute",
+        expected=shown,
+        standing=None if expected is None else expected.standing.value,
+        limit=f"at most {rational(exact_limit)}",
+        verdict=finding["verdict"],
+        gauge=None if expected is None else gauge(expected.value, limit, "at most"),
+        realised=None if realised is None else worded(realised),
+        meaning=finding["meaning"],
+    )
+
+
+def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
+    """Return whether everything holds, and the sentence that heads the page."""
+    privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED]
+    useful = [(f"{row.metric} {row.limit}", row.verdict) for row in utility if row.verdict is not None]
+    failing = [f"{name} ({verdict})" for name, verdict in privacy + useful if verdict != Verdict.HOLDS.value]
+    if failing:
+        asked = len(privacy) + len(useful)
+        return False, f"Not every limit holds: {len(failing)} of {asked}. {'; '.join(failing)}."
+    if not privacy:
+        return False, "The policy asks for nothing: no privacy requirement was stated."
+    kept = (
+        "The privacy requirement holds"
+        if len(privacy) == 1
+        else f"All {figure(len(privacy))} privacy requirements hold"
+    )
+    if not useful:
+        return True, f"{kept}."
+    also = "the utility limit" if len(useful) == 1 else f"all {figure(len(useful))} utility limits"
+    return True, f"{kept}, and so {'does' if len(useful) == 1 else 'do'} {also}."
