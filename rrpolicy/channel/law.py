@@ -1,0 +1,160 @@
+"""Exact laws over categories, compiled for drawing: binary trees of exact conditional probabilities, and boundaries.
+
+Everything exact is a Python integer of any size; numpy sees only 64 binary digits at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from rrpolicy.source.counts import Ints
+
+WORD = 64
+_ENDLESS = np.iinfo(np.int64).max
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A probability law: `values[i]` with probability `weights[i] / sum(weights)`.
+
+    Attributes:
+        values: distinct, the likeliest first, then by value; none has probability zero.
+        weights: positive integers of any size.
+    """
+
+    values: tuple[int, ...]
+    weights: tuple[int, ...]
+
+    @classmethod
+    def of(cls, column: Mapping[int, Fraction]) -> Law:
+        """Return the law of a matrix column. Zero entries are left out: they can never be drawn.
+
+        Raises:
+            ValueError: if an entry is negative or the column does not sum to exactly 1.
+        """
+        scale = math.lcm(*(f.denominator for f in column.values()))
+        weights = {value: f.numerator * (scale // f.denominator) for value, f in column.items() if f}
+        if sum(weights.values()) != scale or min(weights.values()) < 0:
+            raise ValueError("a column of probabilities must be non-negative and sum to exactly 1")
+        order = sorted(weights, key=lambda value: (-weights[value], value))
+        return cls(tuple(order), tuple(weights[value] for value in order))
+
+    @cached_property
+    def cumulative(self) -> tuple[int, ...]:
+        """Return (0, w_1, w_1 + w_2, …, total)."""
+        return tuple(accumulate(self.weights, initial=0))
+
+    @cached_property
+    def boundaries(self) -> Words:
+        """Return the first 64 binary digits of each inner boundary of the cumulative law, (len(values) - 1,)."""
+        total = self.cumulative[-1]
+        return np.array([(c << WORD) // total for c in self.cumulative[1:-1]], dtype=np.uint64)
+
+
+class Expansions:
+    """The binary digits of many probabilities, by exact long division.
+
+    Attributes:
+        length: (probabilities,) digits before the remainder is 0; endless if it never is.
+    """
+
+    def __init__(self, numerators: Sequence[int], denominators: Sequence[int]) -> None:
+        """Start the division of each numerator by its denominator; 0 <= numerator < denominator."""
+        self._remainders = list(numerators)
+        self._denominators = list(denominators)
+        self._digits: list[Words] = []
+        self.length = np.array([_length(a, b) for a, b in zip(numerators, denominators, strict=True)], dtype=np.int64)
+
+    def digits(self, word: int) -> Words:
+        """Return binary digits 64 word + 1 … 64 word + 64 of every probability, the first in the highest bit."""
+        while len(self._digits) <= word:
+            pairs = [divmod(a << WORD, b) for a, b in zip(self._remainders, self._denominators, strict=True)]
+            self._remainders = [remainder for _, remainder in pairs]
+            self._digits.append(np.array([quotient for quotient, _ in pairs], dtype=np.uint64))
+        return self._digits[word]
+
+
+def _length(a: int, b: int) -> int:
+    b //= math.gcd(a, b)
+    return b.bit_length() - 1 if b & (b - 1) == 0 else _ENDLESS
+
+
+class Forest:
+    """One binary tree a law. An inner node sends a record left with an exact conditional probability.
+
+    The trees are cut where the two sides weigh most alike, so that a record needs few more bits than its entropy.
+
+    Attributes:
+        roots: (laws,) node of each law's root.
+        left: (nodes,) node of the left side; -1 at a leaf.
+        right: (nodes,) node of the right side; -1 at a leaf.
+        value: (nodes,) the value at a leaf.
+        chance: probability of going left, by node (0 at leaves).
+    """
+
+    def __init__(self, laws: Sequence[Law]) -> None:
+        """Compile laws."""
+        self._left: list[int] = []
+        self._right: list[int] = []
+        self._value: list[int] = []
+        self._chance: list[tuple[int, int]] = []
+        self.roots: Ints = np.array([self._grow(law) for law in laws], dtype=np.int64)
+        self.left: Ints = np.array(self._left, dtype=np.int64)
+        self.right: Ints = np.array(self._right, dtype=np.int64)
+        self.value: Ints = np.array(self._value, dtype=np.int64)
+        self.chance = Expansions([a for a, _ in self._chance], [b for _, b in self._chance])
+
+    def _grow(self, law: Law) -> int:
+        sums = law.cumulative
+        root = self._node()
+        todo = [(root, 0, len(law.values))]
+        while todo:
+            node, low, high = todo.pop()
+            if high - low == 1:
+                self._value[node] = law.values[low]
+                continue
+            cut = _cut(sums, low, high)
+            self._left[node], self._right[node] = self._node(), self._node()
+            self._chance[node] = (sums[cut] - sums[low], sums[high] - sums[low])
+            todo += [(self._left[node], low, cut), (self._right[node], cut, high)]
+        return root
+
+    def _node(self) -> int:
+        self._left.append(-1)
+        self._right.append(-1)
+        self._value.append(-1)
+        self._chance.append((0, 1))
+        return len(self._left) - 1
+
+
+def _cut(sums: Sequence[int], low: int, high: int) -> int:
+    """Return the inner position whose cumulative weight is nearest to the middle of [low, high]."""
+    twice = sums[low] + sums[high]
+    near = bisect_left(sums, -(-twice // 2), low + 1, high - 1)
+    return min((c for c in (near - 1, near) if low < c < high), key=lambda c: abs(2 * sums[c] - twice))
+
+
+def position(law: Law, prefix: int, bits: int) -> int | None:
+    """Return the position in the law of a uniform number known to `bits` binary digits; None if they do not tell.
+
+    Args:
+        law: the law.
+        prefix: the digits as an integer: the number lies in [prefix, prefix + 1) / 2^bits.
+        bits: how many digits.
+    """
+    total = law.cumulative[-1]
+    for index, (low, high) in enumerate(pairwise(law.cumulative)):
+        if (low << bits) <= prefix * total and (prefix + 1) * total <= (high << bits):
+            return index
+    return None
