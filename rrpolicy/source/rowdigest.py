@@ -1,0 +1,194 @@
+"""The digest of a table as a multiset of rows: one construction for originals and for releases in every format.
+
+Rows come distinct, in canonical order, with their multiplicities; how they are cut into batches, dictionary encoded or
+sized as engine types does not matter. The digest of an original is unkeyed and never leaves the process as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLOCK = 1 << 16
+DOMAIN = b"rrpolicy.rows/1\0"
+
+
+def row_digest(batches: Iterable[pa.RecordBatch]) -> bytes:
+    """Return the SHA-256 of the canonical row stream, 32 bytes.
+
+    The stream is: a domain tag, the columns' names and kinds, then blocks of 65,536 rows (the last one shorter), each
+    column by column: validity, lengths where the kind has them, values. Integers of all widths are one kind, floats
+    are doubles (one NaN, no negative zero), text is UTF-8.
+
+    Args:
+        batches: distinct rows in canonical order under the same columns, the last one `n` with their multiplicities.
+
+    Raises:
+        TypeError: if a column's type has no canonical form.
+    """
+    state = hashlib.sha256(DOMAIN)
+    header: bytes | None = None
+    for block in _blocks(batches):
+        columns = [_canonical(column) for column in block.columns]
+        described = b"".join(
+            _framed(name.encode()) + _framed(kind.encode())
+            for name, (kind, _) in zip(block.schema.names, columns, strict=True)
+        )
+        if header is None:
+            header = described
+            state.update(_framed(header))
+        elif header != described:
+            raise TypeError("the batches of one table differ in their columns")
+        state.update(block.num_rows.to_bytes(8, "little"))
+        for _, parts in columns:
+            for part in parts:
+                state.update(len(part).to_bytes(8, "little"))
+                state.update(part)
+    return state.digest()
+
+
+def _framed(text: bytes) -> bytes:
+    return len(text).to_bytes(8, "little") + text
+
+
+def _blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Cut a stream into blocks of exactly `BLOCK` rows, the last one shorter."""
+    import pyarrow as pa
+
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for whole in batches:
+        batch = whole
+        while rows + batch.num_rows >= BLOCK:
+            take = BLOCK - rows
+            yield _joined(pa, [*waiting, batch.slice(0, take)])
+            waiting, rows, batch = [], 0, batch.slice(take)
+        if batch.num_rows:
+            waiting.append(batch)
+            rows += batch.num_rows
+    if waiting:
+        yield _joined(pa, waiting)
+
+
+def _joined(pa: Any, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(parts) == 1:
+        return parts[0]
+    plain = [pa.RecordBatch.from_arrays([_plain(c) for c in b.columns], names=b.schema.names) for b in parts]
+    return pa.concat_batches(plain)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column without its dictionary."""
+    import pyarrow as pa
+
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _canonical(coded: pa.Array) -> tuple[str, list[bytes]]:
+    """Return a column's kind and the byte strings it stands for."""
+    import pyarrow as pa
+
+    column = _plain(coded)
+    validity = b"" if column.null_count == 0 else column.is_valid().cast(pa.uint8()).to_numpy().tobytes()
+    if _is_list(column.type):
+        return _lists(column, validity)
+    kind, values = _values(column)
+    return kind, [validity, *values]
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _lists(column: pa.Array, validity: bytes) -> tuple[str, list[bytes]]:
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(column), 0).cast("int64").to_numpy()
+    kind, parts = _canonical(pc.list_flatten(column))
+    return f"list<{kind}>", [validity, lengths.astype("<i8").tobytes(), *parts]
+
+
+def _values(column: pa.Array) -> tuple[str, list[bytes]]:
+    """Return kind and bytes of a column whose nulls stand apart."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind, types = column.type, pa.types
+    if types.is_null(kind):
+        return "null", []
+    if types.is_boolean(kind):
+        return "boolean", [pc.fill_null(column, pa.scalar(value=False)).cast(pa.uint8()).to_numpy().tobytes()]
+    if types.is_integer(kind):
+        return "integer", [_integers(column.cast(pa.int64()))]
+    if types.is_floating(kind):
+        return "number", [_numbers(column.cast(pa.float64()))]
+    return _instants(column) if types.is_temporal(kind) else _spelled(column)
+
+
+def _instants(column: pa.Array) -> tuple[str, list[bytes]]:
+    """Return dates and times as integers of their unit."""
+    import pyarrow as pa
+
+    kind, types = column.type, pa.types
+    if types.is_date(kind):
+        return "date", [_integers(column.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()))]
+    if types.is_timestamp(kind):
+        unit = "ns" if kind.unit == "ns" else "us"
+        zoned = "zoned " if kind.tz else ""
+        return f"{zoned}timestamp[{unit}]", [_integers(column.cast(pa.timestamp(unit, kind.tz)).cast(pa.int64()))]
+    if types.is_time(kind):
+        unit = "ns" if kind == pa.time64("ns") else "us"
+        return f"time[{unit}]", [_integers(column.cast(pa.time64(unit)).cast(pa.int64()))]
+    raise TypeError(f"a column of type {kind} has no canonical form")
+
+
+def _spelled(column: pa.Array) -> tuple[str, list[bytes]]:
+    """Return text, bytes, and what is exact only as text (decimals)."""
+    import pyarrow as pa
+
+    kind, types = column.type, pa.types
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        return "binary", _texts(column.cast(pa.large_binary()))
+    try:
+        text = column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TypeError(f"a column of type {kind} has no canonical form") from error
+    return f"decimal({kind.scale})" if types.is_decimal(kind) else "text", _texts(text.cast(pa.large_binary()))
+
+
+def _integers(column: pa.Array) -> bytes:
+    import pyarrow.compute as pc
+
+    return bytes(pc.fill_null(column, 0).to_numpy().astype("<i8", copy=False).tobytes())
+
+
+def _numbers(column: pa.Array) -> bytes:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    values = pc.fill_null(column, 0.0).to_numpy() + 0.0
+    values[np.isnan(values)] = np.nan
+    return bytes(values.astype("<f8", copy=False).tobytes())
+
+
+def _texts(column: pa.Array) -> list[bytes]:
+    import pyarrow.compute as pc
+
+    filled = pc.fill_null(column, b"")
+    lengths = pc.binary_length(filled).to_numpy()
+    return [lengths.astype("<i8").tobytes(), _data(filled)]
+
+
+def _data(column: pa.Array) -> bytes:
+    """Return the bytes of a large binary column without nulls, end to end."""
+    import numpy as np
+
+    offsets = np.frombuffer(column.buffers()[1], "<i8")[column.offset : column.offset + len(column) + 1]
+    data = column.buffers()[2]
+    return b"" if data is None else memoryview(data)[int(offsets[0]) : int(offsets[-1])].tobytes()
