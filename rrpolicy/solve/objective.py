@@ -1,0 +1,122 @@
+"""What the optimiser minimises: the expected squared error of moment estimates, as a function of the retentions.
+
+With P = rho I + (1 - rho)/d J, every column of P^-1 has the squared norm f_d(rho) = 1/d + (1 - 1/d)/rho^2, so
+||P^-1||_F^2 = d f_d(rho). The expected squared error of a whole table is
+
+    E||pi^ - pi||^2 = (sum_v pi[v] prod_a h_a(v_a) - 1)/N,    h_a(v) = sum_u P_a[u, v] ||P_a^-1[., u]||^2,
+
+and h_a(v) = f of the size of v's block for retention (blocks never mix), a constant for a matrix that is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One retention probability that is looked for.
+
+    Attributes:
+        attribute: whose it is.
+        blocks: sizes of the blocks that share it; one block, the whole domain, without blocks.
+    """
+
+    attribute: str
+    blocks: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Return the size of the largest block; the keep probability that constraints see is that block's."""
+        return max(self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The expected squared error of one marginal, but for its factor 1/N.
+
+    Attributes:
+        weight: > 0.
+        variables: (m,) positions of the variables that the marginal involves.
+        sizes: (cells, m) size of the block that each cell lies in, for each of them.
+        mass: (cells,) share of the records, times the constants h_a of matrices that are given.
+    """
+
+    weight: float
+    variables: Ints
+    sizes: Array
+    mass: Array
+
+
+def column_norms(sizes: Array, retention: Array) -> Array:
+    """Return f_d(rho) = 1/d + (1 - 1/d)/rho^2, the squared norm of any column of the inverse retention matrix."""
+    return 1 / sizes + (1 - 1 / sizes) / retention**2
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """The logarithm of the mean of sum_v pi[v] prod_a h_a over the terms by weight; 0 if nothing is randomised.
+
+    Attributes:
+        terms: the marginals.
+        offset: added to every value, so that it reads as the field writes it.
+    """
+
+    terms: tuple[Term, ...]
+    offset: float = 0.0
+
+    def sums(self, retention: Array) -> Array:
+        """Return sum_v pi[v] prod_a h_a(v_a) of each term, shape (terms,)."""
+        return np.array(
+            [float(t.mass @ np.prod(column_norms(t.sizes, retention[t.variables]), axis=1)) for t in self.terms]
+        )
+
+    def squared_error(self, retention: Array, records: int) -> float:
+        """Return the weighted sum of E||pi^ - pi||^2 of this table, not normalised."""
+        weights = np.array([t.weight for t in self.terms])
+        return max(0.0, float(weights @ (self.sums(retention) - 1)) / records)
+
+    def value(self, retention: Array) -> float:
+        """Return the objective at retentions in (0, 1], shape (variables,)."""
+        return self.value_and_gradient(retention)[0]
+
+    def value_and_gradient(self, retention: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient by the retentions."""
+        total, slope = 0.0, np.zeros(len(retention))
+        for term in self.terms:
+            rho = retention[term.variables]
+            norms = column_norms(term.sizes, rho)
+            product = term.weight * term.mass * np.prod(norms, axis=1)
+            total += float(product.sum())
+            np.add.at(slope, term.variables, product @ (-2 * (1 - 1 / term.sizes) / rho**3 / norms))
+        scale = sum(t.weight for t in self.terms)
+        return math.log(total / scale) + self.offset, slope / total
+
+
+def whole_table(sizes: Sequence[int]) -> ExpectedError:
+    """Return sum_a log ||P_a^-1||_F^2 for retention on these sizes (Guo, Ying, Wu 2011, Problem 1)."""
+    return ExpectedError((marginal(1.0, range(len(sizes)), sizes),), math.fsum(math.log(d) for d in sizes))
+
+
+def marginal(weight: float, variables: Sequence[int], sizes: Sequence[int]) -> Term:
+    """Return the term of a marginal under plain retention: free of the data.
+
+    Args:
+        weight: of the marginal.
+        variables: positions of its variables.
+        sizes: numbers of categories of those attributes.
+    """
+    return Term(
+        weight,
+        np.array(variables, dtype=np.int64),
+        np.array(sizes, dtype=np.float64).reshape(1, len(sizes)),
+        np.ones(1),
+    )

@@ -1,0 +1,282 @@
+"""The optimiser that mechanisms share: least expected error subject to every requirement. Deterministic.
+
+Sequential quadratic programming (SLSQP) in the retention probabilities, on the active set of the largest constraint
+values, from several starts; then rounding down, and pulling back until the assessors accept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.solve.equal import keep_of, round_down
+from rrpolicy.solve.problem import Allocation, Evaluations, Solution, infeasible
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array, Ints
+
+LEAST = 2.0**-40
+"""Below this retention an attribute says nothing: what is not feasible here is not feasible at all."""
+MOST = 1 - 1e-9
+"""Above this a solution means no randomisation; the search stays below, where every constraint is finite."""
+ACTIVE = 40
+"""Constraints added to the working set at a time, those with the largest values first."""
+STARTS = 5
+KNEE = -0.9
+HUGE = 1e12
+TOLERANCE = 1e-7
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+@dataclass
+class Counted:
+    """Constraints as the search sees them: by retention, compressed, remembered, counted.
+
+    A value g <= 0 becomes log(1 + g), its tangent below -0.9: the sign stays, a ratio such as risk/tau - 1 becomes
+    nearly linear, and values far over the limit do not swamp the others.
+    """
+
+    problem: Allocation
+    sizes: Array
+    values: int = 0
+    jacobians: int = 0
+    lengths: tuple[int, ...] = ()
+    _values: dict[bytes, Array] = field(default_factory=dict)
+    _jacobians: dict[bytes, Array] = field(default_factory=dict)
+
+    def keep(self, rho: Array) -> Array:
+        """Return keep probabilities rho + (1 - rho)/d."""
+        return rho + (1 - rho) / self.sizes
+
+    def raw(self, rho: Array) -> Array:
+        """Return the constraints' own values; what is not a number counts as infinite."""
+        key = rho.tobytes()
+        if key not in self._values:
+            self.values += 1
+            p = self.keep(rho)
+            parts = [np.atleast_1d(c.value(p)) for c in self.problem.constraints]
+            self.lengths = tuple(len(part) for part in parts)
+            self._values[key] = np.where(np.isnan(joined := np.concatenate(parts)), np.inf, joined)
+        return self._values[key]
+
+    def compressed(self, rho: Array) -> Array:
+        """Return values with the same signs, fit for a line search."""
+        g = np.minimum(self.raw(rho), HUGE)
+        return np.where(g > KNEE, np.log1p(np.maximum(g, KNEE)), math.log1p(KNEE) + (g - KNEE) / (1 + KNEE))
+
+    def slope(self, rho: Array) -> Array:
+        """Return the derivatives of the compressed values by the retentions, shape (constraints, variables)."""
+        key = rho.tobytes()
+        if key not in self._jacobians:
+            self.jacobians += 1
+            p = self.keep(rho)
+            rows = np.concatenate([np.atleast_2d(c.jacobian(p)) for c in self.problem.constraints])
+            g = np.clip(self.raw(rho), KNEE, HUGE)
+            self._jacobians[key] = rows * ((1 - 1 / self.sizes) / (1 + g)[:, None])
+        return self._jacobians[key]
+
+    def over(self, rho: Array, slack: float = 0.0) -> bool:
+        """Whether a constraint is exceeded."""
+        return bool(np.any(self.compressed(rho) > slack))
+
+    def names(self, rho: Array, least: float) -> tuple[str, ...]:
+        """Return the names of the constraints with a compressed value above `least`, the largest first."""
+        value = self.compressed(rho)
+        owner = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        order = [i for i in np.argsort(-value, kind="stable") if value[i] > least]
+        return tuple(dict.fromkeys(self.problem.constraints[owner[i]].name for i in order))
+
+
+def equalise(problem: Allocation) -> Solution:
+    """Return the largest common retention probability that satisfies every requirement.
+
+    For caps on epsilon this is Ikarashi et al. 2014, Algorithms 1-3, with the smallest of the requirements' answers.
+
+    Raises:
+        RequirementError: RR102 if no retention probability satisfies them.
+    """
+    counted = _counted(problem)
+    rho = np.full(len(problem.variables), _common(counted))
+    ended = _End(rho, problem.objective.value(rho), Evaluations(counted.values, counted.jacobians))
+    return _finish(counted, ended, 1, 1, (ended.evaluations,))
+
+
+def minimise(problem: Allocation, starts: int = STARTS) -> Solution:
+    """Return the retention probabilities of least expected error that satisfy every requirement.
+
+    Local optimality is what a start gives; how many starts agreed is said. Never worse than the common retention
+    probability, which is the first start.
+
+    Args:
+        problem: what to solve.
+        starts: how many starts; the common retention probability is the first.
+
+    Raises:
+        RequirementError: RR102 if no retention probability satisfies the requirements.
+
+    References:
+        Guo, Ying, Wu 2011, Problem 1.
+    """
+    first = _counted(problem)
+    common = _common(first)
+    if common >= 1 or len(problem.variables) == 1:
+        rho = np.full(len(problem.variables), common)
+        ended = _End(rho, problem.objective.value(rho), Evaluations(first.values, first.jacobians))
+        return _finish(first, ended, 1, 1, (ended.evaluations,))
+    ends = []
+    for index in range(starts):
+        counted = first if index == 0 else _counted(problem)
+        ends.append(_descend(problem, counted, _start(common, len(problem.variables), index), common))
+    best = min(ends, key=lambda end: end.objective)
+    near = 1e-6 * max(1.0, abs(best.objective))
+    agreed = sum(end.objective <= best.objective + near for end in ends)
+    solution = _finish(first, best, starts, agreed, tuple(end.evaluations for end in ends))
+    equal = _finish(first, replace(best, rho=np.full(len(best.rho), common)), 1, 1, ())
+    if _rounded_objective(problem, equal) < _rounded_objective(problem, solution):
+        equal_objective = problem.objective.value(np.array(equal.retention))
+        return replace(equal, objective=equal_objective, starts=starts, agreed=1, evaluations=solution.evaluations)
+    return solution
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where one start ended."""
+
+    rho: Array
+    objective: float
+    evaluations: Evaluations
+
+
+def _counted(problem: Allocation) -> Counted:
+    return Counted(problem, np.array([v.size for v in problem.variables], dtype=np.float64))
+
+
+def _common(counted: Counted) -> float:
+    """Return the largest feasible common retention to about 1e-12, by bracketing (Brent), from below."""
+    from scipy.optimize import brentq
+
+    size = len(counted.sizes)
+    if not counted.problem.constraints or not size or not counted.over(np.ones(size)):
+        return 1.0
+    if counted.over(np.full(size, LEAST)):
+        raise infeasible(counted.problem, counted.names(np.full(size, LEAST), 0.0))
+
+    def largest(rho: float) -> float:
+        return float(np.max(counted.compressed(np.full(size, rho))))
+
+    if largest(MOST) <= 0:
+        return MOST
+    root: float = brentq(largest, LEAST, MOST, xtol=1e-14, rtol=1e-13)
+    step = 1e-13
+    while largest(root) > 0:
+        root = max(LEAST, root * (1 - step))
+        step *= 4
+    return root
+
+
+def _start(common: float, size: int, index: int) -> Array:
+    """Return a start: the common retention, then points about it on a logarithmic scale in a fixed, even pattern."""
+    if index == 0:
+        return np.full(size, common)
+    spread = np.array([(GOLDEN * (1 + index * size + a)) % 1 for a in range(size)])
+    return np.clip(common ** (0.3 + 1.7 * spread), common * 1e-2, 0.99)
+
+
+def _descend(problem: Allocation, counted: Counted, rho: Array, common: float) -> _End:
+    """Minimise from one start; the working set grows until nothing outside it is exceeded."""
+    working: Ints = np.empty(0, dtype=np.int64)
+    for _ in range(5):
+        value = counted.compressed(rho)
+        largest = np.argsort(-value, kind="stable")[:ACTIVE]
+        if len(working) and value.max() <= TOLERANCE:
+            break
+        working = np.union1d(working, largest).astype(np.int64)
+        rho = _slsqp(problem, counted, rho, working, min(common, 1.0) * 1e-3)
+    rho = _inside(counted, rho, common)
+    return _End(rho, problem.objective.value(rho), Evaluations(counted.values, counted.jacobians))
+
+
+def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, least: float) -> Array:
+    """Run SLSQP on the constraints of the working set."""
+    from scipy.optimize import Bounds, minimize
+
+    search: Any = minimize  # its stubs want array shapes that no caller has
+    constraint = {
+        "type": "ineq",
+        "fun": lambda x: -counted.compressed(x)[working],
+        "jac": lambda x: -counted.slope(x)[working],
+    }
+    found = search(
+        problem.objective.value,
+        np.clip(rho, least, MOST),
+        jac=lambda x: problem.objective.value_and_gradient(x)[1],
+        bounds=Bounds(np.full(len(rho), least), np.full(len(rho), MOST)),
+        constraints=[constraint],
+        method="SLSQP",
+        options={"ftol": 1e-10, "maxiter": 25},
+    )
+    moved = np.asarray(found.x, dtype=np.float64)
+    return np.clip(moved, least, MOST) if np.all(np.isfinite(moved)) else rho
+
+
+def _inside(counted: Counted, rho: Array, common: float) -> Array:
+    """Return the point itself if it holds within tolerance, else scaled down until it does, else the common start."""
+    for scale in (1.0, 1 - 1e-6, 1 - 1e-4, 1 - 1e-2, 0.9, 0.75, 0.5):
+        if not counted.over(rho * scale, TOLERANCE):
+            return rho * scale
+    return np.full(len(rho), common)
+
+
+def _finish(counted: Counted, end: _End, starts: int, agreed: int, evaluations: tuple[Evaluations, ...]) -> Solution:
+    problem = counted.problem
+    keep, scale = _round(problem, end.rho)
+    return Solution(
+        keep=keep,
+        unrounded=tuple(float(p) for p in counted.keep(end.rho)),
+        retention=tuple(float(r) for r in end.rho),
+        objective=end.objective,
+        starts=starts,
+        agreed=agreed,
+        evaluations=evaluations,
+        active=counted.names(end.rho, -1e-3) if problem.constraints else (),
+        pulled_back=scale,
+    )
+
+
+def _round(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], float]:
+    """Round down; pull back by one factor on all retentions, found by bisection, until the assessors accept.
+
+    What the search left at its upper end is tried without any randomisation first.
+    """
+
+    def rounded(scale: Fraction, most: float = 1.0) -> tuple[Fraction, ...]:
+        return tuple(
+            Fraction(1)
+            if r >= most and scale == 1
+            else round_down(keep_of(Fraction(float(r)) * scale, v.size), v.size, problem.digits)
+            for r, v in zip(rho, problem.variables, strict=True)
+        )
+
+    for most in (1 - 2e-9, 1.0):
+        if problem.feasible(keep := rounded(Fraction(1), most)):
+            return keep, 1.0
+    low = high = Fraction(1)
+    step = Fraction(1, 10**9)
+    while not problem.feasible(rounded(low)):
+        high, low, step = low, max(1 - step, low / 2) if step < 1 else low / 2, step * 8
+        if low < Fraction(1, 2**60):
+            raise infeasible(problem, tuple(c.name for c in problem.constraints))
+    for _ in range(8):
+        middle = (low + high) / 2
+        low, high = (middle, high) if problem.feasible(rounded(middle)) else (low, middle)
+    return rounded(low), float(low)
+
+
+def _rounded_objective(problem: Allocation, solution: Solution) -> float:
+    sizes = np.array([v.size for v in problem.variables], dtype=np.float64)
+    keep = np.array([float(p) for p in solution.keep])
+    return problem.objective.value((sizes * keep - 1) / (sizes - 1))

@@ -1,0 +1,90 @@
+"""What is to be solved, and what a solution says. An allocation shares the noise out between attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.privacy.model import Smooth
+from rrpolicy.solve.equal import LEAST_DIGITS
+
+if TYPE_CHECKING:
+    from rrpolicy.solve.objective import ExpectedError, Variable
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Minimise an expected error over retention probabilities in (0, 1], subject to every requirement.
+
+    Attributes:
+        variables: the retention probabilities looked for; attributes of one category are left out.
+        objective: what is minimised.
+        constraints: every requirement; each sees the keep probabilities of the variables, in their order.
+        feasible: whether the assessors accept exact keep probabilities; they alone decide.
+        digits: decimals of the released keep probabilities.
+        floor: what the requirements reach as all retentions go to 0, in words, for the message of RR102.
+    """
+
+    variables: tuple[Variable, ...]
+    objective: ExpectedError
+    constraints: tuple[Smooth, ...]
+    feasible: Callable[[tuple[Fraction, ...]], bool]
+    digits: int = LEAST_DIGITS
+    floor: Callable[[], str] = lambda: ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluations:
+    """How often the constraints were evaluated from one start."""
+
+    value: int
+    jacobian: int
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Keep probabilities that satisfy every requirement, as decided by the assessors.
+
+    Attributes:
+        keep: (variables,) exact, rounded down; of the largest block where there are blocks.
+        unrounded: (variables,) keep probabilities before rounding.
+        retention: (variables,) retention probabilities before rounding.
+        objective: at the unrounded solution.
+        starts: how many the search began from.
+        agreed: how many of them ended at this objective.
+        evaluations: of each start.
+        active: names of the requirements that limit the solution.
+        pulled_back: what all retentions were scaled by before rounding so that every requirement holds; mostly 1.
+    """
+
+    keep: tuple[Fraction, ...]
+    unrounded: tuple[float, ...]
+    retention: tuple[float, ...]
+    objective: float
+    starts: int
+    agreed: int
+    evaluations: tuple[Evaluations, ...]
+    active: tuple[str, ...]
+    pulled_back: float
+
+
+def infeasible(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
+    """Return the error of a problem that no retention probability solves.
+
+    Args:
+        problem: what was to be solved.
+        names: the requirements that fail however much is randomised.
+    """
+    floor = problem.floor()
+    return RequirementError(
+        Problem(
+            "RR102",
+            f"no keep probabilities satisfy: {', '.join(dict.fromkeys(names)) or 'the requirements together'}"
+            + (f"; the smallest reachable: {floor}" if floor else ""),
+            hint="randomise more attributes, coarsen a domain, state why an unchanged attribute links nobody"
+            " (assume_unlinkable), or relax the requirement",
+        )
+    )
