@@ -1,4 +1,4 @@
-"""The two ideas of the room: a `Channel` is what is released given the original; an `Axis` is a factor of a product one.
+"""The two ideas of the room: a `Channel` is what is released given the original; an `Axis` is a factor of a product.
 
 Nothing here imports numpy, pyarrow or duckdb: `check` works without them.
 """
@@ -83,8 +83,12 @@ class Channel(ABC):
 
     @classmethod
     @abstractmethod
-    def from_json(cls, document: Mapping[str, Json]) -> Self:
+    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Self:
         """Read what `to_json` or `to_public_json` wrote.
+
+        Args:
+            document: the description.
+            kinds: channel and axis classes by kind; the parts of a channel are looked up in it.
 
         Raises:
             ValueError: if the version is unknown or the document is not of this kind.
@@ -134,13 +138,22 @@ class Axis(ABC):
             count: (k,) records; all > 0.
         """
 
+    def values(self, released: Codes) -> tuple[pa.Array, ...]:
+        """Return released codes, (k, len(columns())), as one array of values a column.
+
+        Override it where a released value is not one of a column's labels.
+        """
+        from rrpolicy.channel.values import dictionary, labels
+
+        return tuple(dictionary(released[:, place], labels(c)) for place, c in enumerate(self.columns()))
+
     @abstractmethod
     def log_ratio(self) -> Measure:
-        """Return epsilon = max_u log(max_v P[u,v] / min_v P[u,v]), rounded up; infinite where an original is excluded."""
+        """Return epsilon = max_u log(max_v P[u,v] / min_v P[u,v]), rounded up; infinite if an original is excluded."""
 
     @abstractmethod
     def min_cross_ratio(self) -> Fraction:
-        """Return min P[u',v] P[v',u] / (P[u',u] P[v',v]), exact (or rounded down): Pk-anonymity's factor of the axis."""
+        """Return min P[u',v] P[v',u] / (P[u',u] P[v',v]), exact or rounded down: Pk-anonymity's factor of the axis."""
 
     @abstractmethod
     def discloses(self) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """Exact draws of counts: no floating point, no bias of any size, a few random bits a record.
 
 *Binomial(n, a/b)*: n uniform numbers are compared with a/b binary digit by binary digit. Of the numbers that agree
-with a/b so far (the undecided), the next digit of each is a fair bit, so that their number with a one is the popcount of
-that many random bits. If the digit of a/b is 1, those with a 0 are below it and succeed; if it is 0, those with a 1 are
-above it and fail; the others stay undecided. Once the remainder of the long division is 0, the undecided are not below
-a/b: they fail. All cells and all probabilities go side by side.
+with a/b so far (the undecided), the next digit of each is a fair bit, so that their number with a one is the popcount
+of that many random bits. If the digit of a/b is 1, those with a 0 are below it and succeed; if it is 0, those with a 1
+are above it and fail; the others stay undecided. Once the remainder of the long division is 0, the undecided are not
+below a/b: they fail. All cells and all probabilities go side by side.
 
 *Multinomial*: a binary tree over the categories with exact conditional probabilities, one binomial a node.
 

@@ -1,0 +1,147 @@
+"""The product channel: attributes are randomised independently, axis by axis; what has no domain is carried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from rrpolicy.canonical import Json
+from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.document import expect, read_column, read_list, read_object, read_text
+from rrpolicy.channel.table import Column, Decoder, TableSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channel.base import Sink
+    from rrpolicy.channel.streams import Streams
+    from rrpolicy.finding import Finding
+    from rrpolicy.source.protocol import Original
+
+_FEW_CELLS = 1 << 16
+_MANY_CELLS = 1 << 24
+"""The cell path holds every released cell in memory: about 50 bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Channel):
+    """P = P_1 (x) … (x) P_m over the axes, the identity over the carried columns.
+
+    Attributes:
+        axes: every categorical attribute that is released is on exactly one; those not randomised on an Identity axis.
+        carried: released columns without a domain.
+        order: the released columns' names, in file order.
+        sampler: `cells` splits counts, `records` randomises record by record; the same distribution.
+    """
+
+    kind: ClassVar[str] = "product"
+    version: ClassVar[int] = 1
+
+    axes: tuple[Axis, ...]
+    carried: tuple[Column, ...]
+    order: tuple[str, ...]
+    sampler: Literal["cells", "records"] = "cells"
+
+    def __post_init__(self) -> None:
+        columns = [c.name for axis in self.axes for c in axis.columns()] + [c.name for c in self.carried]
+        attributes = [a for axis in self.axes for a in axis.attributes]
+        if sorted(columns) != sorted(self.order) or len(set(columns)) != len(columns):
+            raise ValueError("`order` must name every released column once")
+        if len(set(attributes)) != len(attributes):
+            raise ValueError("an attribute stands on two axes")
+
+    def locate(self, name: str) -> tuple[int, int]:
+        """Return (slot, place) of a released column: the axis and the place on it; carried columns come last."""
+        for slot, axis in enumerate(self.axes):
+            for place, column in enumerate(axis.columns()):
+                if column.name == name:
+                    return slot, place
+        return len(self.axes) + [c.name for c in self.carried].index(name), 0
+
+    def tables(self) -> tuple[TableSpec, ...]:
+        """Return the one table `data`, sorted by all its columns."""
+        columns = {c.name: c for axis in self.axes for c in axis.columns()} | {c.name: c for c in self.carried}
+        return (TableSpec("data", tuple(columns[name] for name in self.order), self.order),)
+
+    def decoders(self) -> tuple[Decoder, ...]:
+        """Return the axes' decoders, then an identity without labels for every carried column."""
+        carried = (Decoder((c.attribute,), "identity", {"columns": [c.name], "labels": [[]]}) for c in self.carried)
+        return (*(axis.decoder() for axis in self.axes), *carried)
+
+    def settle(self, original: Original) -> Product:
+        """Choose the sampler's path and fill in the carried columns' engine types.
+
+        Cells, if distinct original rows are few (65,536, or half the records) and the released cells that they can
+        become fit in memory (2^24); else records, out of core.
+        """
+        carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
+        return replace(self, carried=carried, sampler=self._path(original))
+
+    def _path(self, original: Original) -> Literal["cells", "records"]:
+        columns = [c for axis in self.axes for c in axis.columns()]
+        if any(c.kind not in {"category", "interval"} for c in columns):
+            return "records"
+        cells = original.cells()
+        if cells > max(_FEW_CELLS, original.records // 2):
+            return "records"
+        released = math.prod(len(c.labels) for c in columns)
+        reach = released if not self.carried else cells * released
+        return "cells" if min(reach, original.records) <= _MANY_CELLS else "records"
+
+    def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
+        """Draw once, by the path that `settle` chose."""
+        from rrpolicy.channel.draw import draw_cells, draw_records
+
+        (draw_cells if self.sampler == "cells" else draw_records)(self, original, streams, sink)
+
+    def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
+        """Test the released counts against what is expected given the original; see `rrpolicy.channel.conform`."""
+        from rrpolicy.channel.conform import conforms
+
+        return conforms(self, original, released["data"])
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return what the axes' descriptions disclose."""
+        return tuple(dict.fromkeys(item for axis in self.axes for item in axis.discloses()))
+
+    def to_json(self) -> Json:
+        """Return all of it."""
+        return self._document([axis.to_json() for axis in self.axes])
+
+    def to_public_json(self) -> Json:
+        """Return what may be published of it."""
+        return self._document([axis.to_public_json() for axis in self.axes])
+
+    def _document(self, axes: list[Json]) -> Json:
+        return {
+            "kind": self.kind,
+            "version": self.version,
+            "sampler": self.sampler,
+            "order": list(self.order),
+            "axes": axes,
+            "carried": [c.to_json() for c in self.carried],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Product:
+        """Read what `to_json` or `to_public_json` wrote.
+
+        Args:
+            document: the description.
+            kinds: axis kind -> class.
+
+        Raises:
+            ValueError: if the version is unknown, or the document is not of this kind or holds unknown axes.
+        """
+        from rrpolicy.channel.reading import axis_from_json
+
+        expect(document, cls.kind, cls.version)
+        sampler = read_text(document, "sampler")
+        order = read_list(document, "order")
+        if sampler not in {"cells", "records"} or not all(isinstance(name, str) for name in order):
+            raise ValueError("'sampler' must be cells or records, 'order' the names of columns")
+        axes = tuple(axis_from_json(read_object(a, "an axis"), kinds) for a in read_list(document, "axes"))
+        carried = tuple(read_column(c) for c in read_list(document, "carried"))
+        return cls(axes, carried, tuple(map(str, order)), sampler)  # type: ignore[arg-type]
