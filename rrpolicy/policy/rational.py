@@ -24,7 +24,7 @@ def rational(value: object) -> Fraction:
     if isinstance(value, Fraction):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
-        raise ValueError('expected a number such as 0.25 or a fraction such as "1/3"')
+        raise ValueError('expected a number such as 0.25 or a fraction such as "1/3"')  # noqa: TRY004  pydantic asks for it
     try:
         return Fraction(str(value)) if isinstance(value, float) else Fraction(value)
     except (ValueError, OverflowError, ZeroDivisionError) as error:

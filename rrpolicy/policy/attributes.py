@@ -1,0 +1,266 @@
+"""One attribute of the policy: its categories, and whether all that is said of it fits together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import Problem
+from rrpolicy.policy.document import Node
+from rrpolicy.policy.file import AttributeTable, category
+from rrpolicy.policy.hierarchy import HierarchyError, read_hierarchy
+from rrpolicy.policy.model import Attribute, Bins, Role
+from rrpolicy.policy.problems import spelled, suggest
+
+REJECT = "reject"
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two categories are one; true is not 1."""
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def resolve_attribute(name: str, node: Node, problems: list[Problem]) -> Attribute | None:
+    """Return an attribute, or None if something is wrong with it.
+
+    Args:
+        name: the column.
+        node: its table; the shape was found right.
+        problems: gets what is wrong.
+    """
+    before = len(problems)
+    attribute = _Reader(name, node, problems).attribute()
+    return attribute if len(problems) == before else None
+
+
+class _Reader:
+    def __init__(self, name: str, node: Node, problems: list[Problem]) -> None:
+        self.name = name
+        self.node = node
+        self.problems = problems
+        self.table = AttributeTable.model_validate(node.plain())
+        self.role = Role(self.table.role)
+
+    def refuse(self, code: str, message: str, at: Node, expected: str | None = None, hint: str | None = None) -> None:
+        self.problems.append(Problem(code, message, at.place, expected, hint))
+
+    def attribute(self) -> Attribute:
+        place = replace(self.node.key, key=f"attributes.{self.name}")
+        self.fit_role()
+        if self.role.dropped:
+            return Attribute(self.name, self.role, None, release_as=self.name, place=place)
+        bins = self.bins()
+        domain = bins.labels if bins is not None else self.domain()
+        observed = self.table.domain == "observed"
+        outside, nulls = self.spare("outside"), self.spare("nulls")
+        full = self.extended(domain, outside, nulls)
+        self.sizes(full, observed=observed)
+        self.scale(domain, binned=bins is not None)
+        return Attribute(
+            name=self.name,
+            role=self.role,
+            domain=full,
+            observed=observed,
+            outside=outside,
+            nulls=nulls,
+            scale=self.table.scale,
+            bins=bins,
+            release_as=self.table.release_as or self.name,
+            hierarchy=self.hierarchy(full),
+            assume_unlinkable=self.table.assume_unlinkable,
+            place=place,
+        )
+
+    def fit_role(self) -> None:
+        for key in ("release_as", "assume_unlinkable"):
+            at = self.node.get(key)
+            if at is not None and self.role.dropped:
+                self.refuse("RR219", f"'{self.name}' is {self.role.value} and never released, so it has no {key}", at)
+        at = self.node.get("assume_unlinkable")
+        if at is not None and self.role is Role.QUASI_IDENTIFIER:
+            message = f"'{self.name}' is a quasi-identifier: it links people, and cannot be assumed not to"
+            self.refuse("RR219", message, at, hint="give it another role, or take the assumption out")
+
+    def bins(self) -> Bins | None:
+        at, labels = self.node.get("bins"), self.node.get("labels")
+        if at is None:
+            if labels is not None:
+                self.refuse("RR213", "labels without bins", labels, "bins, whose categories the labels name")
+            return None
+        if self.node.get("domain") is not None:
+            self.refuse(
+                "RR213", "bins and a domain: the bins are the domain", self.node.table["domain"], "one of the two"
+            )
+        edges = self.edges(at)
+        if edges is None:
+            return None
+        names: list[str] = _intervals(edges) if self.table.labels is None else list(self.table.labels)
+        if len(names) != len(edges) - 1:
+            message = f"{len(edges) - 1} bins, but {len(names)} labels"
+            self.refuse("RR213", message, labels or at, f"{len(edges) - 1} labels")
+            return None
+        if len(set(names)) != len(names):
+            self.refuse("RR213", "a label stands twice", labels or at, "a label of its own for each bin")
+            return None
+        return Bins(edges, tuple(names))
+
+    def edges(self, at: Node) -> tuple[float, ...] | None:
+        expected = "two or more increasing numbers; the first may be -inf, the last inf"
+        edges: list[float] = []
+        for item in at.items:
+            value = item.value
+            number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+            edge = _float(value) if isinstance(value, (int, Decimal)) and number else None
+            if edge is None or edge != edge:  # noqa: PLR0124
+                self.refuse("RR213", f"{spelled(value)} is not an edge of a bin", item, expected)
+                return None
+            if edges and edge <= edges[-1]:
+                self.refuse("RR213", f"{spelled(value)} does not lie above the edge before it", item, expected)
+                return None
+            edges.append(edge)
+        if len(edges) < 2:  # noqa: PLR2004
+            self.refuse("RR213", "the bins have no interval", at, expected)
+            return None
+        return tuple(edges)
+
+    def domain(self) -> tuple[Value, ...] | None:
+        at = self.node.get("domain")
+        if at is None:
+            if self.role in {Role.QUASI_IDENTIFIER, Role.SENSITIVE} and self.node.get("bins") is None:
+                hint = 'list the categories; `domain = "observed"` takes them from the data, which the report then says'
+                message = f"'{self.name}' is {self.role.value} and has no domain"
+                self.problems.append(
+                    Problem("RR211", message, self.node.key, "domain = [ … ], or bins for a number", hint)
+                )
+            return None
+        if at.value == "observed":
+            return None
+        if not isinstance(at.value, list):
+            near = suggest(str(at.value), ["observed"])
+            expected = 'an array of categories, or "observed"'
+            self.refuse("RR212", f"{spelled(at.value)} is not a domain", at, expected, near)
+            return None
+        return self.categories(at)
+
+    def categories(self, at: Node) -> tuple[Value, ...] | None:
+        values: list[Value] = []
+        seen: set[tuple[bool, Value]] = set()
+        for item in at.items:
+            try:
+                value = category(item.value)
+            except ValueError:
+                self.refuse(
+                    "RR212", f"{spelled(item.value)} is not a category", item, "text, a finite number, true or false"
+                )
+                return None
+            if (isinstance(value, bool), value) in seen:
+                self.refuse("RR212", f"the category {spelled(item.value)} stands twice", item, "each category once")
+                return None
+            if values and _kind(value) != _kind(values[0]):
+                self.refuse(
+                    "RR212",
+                    f"{spelled(item.value)} is not {_kind(values[0])}",
+                    item,
+                    f"only {_kind(values[0])}, as before",
+                )
+                return None
+            seen.add((isinstance(value, bool), value))
+            values.append(value)
+        if not values:
+            self.refuse("RR212", "the domain is empty", at, "the categories")
+            return None
+        if any(isinstance(v, float) for v in values):
+            return tuple(float(v) for v in values)
+        return tuple(values)
+
+    def spare(self, key: str) -> Value | None:
+        """Return the category of what is outside, or null; `reject` is none."""
+        value: Value | None = getattr(self.table, key)
+        at = self.node.get(key)
+        if value is None or value == REJECT or at is None:
+            return None
+        if key == "outside" and self.node.get("bins") is None and not isinstance(self.table.domain, list):
+            self.refuse(
+                "RR214",
+                f"nothing is outside the domain of '{self.name}': it declares none",
+                at,
+                "a declared domain or bins",
+            )
+        return value
+
+    def extended(self, domain: tuple[Value, ...] | None, *spare: Value | None) -> tuple[Value, ...] | None:
+        if domain is None:
+            return None
+        full = list(domain)
+        for key, value in zip(("outside", "nulls"), spare, strict=True):
+            if value is None:
+                continue
+            if _kind(value) != _kind(domain[0]):
+                message = f"{spelled(value)} is not {_kind(domain[0])}, as the domain of '{self.name}' is"
+                hint = "write the whole domain as text" if isinstance(value, str) else None
+                self.refuse("RR214", message, self.node.table[key], _kind(domain[0]), hint)
+            elif not any(same(value, v) for v in full):
+                full.append(value)
+        return tuple(full)
+
+    def sizes(self, full: tuple[Value, ...] | None, *, observed: bool) -> None:
+        protected = self.role in {Role.QUASI_IDENTIFIER, Role.SENSITIVE}
+        if full is not None and len(full) == 1 and protected and not observed:
+            message = f"'{self.name}' has one category: it tells nothing and nothing can hide in it"
+            at = self.node.get("domain") or self.node.get("bins") or self.node
+            self.refuse(
+                "RR212", message, at, "two categories or more", 'list the others, or exclude it: `role = "excluded"`'
+            )
+
+    def scale(self, domain: Sequence[Value] | None, *, binned: bool) -> None:
+        at = self.node.get("scale")
+        if (
+            at is not None
+            and self.table.scale == "interval"
+            and domain
+            and not binned
+            and isinstance(domain[0], (str, bool))
+        ):
+            self.refuse(
+                "RR222",
+                f"the categories of '{self.name}' are no numbers, so they have no distances",
+                at,
+                '"ordinal" or "nominal", or bins',
+            )
+
+    def hierarchy(self, full: tuple[Value, ...] | None) -> tuple[tuple[Value, ...], ...] | None:
+        at = self.node.get("hierarchy")
+        if at is None:
+            return None
+        if full is None:
+            if self.node.get("bins") is None and not isinstance(self.table.domain, list):
+                message = f"'{self.name}' has a hierarchy but declares no domain"
+                self.refuse("RR216", message, at, "a declared domain or bins")
+            return None
+        try:
+            return read_hierarchy(at, full)
+        except HierarchyError as error:
+            self.problems.append(error.problem)
+            return None
+
+
+def _float(value: int | Decimal) -> float | None:
+    """Return the nearest double; None where a finite number has none."""
+    try:
+        edge = float(value)
+    except OverflowError:
+        return None
+    written_infinite = isinstance(value, Decimal) and value.is_infinite()
+    return None if edge in {float("inf"), float("-inf")} and not written_infinite else edge
+
+
+def _intervals(edges: Sequence[float]) -> list[str]:
+    last = len(edges) - 2
+    ends = (")" if i < last or edges[i + 1] == float("inf") else "]" for i in range(len(edges) - 1))
+    return [f"[{a:.15g}, {b:.15g}{end}" for a, b, end in zip(edges, edges[1:], ends, strict=False)]
+
+
+def _kind(value: Value) -> str:
+    return "text" if isinstance(value, str) else "true or false" if isinstance(value, bool) else "a number"

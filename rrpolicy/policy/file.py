@@ -1,0 +1,204 @@
+"""The policy file as it may be written: tables, keys and types. Meaning is settled in the modules beside this one.
+
+The descriptions are the editor's help: `rrpolicy schema` prints them.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from rrpolicy.canonical import Value
+from rrpolicy.policy.rational import Rational
+
+SCHEMA = 1
+RELAXABLE = ("assume_unlinkable", "accept", "audit_counts", "domain")
+ROLES = ("identifier", "excluded", "quasi-identifier", "sensitive", "insensitive")
+
+_SEMVER = (
+    r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$"
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CATEGORY_SCHEMA: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+
+
+def _refusal(expected: str) -> PydanticCustomError:
+    return PydanticCustomError("impossible", "Input should be {expected}", {"expected": expected})
+
+
+def _line(text: str) -> str:
+    if not text.strip() or _CONTROL.search(text):
+        raise _refusal("text on one line, not empty")
+    return text
+
+
+def _semver(text: str) -> str:
+    if not re.fullmatch(_SEMVER, text, re.ASCII):
+        raise _refusal('a semantic version such as "1.2.0"')
+    return text
+
+
+def _relaxable(text: str) -> str:
+    if text.rpartition(".")[2] not in RELAXABLE:
+        raise _refusal(f"one of {', '.join(RELAXABLE)}, or one of them after a dotted key")
+    return text
+
+
+def _not_negative(value: Fraction) -> Fraction:
+    if value < 0:
+        raise _refusal("0 or more")
+    return value
+
+
+def category(value: object) -> Value:
+    """Read a category.
+
+    Raises:
+        PydanticCustomError: if it is not text without NUL, a finite number or a boolean.
+    """
+    if isinstance(value, Decimal) and value.is_finite() and abs(float(value)) < float("inf"):
+        return float(value)
+    if isinstance(value, str) and "\0" in value:
+        raise _refusal("text without the NUL character")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise _refusal("a number that fits in 64 bits")
+    if isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float) and abs(value) < float("inf"):
+        return value
+    raise _refusal("a category: text, a finite number, true or false")
+
+
+Line = Annotated[str, AfterValidator(_line), WithJsonSchema({"type": "string", "minLength": 1})]
+Semver = Annotated[str, AfterValidator(_semver), WithJsonSchema({"type": "string", "pattern": _SEMVER})]
+Relaxable = Annotated[
+    str, AfterValidator(_relaxable), WithJsonSchema({"type": "string", "pattern": f"(^|\\.)({'|'.join(RELAXABLE)})$"})
+]
+Category = Annotated[Value, PlainValidator(category), WithJsonSchema(_CATEGORY_SCHEMA)]
+Domain = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"const": "observed"},
+                {"type": "array", "items": _CATEGORY_SCHEMA, "minItems": 1, "uniqueItems": True},
+            ]
+        }
+    ),
+]
+Edges = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2})]
+Levels = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "object",
+                        "additionalProperties": {"type": "array", "items": _CATEGORY_SCHEMA, "minItems": 1},
+                    },
+                },
+            ]
+        }
+    ),
+]
+
+
+class Table(BaseModel):
+    """A table of the policy file: what is not named here is refused."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class PolicyTable(Table):
+    """Who answers for the release, and what it is for."""
+
+    name: Line | None = Field(None, description="What the policy is called.")
+    version: Semver | None = Field(None, description="The policy's semantic version.")
+    owner: Line | None = Field(None, description="Who answers for the policy.")
+    purpose: str | None = Field(None, description="What the release is for.")
+    extends: Line | None = Field(None, description="A baseline policy, relative to this file; it is a floor.")
+    plugins: list[Line] | None = Field(None, description="Distributions to load plugins from, such as acme-oue>=1.2.")
+    may_relax: list[Relaxable] | None = Field(None, description="What policies that extend this one may relax.")
+
+
+class SourceTable(Table):
+    """Where the table is."""
+
+    uri: Line | None = Field(None, description="A file, glob, database or demo:survey, relative to this file.")
+    table: Line | None = Field(None, description="The table or view inside a database.")
+    min_rows: int | None = Field(None, ge=1, description="Fewer records are refused.")
+    population: Line | None = Field(None, description="The population that the records were drawn from.")
+
+
+class AttributeTable(Table):
+    """One column of the table."""
+
+    role: Literal["identifier", "excluded", "quasi-identifier", "sensitive", "insensitive"] = Field(
+        description="What the column is to an attacker; identifier and excluded columns are never released."
+    )
+    domain: Domain = Field(None, description='The categories, or "observed" (a disclosure that the report lists).')
+    bins: Edges = Field(None, description="Edges of intervals [a, b), the last closed; may end in inf.")
+    labels: list[Line] | None = Field(None, description="The categories that the bins become.")
+    outside: Category | None = Field(None, description="The category of what is not in the domain; absent refuses it.")
+    nulls: Category | None = Field(None, description='The category of nulls; "reject" (default) refuses them.')
+    scale: Literal["nominal", "ordinal", "interval"] = Field("nominal", description="How the categories compare.")
+    hierarchy: Levels = Field(
+        None, description="A semicolon CSV (one row a category, one column a level), or levels of {group = [members]}."
+    )
+    release_as: Line | None = Field(None, description="The released column's name; default the column's own.")
+    assume_unlinkable: Line | None = Field(None, description="The reason why nobody is linked through this column.")
+
+
+class PrivacyEntry(Table):
+    """A requirement; the model's own options stand beside these keys."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    model: str = Field(description="The privacy model.")
+    where: dict[str, Category] = Field({}, description="The subgroup that the requirement is limited to.")
+
+
+class UtilityEntry(Table):
+    """A gate; the metric's own options stand beside these keys."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    metric: str = Field(description="The utility metric.")
+    max: Annotated[Rational, AfterValidator(_not_negative)] = Field(
+        description="The most that the metric's expected value may be."
+    )
+
+
+class MechanismTable(Table):
+    """The mechanism; its own options stand beside its name."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    name: str | None = Field(None, description="The mechanism.")
+
+
+class ReleaseTable(Table):
+    """What is written, and what may be told."""
+
+    format: Literal["parquet", "csv", "duckdb"] = Field("parquet", description="The released data's format.")
+    accept: list[Line] = Field([], description="What the channel's public description may itself disclose.")
+    audit_counts: bool = Field(default=False, description="Exact counts of the original may stand in audit/.")
+
+
+class PolicyFile(Table):
+    """A release policy of rrpolicy."""
+
+    schema_: Literal[1] = Field(alias="schema", description="The policy language's version.")
+    policy: PolicyTable = Field(PolicyTable(), description="Who answers for the release, and what it is for.")
+    source: SourceTable = Field(SourceTable(), description="Where the table is.")
+    attributes: dict[str, AttributeTable] = Field({}, description="Every column of the table.")
+    privacy: list[PrivacyEntry] = Field([], description="What must hold; every entry.")
+    mechanism: MechanismTable = Field(MechanismTable(), description="How it is made to hold.")
+    utility: list[UtilityEntry] = Field([], description="What the release must still be good for; every entry.")
+    release: ReleaseTable = Field(ReleaseTable(), description="What is written, and what may be told.")

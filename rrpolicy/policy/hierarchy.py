@@ -1,0 +1,141 @@
+"""Generalisation hierarchies: the semicolon CSV that ARX users have, or levels written in the policy."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os.path
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import Problem
+from rrpolicy.policy.document import Node
+from rrpolicy.policy.file import category
+from rrpolicy.policy.problems import spelled
+
+Levels = tuple[tuple[Value, ...], ...]
+
+_SHOWN = 5
+
+
+class HierarchyError(Exception):
+    """A hierarchy that cannot be used, as a problem of the policy."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def read_hierarchy(node: Node, domain: Sequence[Value]) -> Levels:
+    """Return what each category becomes at each level; level 0 is the domain.
+
+    Args:
+        node: a file's name relative to the policy file that holds it, or an array of levels, each a table
+            group = [members of the level below].
+        domain: the attribute's categories.
+
+    Raises:
+        HierarchyError: RR215 if the file cannot be read, RR216 if a category is not covered or levels do not nest.
+    """
+    if isinstance(node.value, str):
+        upper = _from_file(node, domain)
+    elif isinstance(node.value, list):
+        upper = _from_levels(node, domain)
+    else:
+        raise _wrong(node, "the hierarchy is neither a file nor levels", "a CSV file's name, or an array of levels")
+    levels: Levels = (tuple(domain), *upper)
+    for below, above in itertools.pairwise(levels):
+        _nests(below, above, node)
+    return levels
+
+
+def _from_file(node: Node, domain: Sequence[Value]) -> list[tuple[Value, ...]]:
+    path = Path(os.path.dirname(node.place.file)) / str(node.value)  # noqa: PTH120
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True) if row]
+    except UnicodeDecodeError as error:
+        raise _unreadable(node, "it is not UTF-8") from error
+    except csv.Error as error:
+        raise _unreadable(node, str(error)) from error
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) and error.strerror else "not a possible path"
+        raise _unreadable(node, told.lower()) from error
+    widths = {len(row) for row in rows}
+    if len(widths) != 1 or widths == {1}:
+        raise _unreadable(node, "its rows do not all have the same number of columns, two at least")
+    by_category = {row[0]: row[1:] for row in rows}
+    if len(by_category) != len(rows):
+        raise _wrong(node, "a category stands in two rows of the hierarchy", "one row a category")
+    missing = [value for value in domain if _text(value) not in by_category]
+    if missing:
+        raise _wrong(node, f"the hierarchy has no row for {_list(missing)}", "a row for every category of the domain")
+    return [tuple(by_category[_text(v)][level] for v in domain) for level in range(len(rows[0]) - 1)]
+
+
+def _from_levels(node: Node, domain: Sequence[Value]) -> list[tuple[Value, ...]]:
+    below: tuple[Value, ...] = tuple(domain)
+    levels: list[tuple[Value, ...]] = []
+    for level in node.items:
+        if not isinstance(level.value, dict) or not level.value:
+            raise _wrong(level, "a level is not a table", '{ "group" = ["member", …], … }')
+        group_of: dict[Value, str] = {}
+        for group, member in _members(level):
+            value = _member(member)
+            if value not in below:
+                raise _wrong(member, f"{spelled(member.value)} is not in the level below", f"one of {_list(below)}")
+            if group_of.setdefault(value, group) != group:
+                raise _wrong(member, f"{spelled(member.value)} is in two groups of one level", "each in one group")
+        missing = [value for value in dict.fromkeys(below) if value not in group_of]
+        if missing:
+            raise _wrong(level, f"the level does not say what becomes of {_list(missing)}", "a group for each")
+        below = tuple(group_of[value] for value in below)
+        levels.append(below)
+    if not levels:
+        raise _wrong(node, "the hierarchy has no level", "one level at least")
+    return levels
+
+
+def _members(level: Node) -> Iterator[tuple[str, Node]]:
+    for group, members in level.table.items():
+        if not members.items:
+            raise _wrong(members, f"the group '{group}' has no members", "an array of categories of the level below")
+        for member in members.items:
+            yield group, member
+
+
+def _member(node: Node) -> Value:
+    try:
+        return category(node.value)
+    except ValueError as error:
+        raise _wrong(node, "a member is not a category", "text, a finite number, true or false") from error
+
+
+def _nests(below: Sequence[Value], above: Sequence[Value], node: Node) -> None:
+    group_of: dict[Value, Value] = {}
+    for part, group in zip(below, above, strict=True):
+        if group_of.setdefault(part, group) != group:
+            message = f"the levels do not nest: '{part}' lies in both '{group_of[part]}' and '{group}' one level up"
+            raise _wrong(node, message, "each group of a level in one group of the next")
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _list(values: Sequence[Value]) -> str:
+    shown = ", ".join(spelled(v) for v in list(values)[:_SHOWN])
+    return shown + (f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else "")
+
+
+def _unreadable(node: Node, reason: str) -> HierarchyError:
+    expected = "a CSV file in UTF-8 with semicolons: the category, then what it becomes at each level"
+    return HierarchyError(
+        Problem("RR215", f"the hierarchy '{node.value}' cannot be read: {reason}", node.place, expected)
+    )
+
+
+def _wrong(node: Node, message: str, expected: str) -> HierarchyError:
+    return HierarchyError(Problem("RR216", message, node.place, expected))

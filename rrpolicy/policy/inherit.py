@@ -1,0 +1,214 @@
+"""Inheritance: a policy that extends a baseline adds to it and may not fall below it."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.policy.document import Node, read_document
+from rrpolicy.policy.file import SCHEMA, PolicyFile
+from rrpolicy.policy.problems import mark, problems_of, spelled
+
+_DROPPED = frozenset({"identifier", "excluded"})
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A policy file with its baselines folded in.
+
+    Attributes:
+        root: the merged tree; each node keeps the place in the file that it came from.
+        relaxable: what a policy that extends this one may relax; None if it extends none and says nothing.
+        complete: every baseline could be read, so what is missing is really missing.
+    """
+
+    root: Node
+    relaxable: frozenset[str]
+    complete: bool = True
+
+
+def read_merged(path: Path, problems: list[Problem]) -> Merged:
+    """Read a policy file and its baselines.
+
+    Args:
+        path: the policy file.
+        problems: gets what is wrong with the shape of any of the files and with their inheritance.
+
+    Raises:
+        PolicyError: if the file itself cannot be read as TOML.
+    """
+    return _merged(path, str(path), problems, ())
+
+
+def _merged(path: Path, shown: str, problems: list[Problem], below: tuple[str, ...]) -> Merged:
+    root = read_document(path, shown)
+    problems += _shape(root)
+    extends = root.get("policy", "extends")
+    own = _listed(root, "policy", "may_relax")
+    if extends is None or extends.wrong:
+        return Merged(root, own, extends is None)
+    base = _baseline(extends, shown, problems, (*below, os.path.realpath(path)))
+    if base is None:
+        return Merged(root, own, complete=False)
+    problems += _below_floor(base, root)
+    stated = root.get("policy", "may_relax") is not None
+    relaxable = base.relaxable & own if stated else base.relaxable
+    return Merged(_fold(base.root, root), relaxable, base.complete)
+
+
+def _shape(root: Node) -> Iterator[Problem]:
+    schema = root.get("schema")
+    if schema is not None and (type(schema.value) is not int or schema.value != SCHEMA):
+        mark(root, ("schema",))
+        message = f"the policy language {spelled(schema.value)} is unknown"
+        yield Problem("RR204", message, schema.place, f"schema = {SCHEMA}", "upgrade rrpolicy if the policy is newer")
+    try:
+        PolicyFile.model_validate(root.plain())
+    except ValidationError as error:
+        for problem in problems_of(error, root, PolicyFile):
+            if problem.code == "RR206" and problem.message.startswith("the key 'schema'"):
+                hint = f"begin the file with `schema = {SCHEMA}`"
+                yield Problem(
+                    "RR204", "the policy does not say its language", problem.place, f"schema = {SCHEMA}", hint
+                )
+            elif problem.place is None or problem.place.key != "schema":
+                yield problem
+
+
+def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[str, ...]) -> Merged | None:
+    written = str(extends.value)
+    if _SCHEME.match(written):
+        message = f"'{written}' is not a file"
+        hint = "keep the baseline in the repository: a release must not depend on what a server answers"
+        problems.append(Problem("RR240", message, extends.place, "a path relative to this file", hint))
+        return None
+    beside = os.path.normpath(os.path.join(os.path.dirname(shown), written))  # noqa: PTH118, PTH120
+    if os.path.realpath(beside) in below:
+        message = f"'{written}' extends this policy in turn" if len(below) > 1 else "the policy extends itself"
+        problems.append(Problem("RR241", message, extends.place, "a baseline that does not come back here"))
+        return None
+    try:
+        return _merged(Path(beside), beside, problems, below)
+    except PolicyError as error:
+        for problem in error.problems:
+            missing = problem.code == "RR200"
+            place = extends.place if missing else problem.place
+            problems.append(
+                Problem("RR240" if missing else problem.code, problem.message, place, problem.expected, problem.hint)
+            )
+        return None
+
+
+def _below_floor(base: Merged, child: Node) -> Iterator[Problem]:
+    attributes = child.get("attributes")
+    for name, node in attributes.table.items() if attributes is not None else ():
+        yield from _attribute_below(name, base.root.get("attributes", name), node, base.relaxable)
+    counts, before = child.get("release", "audit_counts"), base.root.get("release", "audit_counts")
+    if counts is not None and counts.value is True and (before is None or before.value is not True):
+        yield from _relaxed("release.audit_counts", counts, base.relaxable, "turns on `audit_counts`")
+    accepted = _listed(base.root, "release", "accept")
+    for item in _items(child, "release", "accept"):
+        if isinstance(item.value, str) and item.value not in accepted:
+            what = f"accepts '{item.value}', which the baseline does not"
+            yield from _relaxed("release.accept", item, base.relaxable, what)
+    for item in _items(child, "policy", "may_relax"):
+        if isinstance(item.value, str) and not _covered(item.value, base.relaxable):
+            message = f"the baseline does not let '{item.value}' be relaxed, so this policy cannot pass that on"
+            yield Problem("RR244", message, item.place, "a part of the baseline's `may_relax`")
+
+
+def _attribute_below(name: str, old: Node | None, new: Node, relaxable: frozenset[str]) -> Iterator[Problem]:
+    reason = new.get("assume_unlinkable")
+    if reason is not None and (old is None or old.get("assume_unlinkable") is None):
+        what = f"assumes '{name}' to be unlinkable"
+        yield from _relaxed(f"attributes.{name}.assume_unlinkable", reason, relaxable, what)
+    if old is None:
+        return
+    was, role = old.get("role"), new.get("role")
+    if was is not None and role is not None and isinstance(role.value, str):
+        free = was.value == "insensitive" or role.value in _DROPPED
+        if not free and was.value != role.value:
+            message = f"'{name}' is {was.value} in the baseline and cannot become {role.value}"
+            expected = f"{was.value}, or a dropped role (identifier, excluded)"
+            yield Problem("RR242", message, role.place, expected, f"the baseline says so at {was.place}")
+    domain, declared = new.get("domain"), old.get("bins") or old.get("domain")
+    if domain is not None and domain.value == "observed" and declared is not None and declared.value != "observed":
+        what = f"takes the domain of '{name}' from the data, where the baseline declares it"
+        yield from _relaxed(f"attributes.{name}.domain", domain, relaxable, what)
+
+
+def _relaxed(key: str, node: Node, relaxable: frozenset[str], what: str) -> Iterator[Problem]:
+    last = key.rpartition(".")[2]
+    if not _covered(key, relaxable):
+        yield Problem(
+            "RR243",
+            f"the policy {what}; a baseline is a floor",
+            node.place,
+            "no less than the baseline asks",
+            f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]',
+        )
+
+
+def _covered(key: str, relaxable: frozenset[str]) -> bool:
+    return key in relaxable or key.rpartition(".")[2] in relaxable
+
+
+def _items(root: Node, *keys: str) -> list[Node]:
+    node = root.get(*keys)
+    return node.items if node is not None else []
+
+
+def _listed(root: Node, *keys: str) -> frozenset[str]:
+    return frozenset(i.value for i in _items(root, *keys) if isinstance(i.value, str))
+
+
+def _fold(base: Node, child: Node) -> Node:
+    """Return the child over the baseline."""
+    folded = _over(base, child)
+    for section in ("privacy", "utility"):
+        _append(folded, base, child, section)
+    policy, base_policy, child_policy = folded.get("policy"), base.get("policy"), child.get("policy")
+    if policy is not None and base_policy is not None and child_policy is not None:
+        _append(policy, base_policy, child_policy, "plugins")
+    attributes, new = base.get("attributes"), child.get("attributes")
+    if attributes is not None and new is not None:
+        folded.table["attributes"] = Node({**attributes.table, **new.table}, new.place, new.key, new.wrong)
+    name, old = child.get("mechanism", "name"), base.get("mechanism", "name")
+    if name is not None and old is not None and name.value != old.value:
+        folded.table["mechanism"] = child.table["mechanism"]
+    _rebase(folded, base, child)
+    return folded
+
+
+def _over(base: Node, child: Node) -> Node:
+    if not (isinstance(base.value, dict) and isinstance(child.value, dict)):
+        return child
+    merged = dict(base.value)
+    for key, node in child.value.items():
+        merged[key] = _over(merged[key], node) if key in merged else node
+    return Node(merged, child.place, child.key, base.wrong or child.wrong)
+
+
+def _append(into: Node, base: Node, child: Node, key: str) -> None:
+    old, new = base.get(key), child.get(key)
+    if old is not None and new is not None:
+        into.table[key] = Node([*old.items, *new.items], new.place, new.key, old.wrong or new.wrong)
+
+
+def _rebase(folded: Node, base: Node, child: Node) -> None:
+    """Let a uri that the baseline gave start from the policy's own folder."""
+    uri, source = base.get("source", "uri"), folded.get("source")
+    if uri is None or source is None or child.get("source", "uri") is not None or not isinstance(uri.value, str):
+        return
+    if not _SCHEME.match(uri.value) and not os.path.isabs(uri.value):  # noqa: PTH117
+        there, here = (os.path.dirname(n.place.file) or "." for n in (base, child))  # noqa: PTH120
+        moved = os.path.normpath(os.path.join(os.path.relpath(there, here), uri.value))  # noqa: PTH118
+        uri = Node(moved, uri.place, uri.key, uri.wrong)
+        folded.table["source"] = Node({**source.table, "uri": uri}, source.place, source.key, source.wrong)

@@ -1,0 +1,77 @@
+"""Loading a policy: TOML, inheritance, options and meaning; every problem of the file at once."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from pathlib import Path
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.policy.inherit import read_merged
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.resolve import Find, Resolver
+
+
+def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Policy:
+    """Load a policy file.
+
+    Args:
+        path: the TOML file.
+        catalogue: called once with the distributions that the policy lists and a function index -> place; returns
+            the names that the policy may use, with the class that validates the options of each.
+        source: a uri, relative to the working directory, that takes the place of the policy's own.
+
+    Returns:
+        The resolved policy. Its `places` hold every key and value by dotted key, items of arrays by their index:
+        `attributes.age.bins.0`, `privacy.1.k`.
+
+    Raises:
+        PolicyError: with every problem of the file and its baselines, in the order of their places.
+        RefusedError: if the catalogue refuses a plugin and nothing else is wrong.
+    """
+    problems: list[Problem] = []
+    merged = read_merged(Path(path), problems)
+    resolver = Resolver(merged.root, problems, complete=merged.complete)
+    head = resolver.head()
+    settings = resolver.source(_absolute(source))
+    attributes = resolver.attributes()
+    release = resolver.release()
+    known = resolver.catalogue(catalogue)
+    if known is None:
+        raise _refusal(problems)
+    requirements = resolver.requirements(attributes, known)
+    mechanism = resolver.mechanism(known)
+    gates = resolver.gates(known)
+    if problems or head is None or settings is None or release is None or mechanism is None:
+        raise _refusal(problems)
+    return Policy(
+        name=head.name or "",
+        version=head.version or "",
+        owner=head.owner or "",
+        purpose=head.purpose or "",
+        plugins=resolver.plugins()[0],
+        source=settings,
+        attributes={name: a for name, a in attributes.items() if a is not None},
+        requirements=tuple(requirements),
+        mechanism=mechanism,
+        gates=tuple(gates),
+        release=release,
+        folder=os.path.dirname(path) or ".",  # noqa: PTH120
+        places={key: node.place for key, node in merged.root.walk()},
+    )
+
+
+def _refusal(problems: list[Problem]) -> PolicyError:
+    """Return every problem once, in the order of the files and lines."""
+    unique = dict.fromkeys(problems)
+    files = {p.place.file: i for i, p in reversed(list(enumerate(unique))) if p.place is not None}
+    return PolicyError(
+        sorted(unique, key=lambda p: (files[p.place.file], p.place.line, p.place.column) if p.place else (-1, 0, 0))
+    )
+
+
+def _absolute(source: str | None) -> str | None:
+    """Return a source of the command line so that it does not depend on the policy's folder."""
+    if source is None or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source):
+        return source
+    return os.path.abspath(source)  # noqa: PTH100

@@ -1,0 +1,216 @@
+"""What pydantic found wrong, said as problems of the policy file at their places."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from rrpolicy.errors import Place, Problem
+from rrpolicy.policy.document import Node
+
+_EXPECTED = {
+    "string_type": "text in quotes",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "an array [ … ]",
+    "tuple_type": "an array [ … ]",
+    "set_type": "an array [ … ]",
+    "frozen_set_type": "an array [ … ]",
+    "dict_type": "a table { … }",
+    "model_type": "a table { … }",
+    "model_attributes_type": "a table { … }",
+    "dataclass_type": "a table { … }",
+    "none_required": "nothing",
+}
+_BOUNDS = {"ge": "{} or more", "gt": "more than {}", "le": "{} or less", "lt": "less than {}"}
+_BOUND_TYPES = frozenset({"greater_than_equal", "greater_than", "less_than_equal", "less_than"})
+_LONG = 60
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """Return a hint such as "did you mean 'role'?", or None if nothing is near."""
+    by_lower = {k.lower(): k for k in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return f"did you mean '{by_lower[near[0]]}'?" if near else None
+
+
+def one_of(known: Iterable[str]) -> str:
+    """Return `one of: …` with at most a dozen names."""
+    names, most = list(known), 12
+    more = f", … ({len(names) - most} more)" if len(names) > most else ""
+    return f"one of: {', '.join(names[:most])}{more}"
+
+
+def spelled(value: object) -> str:
+    """Return a policy's value as TOML writes it, shortened."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + (value if len(value) <= _LONG else value[: _LONG - 1] + "…") + '"'
+    if isinstance(value, Decimal) and not value.is_finite():
+        return str(value).lower().replace("infinity", "inf")
+    return "an array" if isinstance(value, list) else "a table" if isinstance(value, dict) else str(value)
+
+
+def unknown(code: str, what: str, node: Node, known: Iterable[str], *, at_key: bool = False) -> Problem:
+    """Return the problem of a name that nobody knows."""
+    names = list(known)
+    name = str(node.value) if not at_key else node.key.key.rpartition(".")[2]
+    return Problem(
+        code, f"unknown {what} '{name}'", node.key if at_key else node.place, one_of(names), suggest(name, names)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
+    """One error of pydantic, found again in the file; `branched` if it speaks of one branch of a union."""
+
+    path: tuple[str | int, ...]
+    node: Node
+    branched: bool
+    error: Any
+
+
+def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> Iterator[Problem]:
+    """Yield what pydantic found wrong with a table, once for each place, and mark the nodes.
+
+    Args:
+        error: of validating `root.plain()` or a part of it.
+        root: the table.
+        model: the class it was validated with.
+    """
+    located = [_locate(root, e) for e in error.errors(include_url=False)]
+    groups: dict[tuple[object, ...], list[_Located]] = {}
+    for one in located:
+        deeper = any(len(o.path) > len(one.path) and o.path[: len(one.path)] == one.path for o in located)
+        if not (one.branched and deeper):
+            kind = one.error["type"] if one.error["type"] in {"missing", "extra_forbidden"} else ""
+            groups.setdefault((one.path, kind, one.error["loc"] if kind == "missing" else None), []).append(one)
+    for group in groups.values():
+        group[0].node.wrong = True
+        mark(root, group[0].path)
+        yield _problem(group, model)
+
+
+def mark(root: Node, path: Iterable[str | int]) -> None:
+    """Mark every node on the way to a wrong one."""
+    node = root
+    for part in path:
+        node.wrong = True
+        node = node.table[part] if isinstance(part, str) else node.items[part]
+    node.wrong = True
+
+
+def _locate(root: Node, error: Any) -> _Located:
+    node, path, branched = root, list[str | int](), False
+    loc = error["loc"][:-1] if error["type"] == "missing" else error["loc"]
+    for part in loc:
+        if isinstance(part, str) and part in node.table:
+            node = node.table[part]
+        elif isinstance(part, int) and 0 <= part < len(node.items):
+            node = node.items[part]
+        else:
+            branched = True
+            continue
+        path.append(part)
+    return _Located(tuple(path), node, branched, error)
+
+
+def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
+    node, error = group[0].node, group[0].error
+    if error["type"] == "missing":
+        name = str(error["loc"][-1])
+        known = [str(k) for k in known_keys(model, error["loc"][:-1])]
+        return Problem(
+            "RR206",
+            f"the key '{name}' is missing{_in(node.place)}",
+            node.place,
+            f"a value for '{name}'",
+            next(
+                (f"'{k}' stands there: {h}" for k in node.table if k not in known and (h := suggest(k, [name]))), None
+            ),
+        )
+    if error["type"] == "extra_forbidden":
+        name = str(error["loc"][-1])
+        known = known_keys(model, error["loc"][:-1])
+        above = _in(node.key, parent=True)
+        return Problem("RR205", f"unknown key '{name}'{above}", node.key, one_of(known), suggest(name, known))
+    expected = " or ".join(dict.fromkeys(_expected(one.error) for one in group))
+    typed = all(one.error["type"] in _EXPECTED for one in group)
+    name = _named(node.place.key)
+    value = node.plain()
+    hint = None
+    if error["type"] in {"literal_error", "enum"} and isinstance(value, str):
+        hint = suggest(value, _quoted(expected))
+    if typed:
+        return Problem("RR207", f"{name} is {_kind(value)}", node.place, expected, hint)
+    return Problem("RR208", f"{name} cannot be {spelled(value)}", node.place, expected, hint)
+
+
+def known_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list[str]:
+    """Return the keys that a class, or what it nests at a location, accepts."""
+    current = [model]
+    for part in loc:
+        fields = [f for m in current for n, f in m.model_fields.items() if (f.alias or n) == part]
+        current = [m for f in fields for m in _nested(f.annotation)] or current
+    return [f.alias or n for m in current for n, f in m.model_fields.items()]
+
+
+def _nested(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _nested(argument)
+
+
+def _expected(error: Any) -> str:
+    if error["type"] in _EXPECTED:
+        return _EXPECTED[error["type"]]
+    told = error.get("ctx", {})
+    if error["type"] == "value_error" and "error" in told:
+        return str(told["error"]).removeprefix("expected ")
+    if "expected" in told:
+        return str(told["expected"])
+    for bound, words in _BOUNDS.items():
+        if bound in told and error["type"] in _BOUND_TYPES:
+            return words.format(told[bound])
+    message = str(error["msg"])
+    return message.removeprefix("Input should be ").removeprefix("Value error, ")
+
+
+def _quoted(expected: str) -> list[str]:
+    return expected.split("'")[1::2]
+
+
+def _kind(value: object) -> str:
+    names: dict[type, str] = {
+        bool: "true or false",
+        str: "text",
+        int: "a whole number",
+        Decimal: "a number",
+        list: "an array",
+        dict: "a table",
+    }
+    return next((name for kind, name in names.items() if isinstance(value, kind)), "a date or time")
+
+
+def _named(key: str) -> str:
+    above, _, last = key.rpartition(".")
+    if not last.isdigit():
+        return f"'{last}'" if last else "the policy"
+    return f"[{key}]" if above in {"privacy", "utility"} else f"item {int(last) + 1} of {_named(above)}"
+
+
+def _in(place: Place, *, parent: bool = False) -> str:
+    key = place.key.rpartition(".")[0] if parent else place.key
+    return f" in [{key}]" if key else ""

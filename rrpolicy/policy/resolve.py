@@ -1,0 +1,273 @@
+"""From the merged tree to a `Policy`: every section read, every option validated by the class of its plugin."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from rrpolicy.canonical import Value, exact
+from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
+from rrpolicy.policy.attributes import resolve_attribute, same
+from rrpolicy.policy.catalogue import Catalogue
+from rrpolicy.policy.document import Node
+from rrpolicy.policy.file import PolicyTable, PrivacyEntry, ReleaseTable, SourceTable, UtilityEntry
+from rrpolicy.policy.model import (
+    Attribute,
+    Gate,
+    MechanismChoice,
+    ReleaseSettings,
+    Requirement,
+    SourceSettings,
+)
+from rrpolicy.policy.problems import known_keys, one_of, problems_of, spelled, suggest, unknown
+
+Find = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
+
+_SECRET = re.compile(
+    r"://[^/?#]*:[^/?#]*@|[?&][^=&]*(secret|password|passwd|token|credential|signature)[^=&]*=", re.IGNORECASE
+)
+
+
+class Resolver:
+    """Reads the sections of a merged tree and collects every problem."""
+
+    def __init__(self, root: Node, problems: list[Problem], *, complete: bool) -> None:
+        """Prepare to read.
+
+        Args:
+            root: the merged tree.
+            problems: gets what is wrong; may hold problems of the shape already.
+            complete: no baseline is missing, so that what is missing is really missing.
+        """
+        self.root = root
+        self.problems = problems
+        self.complete = complete
+
+    def head(self) -> PolicyTable | None:
+        """Read [policy]."""
+        node = self.section("policy")
+        if node is None or node.wrong:
+            return None
+        self.need(node, "name", 'a name such as "residents-2026"')
+        self.need(node, "version", 'a semantic version such as "1.0.0"')
+        return PolicyTable.model_validate(node.plain())
+
+    def plugins(self) -> tuple[tuple[str, ...], Callable[[int], Place | None]]:
+        """Return the distributions listed, each once, with their places."""
+        node = self.root.get("policy", "plugins")
+        listed = {
+            i.value: i.place for i in (node.items if node else ()) if isinstance(i.value, str) and i.value.strip()
+        }
+        places = list(listed.values())
+        return tuple(listed), lambda index: places[index] if index < len(places) else None
+
+    def catalogue(self, find: Find) -> Catalogue | None:
+        """Ask for the names and options classes; what cannot be loaded is a problem like the others.
+
+        Raises:
+            RefusedError: if a plugin is refused and nothing else is wrong with the policy so far.
+        """
+        try:
+            return find(*self.plugins())
+        except PolicyError as error:
+            self.problems += error.problems
+        except RefusedError as error:
+            if not self.problems:
+                raise
+            self.problems += error.problems
+        return None
+
+    def source(self, override: str | None) -> SourceSettings | None:
+        """Read [source]; a uri given by the caller takes the place of the policy's own."""
+        node = self.root.get("source")
+        if node is None:
+            if override is not None:
+                return SourceSettings(override)
+            self.missing_section("source")
+            return None
+        if node.wrong:
+            return None
+        table = SourceTable.model_validate(node.plain())
+        if override is None:
+            self.need(node, "uri", 'a file such as "census.parquet"', "or name the table with `--source`")
+        at = node.get("uri")
+        if at is not None and table.uri is not None and _SECRET.search(table.uri):
+            place = replace(at.place, text="")
+            hint = "let the engine's own configuration hold them; a policy is read by many"
+            self.problems.append(Problem("RR221", "the uri holds credentials", place, "a uri without secrets", hint))
+        uri = override if override is not None else table.uri
+        return SourceSettings(uri, table.table, table.min_rows, table.population) if uri is not None else None
+
+    def attributes(self) -> dict[str, Attribute | None]:
+        """Read [attributes]; None stands for one that has a problem."""
+        node = self.section("attributes")
+        if node is None:
+            return {}
+        found: dict[str, Attribute | None] = {}
+        for name, one in node.table.items():
+            if not name.strip() or re.search(r"[\x00-\x1f\x7f]", name):
+                self.problems.append(Problem("RR217", "a column's name is empty or has control characters", one.key))
+            found[name] = None if one.wrong else resolve_attribute(name, one, self.problems)
+        self.released_names([a for a in found.values() if a is not None and not a.role.dropped], node)
+        if found and all(a is not None and a.role.dropped for a in found.values()):
+            message = "no attribute is released: all are dropped"
+            self.problems.append(Problem("RR220", message, node.place, "one quasi-identifier or sensitive attribute"))
+        if not found and self.complete and not node.wrong:
+            self.problems.append(
+                Problem("RR220", "the policy names no attribute", node.place, "every column of the table")
+            )
+        return found
+
+    def released_names(self, attributes: Iterable[Attribute], node: Node) -> None:
+        """Refuse two released columns of one name; engines do not tell capitals from small letters."""
+        first: dict[str, Attribute] = {}
+        for attribute in attributes:
+            other = first.setdefault(attribute.release_as.lower(), attribute)
+            if other is not attribute:
+                at = node.table[attribute.name].get("release_as")
+                place = at.place if at is not None else attribute.place
+                message = f"'{attribute.name}' and '{other.name}' would both be released as '{attribute.release_as}'"
+                hint = "give one of them another `release_as`; capitals alone do not tell columns apart"
+                self.problems.append(
+                    Problem("RR217", message, place, "a name of its own for each released column", hint)
+                )
+
+    def requirements(self, attributes: Mapping[str, Attribute | None], catalogue: Catalogue) -> list[Requirement]:
+        """Read [[privacy]]."""
+        found: list[Requirement] = []
+        for index, node in enumerate(self.entries("privacy")):
+            at = node.get("model")
+            if at is None or at.wrong:
+                continue
+            options = self.options("privacy model", catalogue.privacy_models, at, node, {"model", "where"})
+            where = {} if (w := node.get("where")) is None or w.wrong else self.where(w, attributes)
+            if options is not None:
+                place = replace(at.place, key=f"privacy.{index}")
+                found.append(Requirement(str(at.value), options, where, place))
+        return found
+
+    def where(self, node: Node, attributes: Mapping[str, Attribute | None]) -> dict[str, Value]:
+        """Read the subgroup of a requirement: known attributes, known categories."""
+        found: dict[str, Value] = {}
+        given = PrivacyEntry.model_validate({"model": "", "where": node.plain()}).where
+        for name, value in given.items():
+            at = node.table[name]
+            if name not in attributes:
+                self.problems.append(unknown("RR218", "attribute", at, attributes, at_key=True))
+                continue
+            attribute = attributes[name]
+            if attribute is None:
+                continue
+            if attribute.role.dropped or not attribute.categorical:
+                message = f"'{name}' is dropped" if attribute.role.dropped else f"'{name}' has no categories"
+                expected = "a released attribute with a domain"
+                self.problems.append(Problem("RR218", f"{message}: it cannot limit a requirement", at.key, expected))
+            elif attribute.domain is not None and not any(same(value, v) for v in attribute.domain):
+                known = [str(v) for v in attribute.domain]
+                message = f"{spelled(at.value)} is not a category of '{name}'"
+                self.problems.append(Problem("RR218", message, at.place, one_of(known), suggest(str(value), known)))
+            found[name] = value
+        return found
+
+    def mechanism(self, catalogue: Catalogue) -> MechanismChoice | None:
+        """Read [mechanism]."""
+        node = self.section("mechanism")
+        if node is None:
+            return None
+        self.need(node, "name", one_of(sorted(catalogue.mechanisms)))
+        at = node.get("name")
+        if at is None or at.wrong:
+            return None
+        options = self.options("mechanism", catalogue.mechanisms, at, node, {"name"})
+        return None if options is None else MechanismChoice(str(at.value), options, replace(at.place, key="mechanism"))
+
+    def gates(self, catalogue: Catalogue) -> list[Gate]:
+        """Read [[utility]]."""
+        found: list[Gate] = []
+        for index, node in enumerate(self.entries("utility")):
+            at = node.get("metric")
+            if at is None or at.wrong:
+                continue
+            options = self.options("utility metric", catalogue.utility_metrics, at, node, {"metric", "max"})
+            limit = node.get("max")
+            if options is not None and limit is not None and not limit.wrong:
+                most = UtilityEntry.model_validate({"metric": "", "max": limit.plain()}).max
+                found.append(Gate(str(at.value), options, exact(most), replace(at.place, key=f"utility.{index}")))
+        return found
+
+    def release(self) -> ReleaseSettings | None:
+        """Read [release]."""
+        node = self.root.get("release")
+        if node is not None and node.wrong:
+            return None
+        table = ReleaseTable.model_validate({} if node is None else node.plain())
+        return ReleaseSettings(table.format, tuple(dict.fromkeys(table.accept)), table.audit_counts)
+
+    def options(
+        self, what: str, known: Mapping[str, type[BaseModel]], name: Node, node: Node, ours: set[str]
+    ) -> BaseModel | None:
+        """Validate a plugin's options: by its class, then once more without any conversion of types.
+
+        Raises:
+            RefusedError: RR406 if the class itself fails.
+        """
+        if name.value not in known:
+            self.problems.append(unknown("RR210", what, name, sorted(known)))
+            return None
+        options = known[str(name.value)]
+        rest = Node({k: n for k, n in node.table.items() if k not in ours}, node.place, node.key)
+        keys = known_keys(options)
+        if options.model_config.get("extra") != "allow":
+            strange = [k for k in rest.table if k not in keys]
+            for key in strange:
+                at = rest.table.pop(key)
+                message = f"unknown key '{key}' in [{node.place.key}]: {what} '{name.value}' has none of that name"
+                self.problems.append(Problem("RR205", message, at.key, one_of(keys), suggest(key, keys)))
+        try:
+            validated = options.model_validate(rest.plain())
+            options.model_validate_json(json.dumps(rest.plain(), default=_jsonable), strict=True)
+        except ValidationError as error:
+            self.problems += problems_of(error, rest, options)
+            return None
+        except Exception as error:
+            message = f"the options of {what} '{name.value}' cannot be read: {type(error).__name__}: {error}"
+            raise RefusedError(
+                Problem("RR406", message, name.place, hint="report it to the plugin's authors")
+            ) from error
+        return validated
+
+    def entries(self, section: str) -> list[Node]:
+        """Return the tables of an array of tables."""
+        node = self.root.get(section)
+        return [] if node is None else [item for item in node.items if isinstance(item.value, dict)]
+
+    def section(self, name: str) -> Node | None:
+        """Return a table that every policy has."""
+        node = self.root.get(name)
+        if node is None:
+            self.missing_section(name)
+            return None
+        return node if isinstance(node.value, dict) else None
+
+    def missing_section(self, name: str) -> None:
+        """Note that a table is missing."""
+        if self.complete:
+            message, place = f"the policy has no [{name}]", self.root.place
+            near = suggest(name, [k for k, n in self.root.table.items() if n.wrong])
+            self.problems.append(Problem("RR206", message, place, f"a table [{name}]", near))
+
+    def need(self, node: Node, key: str, expected: str, hint: str | None = None) -> None:
+        """Note that a key is missing."""
+        if self.complete and not node.wrong and node.get(key) is None:
+            message = f"the key '{key}' is missing in [{node.place.key}]"
+            self.problems.append(Problem("RR206", message, node.place, expected, hint))
+
+
+def _jsonable(value: Any) -> Any:
+    """Return what JSON has none of: decimals as numbers, dates as text."""
+    return value.isoformat() if hasattr(value, "isoformat") else float(value)
