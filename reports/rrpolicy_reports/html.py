@@ -1,0 +1,81 @@
+"""The report as one HTML page that refers to nothing outside itself and needs no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import fields
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rrpolicy.plugin import Report
+from rrpolicy_reports import drawing, wording
+
+PAGE = "page.html"
+STYLE = "report.css"
+
+
+@cache
+def _style() -> str:
+    return "\n" + resources.files("rrpolicy_reports").joinpath("templates", STYLE).read_text(encoding="utf-8")
+
+
+def inline_style() -> Markup:
+    """Return the stylesheet, for the page's only style element."""
+    return Markup(_style())  # noqa: S704 - the package's own file, no value of a report is in it
+
+
+def style_source() -> str:
+    """Return the hash under which the page's policy admits that stylesheet and no other."""
+    digest = hashlib.sha256(_style().encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates' environment: everything is escaped, nothing may be undefined."""
+    made = Environment(
+        loader=PackageLoader("rrpolicy_reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "label": wording.label,
+        "line": wording.line,
+        "percent": wording.percent,
+        "probability": wording.probability,
+        "whole": wording.whole,
+        "number": wording.number,
+        "basis": wording.basis,
+        "shade": drawing.shade,
+        "spot": drawing.spot,
+        "anchor": drawing.anchor,
+        "forest": drawing.forest,
+        "bars": drawing.bars,
+    }
+    made.globals |= {"inline_style": inline_style, "style_source": style_source}
+    return made
+
+
+class HtmlRenderer:
+    """Prints the page."""
+
+    @property
+    def name(self) -> str:
+        """Return `html`."""
+        return "html"
+
+    @property
+    def suffix(self) -> str:
+        """Return `.html`."""
+        return ".html"
+
+    def render(self, report: Report) -> bytes:
+        """Return the page as UTF-8; what cannot be encoded becomes a question mark."""
+        shown = {field.name: getattr(report, field.name) for field in fields(report)}
+        return environment().get_template(PAGE).render(shown).encode("utf-8", "replace")

@@ -1,0 +1,78 @@
+"""Text as the page shows it: labels that cannot break out, shares, probabilities."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from markupsafe import Markup, escape
+
+ISOLATE, POP = "\u2068", "\u2069"
+BASIS = {
+    "policy": "the policy alone",
+    "channel": "the published randomisation and the number of records",
+    "release": "the released table",
+    "original": "the original table",
+}
+
+
+def line(text: str) -> str:
+    """Return text on one line: breaks and control characters become visible signs, direction marks are dropped."""
+    signs = []
+    for sign in str(text):
+        kind = unicodedata.category(sign)
+        if sign in "\r\n\u2028\u2029":
+            signs.append("↵")
+        elif sign == "\t":
+            signs.append("⇥")
+        elif kind == "Cc":
+            signs.append(chr(0x2400 + ord(sign)) if ord(sign) < 0x20 else "␦")
+        elif kind == "Cs":
+            signs.append("�")
+        elif unicodedata.bidirectional(sign) not in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}:
+            signs.append(sign)
+    return "".join(signs)
+
+
+def label(text: str) -> Markup:
+    """Return a label for the page: escaped, on one line, and of its own direction whatever stands around it."""
+    shown = line(text)
+    if not shown:
+        return Markup("<i>empty text</i>")
+    if shown.isspace():
+        return Markup("<i>blank text</i>")
+    return Markup("<bdi>{}</bdi>").format(escape(shown))
+
+
+def percent(share: float) -> str:
+    """Return a share in percent with one decimal, two below one percent."""
+    value = 100 * share
+    text = f"{value:.2f}" if 0 < abs(value) < 1 else f"{value:.1f}"
+    if value and not float(text):
+        text = "< 0.01" if value > 0 else "> −0.01"
+    return f"{text} %".replace("-", "−")
+
+
+def probability(value: float) -> str:
+    """Return a probability for a cell of a matrix: three decimals, 0 and 1 as they are, and never rounded to them."""
+    if value in {0.0, 1.0}:
+        return str(int(value))
+    if value < 0.0005:  # noqa: PLR2004 - half of the last digit
+        return "<.001"
+    if value >= 0.9995:  # noqa: PLR2004 - half of the last digit
+        return ">.999"
+    return f"{value:.3f}".removeprefix("0")
+
+
+def whole(value: int) -> str:
+    """Return a count with its thousands grouped."""
+    return f"{value:,}"
+
+
+def basis(word: str) -> str:
+    """Return what it takes to recompute a number."""
+    return BASIS.get(word, word)
+
+
+def number(value: float) -> str:
+    """Return a number with four significant digits."""
+    return f"{value:.4g}".replace("-", "−").replace("inf", "unbounded")

@@ -1,0 +1,245 @@
+"""Reports built by hand: a tiny one, one that fails, a big one, and one whose labels try to break out."""
+
+from __future__ import annotations
+
+from rrpolicy.report import (
+    AttributePanel,
+    Beside,
+    Fact,
+    FindingRow,
+    Gauge,
+    Histogram,
+    Marginal,
+    MarginalRow,
+    MatrixPanel,
+    Report,
+    Section,
+    UtilityRow,
+)
+
+HOSTILE = (
+    "<script>alert('x')</script>",
+    '" onmouseover="alert(1)',
+    "two\nlines\tand a tab",
+    "\u202egnirts desrever a\u202c",
+    "ذكر",
+    "</style><img src=http://example.invalid/x.png>",
+    "{{ 7 * 7 }} {% raw %}",
+    "&amp; &lt;b&gt;",
+    "",
+    "a very long label without any place to break it " * 3 + "x" * 120,
+)
+
+
+def retention(labels: tuple[str, ...], keep: float) -> MatrixPanel:
+    other = (1 - keep) / (len(labels) - 1)
+    rows = tuple(tuple(keep if u == v else other for v in range(len(labels))) for u in range(len(labels)))
+    return MatrixPanel(labels, labels, rows)
+
+
+def finding(**changes: object) -> FindingRow:
+    row: dict[str, object] = {
+        "model": "local-dp",
+        "requirement": "epsilon <= 6, record scope",
+        "verdict": "holds",
+        "reached": "5.8211",
+        "standing": "exact",
+        "limit": "at most 6",
+        "margin": "0.179 below the limit (at most is asked, 3 % of it)",
+        "gauge": Gauge("at most", "linear", 0.776, 0.8),
+        "basis": "channel",
+        "adversary": "Knows everything about everybody but one person's values, and sees that person's released record.",
+        "assumptions": ("hours is assumed unlinkable: nobody else records working hours.",),
+        "beside": (
+            Beside("epsilon, attribute scope", "5.8211", "exact", "Counts the randomised attributes only."),
+            Beside("factor on the odds", "at most 337.35", "upper bound", "No odds move by more than e^epsilon."),
+        ),
+        "not_covered": ("How likely a guess is to be right.", "What the whole table says of a group."),
+        "histogram": None,
+        "groups_over": None,
+        "people_over": None,
+        "reference": "Ikarashi et al. 2014, section 4",
+        "assessor": "core (rrpolicy 0.1.0)",
+        "place": "line 31, privacy.1",
+    }
+    return FindingRow(**(row | changes))  # type: ignore[arg-type]
+
+
+def pk() -> FindingRow:
+    return finding(
+        model="pk-anonymity",
+        requirement="k >= 2",
+        reached="2.00002",
+        limit="at least 2",
+        margin="0.00002 above the limit (at least is asked, 0.001 % of it)",
+        gauge=Gauge("at least", "linear", 0.8, 0.79),
+        beside=(Beside("1/k", "0.499995", "exact", "The chance of finding a given person's record."),),
+        place="line 28, privacy.0",
+    )
+
+
+def spread() -> Histogram:
+    edges = tuple(i / 20 for i in range(21))
+    people = (4100, 9000, 12000, 9000, 6200, 4000, 2500, 1500, 900, 400, 200, 100, 60, 25, 10, 5, 0, 0, 0, 0)
+    before = (100, 900, 2000, 3000, 4200, 5000, 6500, 6500, 5900, 4400, 3200, 2100, 1660, 1025, 810, 705, 500, 400, 300, 800)
+    top = (("sex=F, age_group=65+, region=North", 0.7712, 3), ("sex=M, age_group=0-19, region=South", 0.741, 2))
+    return Histogram("chance that the record is found", edges, people, before, top)
+
+
+def disclosure() -> FindingRow:
+    return finding(
+        model="identity-disclosure",
+        requirement="linking <= 1/2 for everybody",
+        verdict="fails",
+        reached="at most 0.7712",
+        standing="upper bound",
+        limit="at most 0.5",
+        margin="0.271 above the limit (at most is asked, 54 % of it)",
+        gauge=Gauge("at most", "linear", 0.8, 0.5187),
+        basis="original",
+        histogram=spread(),
+        groups_over=41,
+        people_over=200,
+        beside=(Beside("success of the best guess", "0.61 ± 0.02", "estimate", "How often a guess is right."),),
+    )
+
+
+def marginal(name: str, categories: tuple[str, ...], audit: bool) -> Marginal:
+    total = sum(range(1, len(categories) + 1))
+    rows = []
+    for i, category in enumerate(categories, 1):
+        share = i / total
+        released = 0.7 * share + 0.3 / len(categories)
+        width = 0.006 + 0.02 / len(categories)
+        remark = "interval unreliable: fewer than 5 released records" if i == 1 and len(categories) > 5 else None
+        estimate = share + (0.003 if i % 2 else -0.004)
+        rows.append(
+            MarginalRow(
+                category, round(share, 3) if audit else None, released, estimate, max(0, estimate - width), estimate + width, remark
+            )
+        )
+    return Marginal(name, 0.95, tuple(rows), 0)
+
+
+def panel(name: str, labels: tuple[str, ...], keep: float = 0.73214) -> AttributePanel:
+    return AttributePanel(
+        name,
+        name,
+        "quasi-identifier",
+        "randomised: kept, or replaced by another category, each equally likely",
+        "solved from the requirements and the number of records",
+        (
+            Fact("Keep probability", f"{keep} (36607/50000)"),
+            Fact("Retention probability", "0.64285"),
+            Fact("Epsilon of this attribute alone", "2.103"),
+        ),
+        retention(labels, keep),
+        f"{len(labels)} categories, declared by the policy",
+    )
+
+
+SEX = ("Female", "Male")
+AGE = ("0-19", "20-39", "40-64", "65+")
+EDUCATION = ("No schooling", "Primary", "Lower secondary", "Upper secondary", "Bachelor", "Master or doctorate")
+DISEASE = ("None", "Cardiovascular", "Diabetes", "Respiratory", "Musculoskeletal", "Mental health", "Cancer", "Other")
+
+
+def report(page: str = "public", **changes: object) -> Report:
+    audit = page == "audit"
+    fields: dict[str, object] = {
+        "page": page,
+        "title": "Household survey, version 1.2.0, release 2026-11",
+        "decision": "All 2 privacy requirements hold, and so does the utility limit.",
+        "passed": True,
+        "facts": (
+            Fact("Records", "50,000"),
+            Fact("Owner", "Department of Population Statistics"),
+            Fact("Purpose", "Teaching and methodological research"),
+            Fact("Released attributes", "6, of which 4 are randomised"),
+            Fact("Format", "Parquet"),
+            Fact("Sampler", "cells: equal records are drawn together"),
+        ),
+        "assumptions": ("hours is assumed unlinkable: nobody else records working hours.", "One person is one record."),
+        "findings": (pk(), finding()),
+        "derived": (),
+        "remarks": (Fact("Gain over equal allocation", "The expected squared error is 31 % lower."),),
+        "attributes": (
+            panel("sex", SEX, 0.91),
+            panel("age_group", AGE),
+            panel("education", EDUCATION),
+            panel("disease", DISEASE, 0.55),
+            AttributePanel("region", "region", "insensitive", "released as it is", "", (), None, "6 categories, declared by the policy"),
+            AttributePanel("hours", "hours", "insensitive", "released as it is; it has no list of categories", "", (), None, "no list of categories"),
+        ),
+        "dropped": ("person_id: identifier, never counted and never released", "notes: excluded, not needed here") if audit else (),
+        "marginals": tuple(
+            marginal(n, c, audit) for n, c in (("sex", SEX), ("age_group", AGE), ("education", EDUCATION), ("disease", DISEASE))
+        ),
+        "utility": (
+            UtilityRow(
+                "expected-l2",
+                "every randomised attribute",
+                "0.01312",
+                "exact",
+                "at most 0.02",
+                "holds",
+                Gauge("at most", "linear", 0.5248, 0.8),
+                "0.01287" if audit else None,
+                "Root of the expected squared distance between reconstructed and original shares.",
+            ),
+        ),
+        "sections": (
+            Section("Allocation", ("Two starts agreed.",), (Fact("Starts", "2"),), ("Attribute", "Equal", "Chosen"), (("sex", ".80", ".91"),)),
+        ),
+        "provenance": (
+            Fact("rrpolicy", "0.1.0"),
+            Fact("Plugin", "pram (rrpolicy 0.1.0)"),
+            Fact("Digest of the policy", "sha256:" + "4f" * 32),
+            Fact("Digest of the released table", "sha256:" + "a0" * 32),
+        ),
+    }
+    return Report(**(fields | changes))  # type: ignore[arg-type]
+
+
+def failing() -> Report:
+    undecided = finding(verdict="undecided", reached=None, standing=None, gauge=None, margin=None)
+    return report(
+        "audit",
+        passed=False,
+        decision="Not every limit holds: 2 of 4. identity-disclosure, linking <= 1/2 for everybody (fails); local-dp (undecided).",
+        findings=(disclosure(), pk(), undecided),
+        derived=("The categories of region were observed in the data.", "The marginal of race: the matrix keeps it."),
+    )
+
+
+def hostile() -> Report:
+    text = " | ".join(HOSTILE)
+    return report(
+        "audit",
+        title=text,
+        decision=text,
+        facts=tuple(Fact(t, t) for t in HOSTILE),
+        assumptions=HOSTILE,
+        findings=(finding(model=text, requirement=text, adversary=text, not_covered=HOSTILE, reference=text, histogram=spread()),),
+        derived=HOSTILE,
+        remarks=tuple(Fact(t, t) for t in HOSTILE),
+        attributes=(panel(HOSTILE[0], HOSTILE), panel(HOSTILE[3], HOSTILE)),
+        dropped=HOSTILE,
+        marginals=(marginal(HOSTILE[0], HOSTILE, True), marginal(HOSTILE[4], HOSTILE, True)),
+        sections=(Section(text, HOSTILE, (), HOSTILE[:2], ((HOSTILE[0], HOSTILE[1]),)),),
+        provenance=tuple(Fact(t, t) for t in HOSTILE),
+    )
+
+
+def big() -> Report:
+    labels = tuple(f"Category number {i:02d}" for i in range(16))
+    names = tuple(f"attribute_{i:02d}" for i in range(40))
+    return report(
+        "audit",
+        findings=(disclosure(), pk(), finding()),
+        attributes=tuple(panel(n, labels, 0.4) for n in names),
+        marginals=tuple(marginal(n, labels, True) for n in names),
+    )
+
+
+EXAMPLES = {"public": report, "audit": lambda: report("audit"), "failing": failing, "hostile": hostile, "big": big}
