@@ -1,0 +1,8 @@
+"""The axes of a product channel that the core brings, under one name."""
+
+from rrpolicy.channel.categories import Domain
+from rrpolicy.channel.identity import Identity
+from rrpolicy.channel.matrix import ColumnSumError, Matrix
+from rrpolicy.channel.retention import Block, Retention
+
+__all__ = ["Block", "ColumnSumError", "Domain", "Identity", "Matrix", "Retention"]

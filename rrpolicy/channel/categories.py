@@ -1,0 +1,63 @@
+"""The categories of an attribute and the column that releases them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.channel.table import Column
+
+
+def check_labels(what: str, labels: Sequence[Value]) -> None:
+    """Refuse an empty domain and one that names a category twice.
+
+    Raises:
+        ValueError: naming the attribute or column, never the category.
+    """
+    if not labels:
+        raise ValueError(f"'{what}' has no category")
+    if len({(type(label), label) for label in labels}) < len(labels):
+        raise ValueError(f"'{what}' names a category twice")
+
+
+def category_column(
+    attribute: str,
+    labels: Sequence[Value],
+    release_as: str | None = None,
+    engine_type: str = "",
+    assume_unlinkable: str | None = None,
+) -> Column:
+    """Return the released column of a categorical attribute.
+
+    Args:
+        attribute: the original attribute.
+        labels: the released categories, in order.
+        release_as: the released name; the attribute's by default.
+        engine_type: DuckDB's name of the type, "" if not known yet.
+        assume_unlinkable: the steward's reason for leaving an unchanged column out of record scope.
+    """
+    return Column(release_as or attribute, "category", tuple(labels), engine_type, attribute, assume_unlinkable)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """An original attribute and its categories, in order."""
+
+    attribute: str
+    labels: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        check_labels(self.attribute, self.labels)
+
+
+def cells_of(domains: Iterable[Sequence[Value]]) -> list[Value | tuple[Value, ...]]:
+    """Return the cells of a product of domains in C order: categories if there is one domain, else tuples of them."""
+    cells = list(product(*domains))
+    return [cell[0] if len(cell) == 1 else cell for cell in cells]
+
+
+def label_json(label: Value | tuple[Value, ...]) -> Json:
+    """Return a cell of `cells_of` as JSON carries it."""
+    return list(label) if isinstance(label, tuple) else label
