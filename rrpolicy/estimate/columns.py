@@ -1,0 +1,132 @@
+"""Released columns by name: how each is undone, its categories, and constants that are compared with it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.table import Column
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.weights import AxisWeights
+
+Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a release's manifest says of its columns.
+
+    Attributes:
+        columns: the released columns by name, in file order.
+        axes: how each category column is undone; coupled columns share one.
+        refused: columns whose form this version cannot count, with the error.
+    """
+
+    columns: Mapping[str, Column]
+    axes: Mapping[str, AxisWeights]
+    refused: Mapping[str, PolicyError]
+
+    def name(self, name: str) -> str:
+        """Return the exact name of a released column; the case of letters is forgiven where that is unambiguous.
+
+        Raises:
+            PolicyError: RR262 if there is none, RR270 if its form is not counted by this version.
+        """
+        folded = [c for c in self.columns if c.casefold() == name.casefold()]
+        found = name if name in self.columns else folded[0] if len(folded) == 1 else None
+        if found is None:
+            released_as = [c.name for c in self.columns.values() if c.attribute == name]
+            close = released_as or difflib.get_close_matches(name, self.columns, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"released are {', '.join(map(repr, self.columns))}"
+            raise PolicyError(Problem("RR262", f"the release has no column {name!r}", hint=hint))
+        if found in self.refused:
+            raise self.refused[found]
+        return found
+
+    def axis(self, name: str) -> AxisWeights:
+        """Return how a category column is undone.
+
+        Raises:
+            PolicyError: as for `name`; RR263 if the column has no categories.
+        """
+        found = self.name(name)
+        if found not in self.axes:
+            categories = ", ".join(map(repr, self.axes))
+            raise PolicyError(
+                Problem(
+                    "RR263",
+                    f"{found!r} is released as it is, without a list of categories: there is nothing to group by",
+                    hint=f"group by {categories}; {found!r} may stand in a condition",
+                )
+            )
+        return self.axes[found]
+
+    def domain(self, name: str) -> tuple[Value, ...]:
+        """Return the original categories of a column, in domain order; raises as `axis` does."""
+        axis = self.axis(name)
+        j = axis.columns.index(self.name(name))
+        return tuple(dict.fromkeys(cell[j] for cell in axis.original))
+
+    def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
+        """Check a constant that a column is compared with, and return it as the column's type needs it.
+
+        Args:
+            name: exact name of the column.
+            value: as DuckDB reads it.
+            ordered: compared by <, >, <= or >=.
+
+        Raises:
+            PolicyError: RR265 if it is of another type or no category of the column.
+        """
+        if name in self.axes:
+            return category(name, self.domain(name), value, ordered=ordered)
+        kind = _kind_of_type(self.columns[name].type)
+        if kind not in {"other", kind_of(value)}:
+            message = f"{name!r} holds a {kind}, and the condition compares it with a {kind_of(value)}"
+            raise PolicyError(Problem("RR265", message))
+        return float(value) if isinstance(value, Decimal) and self.columns[name].type in {"DOUBLE", "FLOAT"} else value
+
+
+def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool) -> Any:
+    """Check a constant that is compared with a category column.
+
+    Raises:
+        PolicyError: RR265 if it is of another type, is no category, or categories are compared by < or > that have
+            no order of their own.
+    """
+    kinds = {kind_of(v) for v in domain}
+    if kind_of(value) not in kinds:
+        expected = " or ".join(sorted(kinds))
+        raise PolicyError(Problem("RR265", f"{name!r} has a {expected} for each category, not a {kind_of(value)}"))
+    if ordered and kinds != {"number"}:
+        message = f"the categories of {name!r} are no numbers: < and > do not apply"
+        raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))
+    if not ordered and value not in domain:
+        close = difflib.get_close_matches(str(value), [str(v) for v in domain], n=1)
+        some = ", ".join(map(repr, domain[:_SHOWN])) + (", …" if len(domain) > _SHOWN else "")
+        hint = f"did you mean {close[0]!r}?" if close else f"its categories are {some}"
+        raise PolicyError(Problem("RR265", f"{value!r} is no category of {name!r}", hint=hint))
+    return value
+
+
+def kind_of(value: Any) -> Kind:
+    """Return what a value is, in a word for messages."""
+    if isinstance(value, bool):
+        return "truth value"
+    if isinstance(value, str):
+        return "text"
+    return "number" if isinstance(value, (int, float, Decimal)) else "other"
+
+
+def _kind_of_type(name: str) -> Kind:
+    if name == "VARCHAR":
+        return "text"
+    if name == "BOOLEAN":
+        return "truth value"
+    numbers = ("TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "DOUBLE", "FLOAT", "DECIMAL")
+    return "number" if name.removeprefix("U").startswith(numbers) and not name.startswith("INTERVAL") else "other"

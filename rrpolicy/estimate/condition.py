@@ -1,0 +1,91 @@
+"""A condition on a release: 0/1 vectors over randomised axes, and a filter over columns released as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.columns import Columns
+from rrpolicy.estimate.contingency import quote
+from rrpolicy.estimate.predicate import (
+    Comparison,
+    Expression,
+    Member,
+    Null,
+    columns_of,
+    holds,
+    parse_condition,
+    rewrite,
+    to_sql,
+)
+from rrpolicy.estimate.weights import AxisWeights, Mask
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition, split by how its parts are counted.
+
+    Attributes:
+        masks: for each randomised axis (by identity) the original cells that satisfy all parts on it.
+        filter: SQL over the other columns; "" for none.
+        parameters: its constants.
+    """
+
+    masks: dict[int, tuple[AxisWeights, Mask]]
+    filter: str
+    parameters: tuple[Any, ...]
+
+
+def split(where: str | None, columns: Columns) -> Condition:
+    """Read a condition and split it.
+
+    Raises:
+        PolicyError: RR262, RR264, RR265 for what cannot be read, RR266 where OR or NOT joins a randomised axis with
+            anything else.
+    """
+    masks: dict[int, tuple[AxisWeights, Mask]] = {}
+    filters: list[str] = []
+    parameters: list[Any] = []
+    for part in parse_condition(where) if where is not None else ():
+        expression = rewrite(part, lambda leaf: _typed(leaf, columns))
+        names = columns_of(expression)
+        randomised = {id(a): a for n in names if n in columns.axes and (a := columns.axes[n]).randomised}
+        if not randomised:
+            filters.append(f"({to_sql(expression, quote, parameters)})")
+            continue
+        axis = next(iter(randomised.values()))
+        if not all(n in axis.columns for n in names):
+            raise _mixed(names)
+        mask = _mask(axis, expression)
+        masks[id(axis)] = (axis, mask & masks[id(axis)][1] if id(axis) in masks else mask)
+    return Condition(masks, " AND ".join(filters), tuple(parameters))
+
+
+def _mask(axis: AxisWeights, expression: Expression) -> Mask:
+    values = [dict(zip(axis.columns, cell, strict=True)) for cell in axis.original]
+    return np.array([holds(expression, v) for v in values], dtype=bool)
+
+
+def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
+    """Return a leaf with its column's exact name and constants of its column's type."""
+    name = columns.name(leaf.column)
+    match leaf:
+        case Null():
+            return Null(name)
+        case Comparison(operator=o, value=v):
+            return Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
+        case Member(values=vs):
+            return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
+
+
+def _mixed(names: tuple[str, ...]) -> PolicyError:
+    return PolicyError(
+        Problem(
+            "RR266",
+            f"OR and NOT may not mix {', '.join(map(repr, names))}: randomised columns are corrected one by one",
+            hint="join conditions on different columns by AND; add the counts of cases that exclude each other",
+        )
+    )

@@ -1,0 +1,259 @@
+"""The result of a count: estimates, standard errors, intervals and covariances, for both targets.
+
+Sums of record weights w_i with E sum w = count. This table (a census, only the randomisation is random):
+variance = sum w^2 - sum of the weights of c^2, and c^2 = c for counts. Population (the table is a random sample):
+N times the sample variance of w (maths of Chaudhuri and Mukerjee 1988, ch. 3; Guo 2010, ch. 3, for the covariance).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.weights import AxisWeights, Mask
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Target: TypeAlias = Literal["table", "population"]
+
+FEW_RECORDS = "few records"
+POPULATION_VARIANCE = "population variance"
+MEANING: Mapping[str, str] = {
+    FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
+    POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
+}
+METHOD = "moment (unbiased)"
+
+_FEW = 5
+_COVARIANCE_CELLS = 4_000
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAxis:
+    """The groups of one axis.
+
+    Attributes:
+        columns: released names.
+        labels: one tuple a group, one label a column.
+    """
+
+    columns: tuple[str, ...]
+    labels: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cell.
+
+    Attributes:
+        group: released name -> original category.
+        estimate: unbiased count; may be negative or more than N.
+        se: its standard error.
+        low: lower end of the interval, within [0, N].
+        high: its upper end.
+        flags: `few records`, `population variance`; see `MEANING`.
+        released: released records that speak for the cell, as they stand.
+    """
+
+    group: Mapping[str, Value]
+    estimate: float
+    se: float
+    low: float
+    high: float
+    flags: tuple[str, ...]
+    released: int
+
+
+@dataclass(frozen=True)
+class Crosstab:
+    """Estimated counts of original records by category.
+
+    Attributes:
+        by: released names, in the order asked for.
+        where: the condition, as asked.
+        target: what `rows` speak of: this table, or the population it was drawn from.
+        level: of the intervals in `rows`.
+        records: N.
+        groups: the groups of each axis; cells are their product, the last axis fastest.
+        estimate: array of unbiased counts, one dimension an axis.
+        second_moment: sums of squared weights, likewise.
+        support: released records that speak for each cell, likewise.
+        method: how the counts were estimated.
+    """
+
+    by: tuple[str, ...]
+    where: str | None
+    target: Target
+    level: float
+    records: int
+    groups: tuple[GroupAxis, ...] = field(repr=False)
+    estimate: Array = field(repr=False)
+    second_moment: Array = field(repr=False)
+    support: Array = field(repr=False)
+    method: str = METHOD
+    _squares: Array | None = field(default=None, repr=False)
+    _axes: tuple[tuple[AxisWeights, Mask | None], ...] = field(default=(), repr=False)
+
+    def with_moments(
+        self, estimate: Array, second: Array, support: Array, axes: tuple[tuple[AxisWeights, Mask | None], ...]
+    ) -> Crosstab:
+        """Return the table with its released moments corrected; the squares stay for covariances."""
+        return replace(
+            self, estimate=estimate, second_moment=second, support=support, _squares=self.second_moment, _axes=axes
+        )
+
+    def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
+        """Return the variance of each estimate, and where the population's stands in for a negative one."""
+        N = self.records
+        population = N / max(N - 1, 1) * np.maximum(self.second_moment - self.estimate**2 / N, 0.0)
+        if (target or self.target) == "population":
+            return population, np.zeros(self.estimate.shape, dtype=bool)
+        table = self.second_moment - self.estimate
+        table = np.where(np.abs(table) <= _ROUNDING * self.second_moment, 0.0, table)
+        negative = table < 0
+        return np.where(negative, population, table), negative
+
+    def se(self, target: Target | None = None) -> Array:
+        """Return the standard error of each estimate."""
+        return np.sqrt(self.variance(target)[0])
+
+    def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
+        """Return (cells, 2) normal intervals, clipped to [0, N]; the estimates are never clipped.
+
+        Args:
+            level: default the table's.
+            target: default the table's.
+        """
+        z = NormalDist().inv_cdf((1 + (level or self.level)) / 2)
+        half = z * self.se(target)
+        ends = np.stack([self.estimate - half, self.estimate + half], axis=-1).reshape(-1, 2)
+        return np.clip(ends, 0.0, float(self.records))
+
+    def covariance(self, target: Target | None = None) -> Array:
+        """Return (cells, cells) the covariance matrix of all estimates, in the order of `rows`.
+
+        This table: W^T diag(n) W - diag(estimate); population: (W^T diag(n) W - estimate estimate^T / N) N / (N - 1).
+
+        Raises:
+            PolicyError: RR268 if there are more than 4,000 cells.
+        """
+        cells = self.estimate.size
+        if cells > _COVARIANCE_CELLS:
+            raise PolicyError(
+                Problem(
+                    "RR268",
+                    f"a covariance of {cells:,} cells would have {cells * cells:,} entries",
+                    hint=f"group by fewer columns: at most {_COVARIANCE_CELLS:,} cells",
+                )
+            )
+        weights: Array = np.ones((1, 1))
+        for axis, targets in self._axes:
+            one = axis.table if targets is None else axis.solve(targets)
+            weights = np.asarray(np.kron(weights, one), dtype=np.float64)
+        squares = np.ones(1) if self._squares is None else self._squares.reshape(-1)
+        cross = weights.T @ (squares[:, None] * weights)
+        flat = self.estimate.reshape(-1)
+        if (target or self.target) == "table":
+            return cross - np.diag(flat)
+        return (cross - np.outer(flat, flat) / self.records) * self.records / max(self.records - 1, 1)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Return the cells, each with its interval and flags."""
+        variance, stand_in = self.variance()
+        ends = self.conf_int()
+        few = self.support.reshape(-1) < _FEW
+        exact = variance.reshape(-1) == 0
+        return tuple(
+            Row(
+                group=group,
+                estimate=float(estimate),
+                se=math.sqrt(v),
+                low=float(low),
+                high=float(high),
+                flags=((FEW_RECORDS,) if f and not x else ()) + ((POPULATION_VARIANCE,) if p else ()),
+                released=round(n),
+            )
+            for group, estimate, v, (low, high), f, x, p, n in zip(
+                self._group_values(),
+                self.estimate.reshape(-1),
+                variance.reshape(-1),
+                ends,
+                few,
+                exact,
+                stand_in.reshape(-1),
+                self.support.reshape(-1),
+                strict=True,
+            )
+        )
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return plain data: `rows[]` with the grouping columns, `estimate`, `se`, `low`, `high`, `flags`, `released`.
+
+        A grouping column with one of these names is written with ` (group)` after it.
+        """
+        named = dict(zip(self.by, self._column_names(), strict=True))
+        return {
+            "schema": "rrpolicy.estimate/1",
+            "by": list(self.by),
+            "where": self.where,
+            "target": self.target,
+            "level": self.level,
+            "method": self.method,
+            "records": self.records,
+            "rows": [
+                {
+                    **{named[k]: v for k, v in r.group.items()},
+                    "estimate": r.estimate,
+                    "se": r.se,
+                    "low": r.low,
+                    "high": r.high,
+                    "flags": list(r.flags),
+                    "released": r.released,
+                }
+                for r in self.rows
+            ],
+        }
+
+    def to_json(self) -> Json:
+        """Return the same as `to_dict`."""
+        return self.to_dict()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame: the grouping columns, estimate, se, low, high, flags (text), released."""
+        import pandas as pd
+
+        named = self._column_names()
+        rows = self.rows
+        frame = pd.DataFrame({c: [r.group[b] for r in rows] for b, c in zip(self.by, named, strict=True)})
+        for name in ("estimate", "se", "low", "high"):
+            frame[name] = np.array([getattr(r, name) for r in rows])
+        frame["flags"] = ["; ".join(r.flags) for r in rows]
+        frame["released"] = np.array([r.released for r in rows], dtype=np.int64)
+        return frame
+
+    def summary(self) -> str:
+        """Return the table as text, with what it is above and what its marks mean below."""
+        from rrpolicy.estimate.text import summary
+
+        return summary(self)
+
+    def _column_names(self) -> tuple[str, ...]:
+        taken = {"estimate", "se", "low", "high", "flags", "released"}
+        return tuple(f"{b} (group)" if b in taken else b for b in self.by)
+
+    def _group_values(self) -> Sequence[Mapping[str, Value]]:
+        parts = [[dict(zip(g.columns, labels, strict=True)) for labels in g.labels] for g in self.groups]
+        merged = ({k: v for part in cell for k, v in part.items()} for cell in product(*parts))
+        return [{b: cell[b] for b in self.by} for cell in merged]

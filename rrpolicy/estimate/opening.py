@@ -1,0 +1,159 @@
+"""Opening a release: its manifest is read and checked, no plugin is loaded, and no row is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.columns import Columns
+from rrpolicy.estimate.contingency import DataFile
+from rrpolicy.estimate.release import Release
+from rrpolicy.estimate.weights import AxisWeights, axis_weights
+
+SCHEMA = "rrpolicy.release/1"
+_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
+
+
+def open_release(path: str | Path) -> Release:
+    """Open a bundle, or its public/ folder alone.
+
+    Args:
+        path: the bundle's folder or the public/ folder.
+
+    Raises:
+        PolicyError: RR260 if there is no readable release, RR261 if its schema is of another version, RR269 if the
+            data it names is missing, RR270 if it is of a form that counts cannot be estimated from.
+    """
+    folder = Path(path)
+    if (folder / "public" / "release.json").is_file():
+        folder = folder / "public"
+    document = _manifest(folder / "release.json")
+    try:
+        return _release(folder, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _unreadable(folder, "its release.json lacks a part or holds one of another type") from error
+
+
+def decoder_from_json(document: Mapping[str, Any]) -> Decoder:
+    """Read what `Decoder.to_json` wrote."""
+    return Decoder(
+        attributes=tuple(document["attributes"]),
+        form=document["form"],
+        parameters=document["parameters"],
+        unbiased=document["unbiased"],
+        independent=document["independent"],
+    )
+
+
+def column_from_json(document: Mapping[str, Any]) -> Column:
+    """Read what `Column.to_json` wrote; the engine type is filled in from the labels if it is not there.
+
+    Raises:
+        ValueError: if the type is not a plain type's name (it becomes part of queries).
+    """
+    labels = tuple(document["labels"])
+    type_ = document["type"] or engine_type(labels)
+    if type_ and not _TYPE.fullmatch(type_):
+        raise ValueError("not a type's name")
+    return Column(
+        name=document["name"],
+        kind=document["kind"],
+        labels=labels,
+        type=type_,
+        attribute=document["attribute"],
+        assume_unlinkable=document.get("assume_unlinkable"),
+    )
+
+
+def engine_type(labels: tuple[Value, ...]) -> str:
+    """Return DuckDB's type for a column of these labels; "" if there are none."""
+    if not labels:
+        return ""
+    if all(isinstance(v, bool) for v in labels):
+        return "BOOLEAN"
+    if any(isinstance(v, (str, bool)) for v in labels):
+        return "VARCHAR"
+    return "BIGINT" if all(isinstance(v, int) for v in labels) else "DOUBLE"
+
+
+def _manifest(path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _unreadable(path.parent, "there is no readable release.json in it") from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise PolicyError(
+            Problem(
+                "RR261",
+                f"the release's schema is {schema!r}",
+                expected=SCHEMA,
+                hint="it was written by another version of rrpolicy: update, or use the one named in release.json",
+            )
+        )
+    return dict(document)
+
+
+def _release(folder: Path, document: Mapping[str, Any]) -> Release:
+    tables = {t["name"]: t for t in document["tables"]}
+    if set(tables) != {"data"}:
+        raise PolicyError(
+            Problem(
+                "RR270",
+                f"the release has the tables {', '.join(sorted(tables))}; this version counts in a table “data” only",
+                hint="update rrpolicy",
+            )
+        )
+    columns = {c["name"]: column_from_json(c) for c in tables["data"]["columns"]}
+    decoders = tuple(decoder_from_json(d) for d in document["decoders"])
+    axes: dict[str, AxisWeights] = {}
+    refused: dict[str, PolicyError] = {}
+    for decoder in decoders:
+        try:
+            for weights in axis_weights(decoder):
+                axes.update(dict.fromkeys(weights.columns, weights))
+        except PolicyError as error:
+            refused[str(decoder.parameters.get("column"))] = error
+    return Release(
+        folder=folder,
+        document=document,
+        records=int(document["records"]),
+        columns=Columns(columns, axes, refused),
+        data=DataFile(
+            path=_inside(folder, document["data"]["tables"]["data"]["path"]),
+            format=document["data"]["format"],
+            columns=tuple(columns.values()),
+        ),
+    )
+
+
+def _inside(folder: Path, path: str) -> Path:
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise ValueError("a path that leaves the folder")
+    file = folder / parts
+    if not file.is_file():
+        raise PolicyError(
+            Problem(
+                "RR269",
+                f"the release names the data file {path!r}, which is not in {folder}",
+                hint="copy the whole public/ folder; `rrpolicy verify` tells what is missing",
+            )
+        )
+    return file
+
+
+def _unreadable(folder: Path, message: str) -> PolicyError:
+    return PolicyError(
+        Problem(
+            "RR260",
+            f"{folder} is not a release: {message}",
+            expected="a bundle written by `rrpolicy release`, or its public/ folder",
+        )
+    )

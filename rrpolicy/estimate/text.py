@@ -1,0 +1,55 @@
+"""Estimates as text for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rrpolicy.estimate.crosstab import MEANING
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.crosstab import Crosstab
+
+_TARGETS = {
+    "table": "this table's counts (only the randomisation is random)",
+    "population": "N times the population's shares (the table is a random sample)",
+}
+
+
+def summary(table: Crosstab) -> str:
+    """Return an aligned table with a heading and the meaning of its marks."""
+    rows = table.rows
+    marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for r in rows for f in r.flags))}
+    percent = f"{100 * table.level:g} %"
+    header = [*map(_plain, table.by), "estimate", "se", f"low {percent}", f"high {percent}", ""]
+    body = [
+        [
+            *(_plain(str(r.group[b])) for b in table.by),
+            *(f"{v:,.1f}" for v in (r.estimate, r.se, r.low, r.high)),
+            " ".join(marks[f] for f in r.flags),
+        ]
+        for r in rows
+    ]
+    widths = [max(len(line[i]) for line in [header, *body]) for i in range(len(header))]
+    left = {*range(len(table.by)), len(header) - 1}
+    lines = [
+        "  ".join(_padded(c, widths[i], i in left) for i, c in enumerate(line)).rstrip() for line in [header, *body]
+    ]
+    where = "" if table.where is None else f" where {_plain(table.where)}"
+    return "\n".join(
+        [
+            f"Estimated counts{where}: {_TARGETS[table.target]}",
+            f"{table.records:,} records; {table.method}; an estimate may lie outside [0, N], its interval does not",
+            "",
+            *lines,
+            *(f"{mark} {MEANING[flag]}" for flag, mark in marks.items()),
+        ]
+    )
+
+
+def _padded(text: str, width: int, left: bool) -> str:
+    return text.ljust(width) if left else text.rjust(width)
+
+
+def _plain(text: str) -> str:
+    """Return text without control characters, which would break the table or drive a terminal."""
+    return "".join(c if c.isprintable() else "�" for c in text)

@@ -1,0 +1,203 @@
+"""Public folders made by hand: a manifest as the contract has it, and rows drawn by an ordinary generator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rrpolicy.canonical import canonical, digest
+
+
+@dataclass
+class Axis:
+    """One axis of a release made by hand: its decoder document and its matrix."""
+
+    decoder: dict[str, Any]
+    columns: tuple[dict[str, Any], ...]
+    P: list[list[Fraction]] = field(repr=False)
+
+    @property
+    def array(self) -> np.ndarray:
+        return np.array([[float(v) for v in row] for row in self.P])
+
+
+def column(name: str, labels: Sequence[Any], kind: str = "category", type_: str = "") -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": kind,
+        "labels": list(labels),
+        "type": type_,
+        "attribute": name,
+        "assume_unlinkable": None,
+    }
+
+
+def decoder(attributes: Sequence[str], form: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "attributes": list(attributes),
+        "form": form,
+        "parameters": dict(parameters),
+        "unbiased": True,
+        "independent": True,
+    }
+
+
+def retention(name: str, labels: Sequence[Any], blocks: Sequence[tuple[Sequence[int], str]]) -> Axis:
+    P = [[Fraction(0)] * len(labels) for _ in labels]
+    for members, keep in blocks:
+        p = Fraction(keep)
+        q = (1 - p) / (len(members) - 1) if len(members) > 1 else Fraction(0)
+        for u in members:
+            for v in members:
+                P[u][v] = p if u == v else q
+    parameters = {
+        "column": name,
+        "labels": list(labels),
+        "blocks": [{"members": list(m), "keep_probability": k} for m, k in blocks],
+    }
+    return Axis(decoder([name], "retention", parameters), (column(name, labels),), P)
+
+
+def matrix(name: str, released: Sequence[Any], original: Sequence[Any], rows: Sequence[Sequence[str]]) -> Axis:
+    parameters = {
+        "column": name,
+        "released": list(released),
+        "original": list(original),
+        "rows": [list(r) for r in rows],
+    }
+    P = [[Fraction(v) for v in row] for row in rows]
+    return Axis(decoder([name], "matrix", parameters), (column(name, released),), P)
+
+
+def coupled(names: Sequence[str], cells: Sequence[Sequence[Any]], rows: Sequence[Sequence[str]]) -> Axis:
+    parameters = {
+        "columns": list(names),
+        "released": [list(c) for c in cells],
+        "original": [list(c) for c in cells],
+        "rows": [list(r) for r in rows],
+    }
+    columns = tuple(column(n, list(dict.fromkeys(c[j] for c in cells))) for j, n in enumerate(names))
+    return Axis(decoder(names, "matrix", parameters), columns, [[Fraction(v) for v in row] for row in rows])
+
+
+def identity(name: str, labels: Sequence[Any]) -> Axis:
+    P = [[Fraction(int(u == v)) for v in range(len(labels))] for u in range(len(labels))]
+    return Axis(decoder([name], "identity", {"columns": [name], "labels": [list(labels)]}), (column(name, labels),), P)
+
+
+def manifest(
+    axes: Sequence[Axis], records: int, file_format: str, carried: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    columns = [*(c for a in axes for c in a.columns), *carried]
+    document = {
+        "schema": "rrpolicy.release/1",
+        "release": None,
+        "policy": {"name": "survey", "version": "1.0.0", "owner": "o", "purpose": "a test", "digest": "sha256:0"},
+        "software": {"rrpolicy": "0.1.0", "plugins": []},
+        "records": records,
+        "attributes": [
+            {
+                "name": c["attribute"],
+                "release_as": c["name"],
+                "role": "insensitive" if c["kind"] == "carried" else "quasi-identifier",
+                "domain": c["labels"] or None,
+                "observed": False,
+                "scale": "nominal",
+            }
+            for c in columns
+        ],
+        "channel": {"kind": "product", "version": 1},
+        "sampler": "cells",
+        "decoders": [a.decoder for a in axes],
+        "tables": [{"name": "data", "columns": columns, "sort": [c["name"] for c in columns], "joins": {}}],
+        "data": {
+            "format": file_format,
+            "tables": {"data": {"path": f"data.{file_format}", "rows": records, "digest": "sha256:0"}},
+        },
+        "findings": [],
+        "derived": [],
+        "assumptions": [],
+        "files": {},
+    }
+    document["digest"] = digest(canonical(document))
+    return document
+
+
+def write_data(folder: Path, rows: Mapping[str, Sequence[Any]], file_format: str) -> None:
+    table = pa.table(dict(rows))
+    with duckdb.connect() as connection:
+        connection.register("rows_in_memory", table)
+        path = str(folder / f"data.{file_format}").replace("'", "''")
+        if file_format == "parquet":
+            connection.execute(f"COPY rows_in_memory TO '{path}' (FORMAT parquet)")
+        elif file_format == "csv":
+            connection.execute(f"COPY rows_in_memory TO '{path}' (FORMAT csv, HEADER, FORCE_QUOTE *)")
+        else:
+            connection.execute(f"ATTACH '{path}' AS released")
+            connection.execute("CREATE TABLE released.data AS FROM rows_in_memory")
+
+
+def draw(axis: Axis, codes: np.ndarray, rng: np.random.Generator) -> dict[str, list[Any]]:
+    """Randomise original cells by the axis' matrix; return the released columns."""
+    cumulative = axis.array.cumsum(axis=0)[:, codes]
+    u = np.minimum((cumulative < rng.random(len(codes))).sum(axis=0), len(axis.P) - 1)
+    return labels(axis, u)
+
+
+def labels(axis: Axis, released: Sequence[int]) -> dict[str, list[Any]]:
+    parameters = axis.decoder["parameters"]
+    cells = parameters.get("released") or parameters["labels"]
+    if axis.decoder["form"] == "identity":
+        cells = cells[0]
+    if len(axis.columns) == 1:
+        return {axis.columns[0]["name"]: [cells[i] for i in released]}
+    return {c["name"]: [cells[i][j] for i in released] for j, c in enumerate(axis.columns)}
+
+
+@pytest.fixture
+def publish(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a bundle's public/ folder and returns it."""
+
+    def write(
+        axes: Sequence[Axis],
+        rows: Mapping[str, Sequence[Any]],
+        file_format: str = "parquet",
+        carried: Sequence[dict[str, Any]] = (),
+        name: str = "bundle",
+    ) -> Path:
+        folder = tmp_path / name / "public"
+        folder.mkdir(parents=True)
+        records = len(next(iter(rows.values())))
+        (folder / "release.json").write_text(json.dumps(manifest(axes, records, file_format, carried)))
+        write_data(folder, rows, file_format)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def made() -> Any:
+    """Return the makers of axes, since test modules import nothing from each other."""
+    import types
+
+    return types.SimpleNamespace(
+        retention=retention,
+        matrix=matrix,
+        coupled=coupled,
+        identity=identity,
+        column=column,
+        decoder=decoder,
+        manifest=manifest,
+        draw=draw,
+        labels=labels,
+        Axis=Axis,
+    )
