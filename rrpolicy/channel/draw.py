@@ -148,7 +148,7 @@ def _original_cells(product: Product, original: Original) -> tuple[Cells, list[p
     """Return the occupied cells over all axes and carried columns, and the sorted values of each carried column."""
     attributes = [a for axis in product.axes for a in axis.attributes]
     if product.carried:
-        table = _tally(original, attributes, [c.attribute for c in product.carried])
+        table = tally(original, attributes, [c.attribute for c in product.carried])
         n = table.column("n").to_numpy().astype(np.int64)
         codes = np.column_stack([table.column(a).to_numpy() for a in attributes] or [np.zeros((len(n), 0), np.int32)])
         factors = [_factorise(table.column(c.attribute).combine_chunks()) for c in product.carried]
@@ -175,8 +175,8 @@ def _factorise(values: pa.Array) -> tuple[Ints, pa.Array]:
     return rank[coded.indices.to_numpy(zero_copy_only=False)], coded.dictionary.take(pa.array(where))
 
 
-def _tally(original: Original, attributes: Sequence[str], carried: Sequence[str]) -> pa.Table:
-    """Return distinct rows over codes and carried values with a column `n`."""
+def tally(original: Original, attributes: Sequence[str], carried: Sequence[str]) -> pa.Table:
+    """Return the original's distinct rows over codes and carried values, with a column `n`."""
     names = [*attributes, *carried]
     parts: list[pa.Table] = []
     for batch in _exactly(original.rows(*names), _BATCH):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Axis, Channel
@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 _FEW_CELLS = 1 << 16
 _MANY_CELLS = 1 << 24
 """The cell path holds every released cell in memory: about 50 bytes each."""
+
+
+@runtime_checkable
+class _Described(Protocol):
+    def with_columns(self, columns: Sequence[Column]) -> Axis: ...
+
+
+def _typed(axis: Axis, types: Mapping[str, str]) -> Axis:
+    """Return the axis with the engine types of its released labels, if it lets itself be described otherwise."""
+    from rrpolicy.channel.values import engine_type
+
+    if not isinstance(axis, _Described):
+        return axis
+    known = [replace(c, type=types.get(c.attribute, c.type)) for c in axis.columns()]
+    return axis.with_columns([replace(c, type=engine_type(c)) if c.labels else c for c in known])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +86,14 @@ class Product(Channel):
         return (*(axis.decoder() for axis in self.axes), *carried)
 
     def settle(self, original: Original) -> Product:
-        """Choose the sampler's path and fill in the carried columns' engine types.
+        """Choose the sampler's path and fill in engine types: the original's, or what labels that do not fit it are.
 
         Cells, if distinct original rows are few (65,536, or half the records) and the released cells that they can
         become fit in memory (2^24); else records, out of core.
         """
         carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
-        return replace(self, carried=carried, sampler=self._path(original))
+        axes = tuple(_typed(axis, original.types) for axis in self.axes)
+        return replace(self, axes=axes, carried=carried, sampler=self._path(original))
 
     def _path(self, original: Original) -> Literal["cells", "records"]:
         columns = [c for axis in self.axes for c in axis.columns()]

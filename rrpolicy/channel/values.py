@@ -37,12 +37,20 @@ def labels(column: Column) -> pa.Array:
     """
     known = _TYPES.get(column.type)
     if known is not None and all(type(label) in known[1] for label in column.labels):
-        return pa.array(column.labels, known[0])
+        try:
+            return pa.array(column.labels, known[0])
+        except (OverflowError, pa.ArrowInvalid):
+            pass  # declared wider than the column is: as numbers of any column
     if column.type != "VARCHAR" and column.labels:
         for kind, classes in ((pa.bool_(), {bool}), (pa.int64(), {int}), (pa.float64(), {int, float})):
             if {type(label) for label in column.labels} <= classes:
                 return pa.array(column.labels, kind)
     return pa.array([text(label) for label in column.labels], pa.string())
+
+
+def engine_type(column: Column) -> str:
+    """Return the engine's name of the type that `labels` gives."""
+    return next((name for name, (kind, _) in _TYPES.items() if kind == labels(column).type), "VARCHAR")
 
 
 def text(label: Value) -> str:

@@ -1,0 +1,144 @@
+"""Reading a product release back for a test: joint counts of its axes, and what must be equal to the original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rrpolicy.channel.draw import flatten, released_shape, tally
+from rrpolicy.channel.values import read_codes
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.product import Product
+    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.protocol import Original
+
+Subset: TypeAlias = tuple[int, ...]
+_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Released:
+    """What was read of a release.
+
+    Attributes:
+        records: how many there are.
+        problem: why it cannot come from the channel whatever the original is; None if nothing is wrong.
+        counts: joint counts of axes, flat in C order.
+        unchanged: distinct rows of axes' flat codes and carried values that are released unchanged, with `n`.
+    """
+
+    records: int
+    problem: str | None
+    counts: Mapping[Subset, Ints]
+    unchanged: pa.Table | None
+
+
+def read_released(product: Product, reader: pa.RecordBatchReader, subsets: Sequence[Subset]) -> Released:
+    """Read distinct rows with a column `n` in one pass.
+
+    Args:
+        product: what they are said to come from.
+        reader: the rows, under the released names.
+        subsets: the axes whose joint counts are asked for.
+    """
+    if set(reader.schema.names) != {*product.order, "n"}:
+        return Released(0, "the released columns are not the promised ones", {}, None)
+    sizes = [int(np.prod(released_shape(axis), dtype=np.int64)) for axis in product.axes]
+    counts = {s: np.zeros(int(np.prod([sizes[slot] for slot in s])), dtype=np.int64) for s in subsets}
+    kept = _Kept(product)
+    records = 0
+    for batch in reader:
+        n = batch.column("n").to_numpy(zero_copy_only=False).astype(np.int64)
+        records += int(n.sum())
+        codes: list[Ints] = []
+        for axis in product.axes:
+            columns = [read_codes(c, batch.column(c.name)) for c in axis.columns() if c.labels]
+            if any((column < 0).any() for column in columns):
+                return Released(records, "a released value lies outside its domain", {}, None)
+            codes.append(flatten(np.column_stack(columns), released_shape(axis)) if columns else n)
+        for subset, total in counts.items():
+            index = flatten(np.column_stack([codes[slot] for slot in subset]), [sizes[slot] for slot in subset])
+            np.add.at(total, index, n)
+        kept.add(codes, batch, n)
+    return Released(records, None, counts, kept.table())
+
+
+class _Kept:
+    """Gathers what is released unchanged: rows of flat codes and carried values, added up now and then."""
+
+    def __init__(self, product: Product) -> None:
+        self._slots = [slot for slot, axis in enumerate(product.axes) if axis.decoder().form == "identity"]
+        self._carried = [c.name for c in product.carried]
+        self._parts: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, codes: Sequence[Ints], batch: pa.RecordBatch, n: Ints) -> None:
+        """Take a batch."""
+        if not self._slots and not self._carried:
+            return
+        columns = {f"axis {slot}": pa.array(codes[slot]) for slot in self._slots}
+        columns |= {f"carried {name}": _plain(batch.column(name)) for name in self._carried}
+        self._parts.append(_added_up(pa.table({**columns, "n": pa.array(n)})))
+        self._rows += self._parts[-1].num_rows
+        if len(self._parts) > 1 and self._rows > max(_ROWS, 2 * self._parts[0].num_rows):
+            self._parts = [_added_up(pa.concat_tables(self._parts))]
+            self._rows = self._parts[0].num_rows
+
+    def table(self) -> pa.Table | None:
+        """Return all that was taken."""
+        return _added_up(pa.concat_tables(self._parts)) if self._parts else None
+
+
+def _added_up(table: pa.Table) -> pa.Table:
+    names = [name for name in table.column_names if name != "n"]
+    return table.group_by(names).aggregate([("n", "sum")]).rename_columns([*names, "n"])
+
+
+def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return values without dictionary, NaN as null: group keys must equal themselves."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    return values
+
+
+def unchanged_agree(product: Product, original: Original, released: Released, slots: Sequence[int]) -> bool:
+    """Return whether the joint counts of what is released unchanged are the original's."""
+    attributes = [a for slot in slots for a in product.axes[slot].attributes]
+    carried = [c.attribute for c in product.carried]
+    if carried:
+        before = tally(original, attributes, carried)
+        codes = np.column_stack([before.column(a).to_numpy() for a in attributes] or [np.zeros((before.num_rows, 0))])
+        n = before.column("n")
+    else:
+        counts = original.counts(*attributes)
+        before, codes, n = None, counts.codes, pa.chunked_array([pa.array(counts.n)])
+    columns, start = {}, 0
+    for slot in slots:
+        width = len(product.axes[slot].attributes)
+        part = codes[:, start : start + width].astype(np.int64)
+        columns[f"axis {slot}"] = pa.array(flatten(part, released_shape(product.axes[slot])))
+        start += width
+    for column in product.carried:
+        columns[f"carried {column.name}"] = _plain(before.column(column.attribute))
+    return released.unchanged is not None and _equal(_added_up(pa.table({**columns, "n": n})), released.unchanged)
+
+
+def _equal(before: pa.Table, after: pa.Table) -> bool:
+    """Return whether two tables of distinct rows with counts are the same, in any order."""
+    try:
+        after = after.select(before.column_names).cast(before.schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    keys = [(name, "ascending") for name in before.column_names]
+    one, other = before.sort_by(keys), after.sort_by(keys)
+    return bool(one.num_rows == other.num_rows and one.combine_chunks().equals(other.combine_chunks()))
