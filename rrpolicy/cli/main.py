@@ -1,0 +1,185 @@
+"""The command line's frame: finds the command, runs it, and says in one way what went wrong.
+
+Only the module of the command that was called is imported: `rrpolicy check` stays fast enough for a pre-commit hook.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+
+COMMANDS: dict[str, str] = {
+    "init": "Draft a policy from a table, with guessed roles to be edited.",
+    "check": "Check policies: no data needed, nothing written.",
+    "plan": "Show what would be released, at what risk and with what error.",
+    "release": "Write a release that every requirement allows, or nothing.",
+    "verify": "Recompute what a release promises, as far as the inputs allow.",
+    "report": "Write the report of a release again.",
+    "estimate": "Estimate counts, with standard errors and intervals, from a release.",
+    "query": "Ask a release in SQL.",
+    "plugins": "List the plugins and what each offers.",
+    "schema": "Print the JSON Schema of policy files, for editors.",
+    "explain": "Explain a code such as RR203.",
+    "demo": "Write the demo table and a policy for it.",
+}
+
+INTERRUPTED, BROKEN_PIPE, BUG = 130, 141, 70
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: without the program's name; default those of the process.
+
+    Returns:
+        The exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the call is wrong; 3 the data
+        do not fit the policy; 4 refused; 130 interrupted; 141 the reader of the output went away; 70 a bug.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _run(given)
+        sys.stdout.flush()
+    except RRPolicyError as error:
+        return _report(error, given)
+    except KeyboardInterrupt:
+        print("rrpolicy: interrupted; nothing was released", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:  # noqa: BLE001
+        return _bug(error)
+    return status
+
+
+def _run(given: list[str]) -> int:
+    if not given or given[0] in {"--help", "-h"}:
+        print(_help())
+        return 0 if given else PolicyError.exit_status
+    if given[0] == "--version":
+        from rrpolicy import __version__
+
+        print(f"rrpolicy {__version__}")
+        return 0
+    if given[0] not in COMMANDS:
+        raise PolicyError(_unknown(given[0]))
+    return _command(given[0], given[1:])
+
+
+def _command(name: str, arguments: list[str]) -> int:
+    import typer
+
+    module = importlib.import_module(f"rrpolicy.cli.{name}")
+    raised: list[BaseException] = []
+    app = typer.Typer(
+        add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+    app.command(help=module.command.__doc__)(_held(module.command, raised))
+    try:
+        status = app(arguments, prog_name=f"rrpolicy {name}", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+            usage = f"`rrpolicy {name} --help` tells the arguments and options"
+            raise PolicyError(Problem("RR250", error.format_message().rstrip("."), hint=usage)) from error
+        raise
+    if raised:
+        raise raised[0]
+    return status if isinstance(status, int) else 0
+
+
+def _held(command: Callable[..., Any], raised: list[BaseException]) -> Callable[..., Any]:
+    """Return the command with its errors held back: the library would turn some into exits of its own."""
+
+    @functools.wraps(command)
+    def run(*positional: Any, **named: Any) -> Any:
+        import typer
+
+        try:
+            return command(*positional, **named)
+        except (typer.Exit, typer.BadParameter):
+            raise
+        except BaseException as error:  # noqa: BLE001
+            raised.append(error)
+        return None
+
+    return run
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    rows = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items())
+    return f"""\
+Usage: rrpolicy COMMAND [ARGUMENTS] [OPTIONS]
+
+Release policies in git: a TOML policy becomes a privacy-protected release that an auditor can check.
+
+Commands:
+{rows}
+
+Options:
+  --version  Print the version.
+  --help     Print this; after a command, the command's own.
+
+Exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the call is wrong;
+3 the data do not fit the policy; 4 refused. Every problem has a code that `rrpolicy explain` explains."""
+
+
+def _unknown(name: str) -> Problem:
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    what = "option" if name.startswith("-") else "command"
+    hint = f"did you mean '{near[0]}'?" if near else "`rrpolicy --help` lists the commands"
+    return Problem("RR250", f"unknown {what} '{name}'", None, f"one of: {', '.join(COMMANDS)}", hint)
+
+
+def _report(error: RRPolicyError, given: Sequence[str]) -> int:
+    from rrpolicy.policy.diagnostics import render, to_json
+
+    if "--json" in given:
+        from rrpolicy.canonical import pretty
+
+        document = pretty({"exit_status": error.exit_status, "problems": to_json(error.problems)})
+        print(document.decode(), end="")
+    print(render(error.problems, colour=wants_colour()), file=sys.stderr)
+    codes = list(dict.fromkeys(p.code for p in error.problems))
+    count = "one problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
+    print(f"\n{count}; `rrpolicy explain {codes[0]}` says more", file=sys.stderr)
+    return error.exit_status
+
+
+def _bug(error: Exception) -> int:
+    from rrpolicy import __version__
+
+    if os.environ.get("RRPOLICY_TRACEBACK") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    print(
+        f"rrpolicy: a bug, please report it: {type(error).__name__} in rrpolicy {__version__}\n"
+        "Nothing was released. Run again with RRPOLICY_TRACEBACK=1 and send what it prints; look it over first, as the "
+        "message of an unexpected error may hold a value of the data.",
+        file=sys.stderr,
+    )
+    return BUG
+
+
+def wants_colour() -> bool:
+    """Whether problems are printed in colour: standard error is a terminal and NO_COLOR is not set."""
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

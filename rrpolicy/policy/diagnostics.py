@@ -1,0 +1,92 @@
+"""Problems as people read them in a terminal and as machines read them in JSON."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import Place, Problem
+
+_RED, _BOLD, _CYAN, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[36m", "\x1b[0m"
+_WIDEST = 160
+
+
+def render(problems: Sequence[Problem], *, colour: bool = False) -> str:
+    """Return problems as text: place, code and message, the line with its part underlined, expected, hint.
+
+    Args:
+        problems: in the order to print.
+        colour: use terminal colours; the text says the same without.
+
+    Returns:
+        Lines joined by newlines, without a final one; a blank line stands between problems.
+    """
+    return "\n\n".join("\n".join(_lines(problem, colour=colour)) for problem in problems)
+
+
+def to_json(problems: Sequence[Problem]) -> list[Json]:
+    """Return problems as plain data: code, message, file, line, column, key, expected, hint."""
+    return [
+        {
+            "code": p.code,
+            "message": p.message,
+            "file": p.place.file if p.place else None,
+            "line": p.place.line if p.place else None,
+            "column": p.place.column if p.place else None,
+            "width": p.place.width if p.place else None,
+            "key": p.place.key if p.place else None,
+            "expected": p.expected,
+            "hint": p.hint,
+        }
+        for p in problems
+    ]
+
+
+def visible(text: str) -> str:
+    """Return text with control characters spelled out, so that a file cannot steer the terminal."""
+    return "".join(
+        c if c == "\t" or unicodedata.category(c) not in {"Cc", "Cf", "Zl", "Zp"} else ascii(c)[1:-1] for c in text
+    )
+
+
+def _lines(problem: Problem, *, colour: bool) -> list[str]:
+    red, bold, cyan, reset = (_RED, _BOLD, _CYAN, _RESET) if colour else ("", "", "", "")
+    where = f"{bold}{visible(str(problem.place))}:{reset} " if problem.place else ""
+    message = "\n".join(map(visible, problem.message.splitlines()))
+    lines = [f"{where}{red}{problem.code}{reset} {message}"]
+    if problem.place is not None and problem.place.text.strip():
+        text, caret = _underlined(problem.place)
+        number = str(problem.place.line)
+        bar = " " * len(number)
+        lines += [
+            f"{cyan}{bar} |{reset}",
+            f"{cyan}{number} |{reset} {text}",
+            f"{cyan}{bar} |{reset} {red}{caret}{reset}",
+        ]
+    for name, told in (("expected", problem.expected), ("hint", problem.hint)):
+        if told is not None:
+            first, *rest = told.splitlines() or [""]
+            lines.append(f"  {bold}{name}:{reset} {visible(first)}")
+            lines += [f"    {visible(line)}" for line in rest]
+    return lines
+
+
+def _underlined(place: Place) -> tuple[str, str]:
+    """Return the line and its underline; of a very long line the part around the place."""
+    start, stop = place.column - 1, place.column - 1 + place.width
+    text, before = place.text, ""
+    if len(text) > _WIDEST and stop > _WIDEST:
+        cut = max(0, start - _WIDEST // 4)
+        text, start, stop, before = text[cut:], start - cut, stop - cut, "…"
+    after = "…" if len(text) > _WIDEST else ""
+    text = text[:_WIDEST]
+    stop = min(stop, max(len(text), start + 1))
+    pad = "".join("\t" if c == "\t" else " " * _cells(visible(c)) for c in text[:start])
+    caret = "^" * max(1, sum(_cells(visible(c)) for c in text[start:stop]))
+    return before + visible(text) + after, " " * len(before) + pad + caret
+
+
+def _cells(text: str) -> int:
+    """Return how many terminal cells a text takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
