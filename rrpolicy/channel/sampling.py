@@ -250,9 +250,10 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
     flat = np.array([code for members, _ in blocks for code in members], dtype=np.int64)
     laws = [_kept_or_other(len(members), keep) for members, keep in blocks]
     cell, rank, count = multinomial(n, block[codes], laws, stream)
-    own = codes[cell]
-    other = starts[block[own]] + rank + (rank >= place[own])
-    released = np.where(rank < 0, own, flat[np.where(rank < 0, 0, other)])
+    released = codes[cell].astype(np.int64)
+    moved = np.flatnonzero(rank >= 0)
+    own, to = released[moved], rank[moved]
+    released[moved] = flat[starts[block[own]] + to + (to >= place[own])]
     return cell, released, count
 
 
