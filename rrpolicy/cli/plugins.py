@@ -1,0 +1,59 @@
+"""`rrpolicy plugins`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rrpolicy.canonical import Json
+
+if TYPE_CHECKING:
+    from rrpolicy.registry import Registry
+
+
+def command(
+    plugins: Annotated[
+        list[str] | None, typer.Option("--plugin", help="A distribution to load as well, such as acme-oue>=1.2.")
+    ] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False,
+) -> None:
+    """List the plugins and what each offers.
+
+    The plugins of rrpolicy itself are always loaded; another distribution only when a policy lists it.
+    """
+    from rrpolicy.discovery import installed_distributions, load_registry
+
+    registry = load_registry(plugins or ())
+    loaded = {info.distribution for info in registry.plugins}
+    waiting = [name for name in installed_distributions() if name not in loaded]
+    if json:
+        from rrpolicy.canonical import pretty
+
+        document: Json = {
+            "plugins": [info.to_json() for info in registry.plugins],
+            "offers": {what: list(names) for what, names in _offers(registry).items()},
+            "installed_but_not_loaded": list(waiting),
+        }
+        print(pretty(document).decode(), end="")
+        return
+    for info in registry.plugins:
+        print(f"{info.name}  {info.distribution} {info.version}: {', '.join(info.hooks) or 'no hooks'}")
+    print()
+    for what, names in _offers(registry).items():
+        print(f"{what}: {', '.join(names) or 'none'}")
+    for name in waiting:
+        print(f'installed, not loaded: {name} (a policy loads it by `plugins = ["{name}"]`)')
+
+
+def _offers(registry: Registry) -> dict[str, tuple[str, ...]]:
+    """Return the names of everything that the loaded plugins offer, by kind."""
+    return {
+        "mechanisms": tuple(sorted(registry.mechanisms)),
+        "privacy models": tuple(sorted(registry.privacy_models)),
+        "utility metrics": tuple(sorted(registry.utility_metrics)),
+        "channels and axes": tuple(sorted(registry.kinds)),
+        "sources": tuple(sorted(registry.sources)),
+        "renderers": tuple(sorted(registry.renderers)),
+    }

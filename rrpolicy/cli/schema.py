@@ -1,0 +1,35 @@
+"""`rrpolicy schema`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    plugins: Annotated[
+        list[str] | None, typer.Option("--plugin", help="A distribution to load as well, such as acme-oue>=1.2.")
+    ] = None,
+    *,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Load the plugins that this policy lists.", metavar="POLICY")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of policy files, for editors.
+
+    Save it beside your policies and begin each with `#:schema ./policy.schema.json`; editors with TOML support then
+    complete keys and options and mark mistakes.
+    """
+    from rrpolicy.canonical import pretty
+    from rrpolicy.discovery import load_registry
+    from rrpolicy.policy.schema import json_schema
+
+    if policy is not None:
+        from rrpolicy.release.opening import open_policy
+
+        catalogue = open_policy(policy).registry.catalogue
+    else:
+        catalogue = load_registry(plugins or ()).catalogue
+    print(pretty(json_schema(catalogue)).decode(), end="")

@@ -1,0 +1,149 @@
+"""The JSON Schema of policy files, with the options of every loaded plugin: editors complete and check from it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from rrpolicy.canonical import Json
+from rrpolicy.policy.catalogue import Catalogue
+from rrpolicy.policy.file import MechanismTable, PolicyFile, PrivacyEntry, UtilityEntry
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_NAMED: tuple[tuple[type[BaseModel], str, str], ...] = (
+    (PrivacyEntry, "privacy", "model"),
+    (UtilityEntry, "utility", "metric"),
+    (MechanismTable, "mechanism", "name"),
+)
+_REQUIRED = {
+    "policy": ["name", "version"],
+    "source": ["uri"],
+    "mechanism": ["name"],
+}
+
+
+def json_schema(catalogue: Catalogue) -> dict[str, Json]:
+    """Return the JSON Schema (draft 2020-12) of the policy language.
+
+    A file that extends a baseline may leave out what the baseline says; any other must be whole.
+
+    Args:
+        catalogue: the mechanisms, privacy models and utility metrics to complete from.
+    """
+    offered = {
+        "mechanism": catalogue.mechanisms,
+        "privacy": catalogue.privacy_models,
+        "utility": catalogue.utility_metrics,
+    }
+    models: list[type[BaseModel]] = [PolicyFile, *(m for names in offered.values() for m in names.values())]
+    models = list(dict.fromkeys(models))
+    found, shared = models_json_schema([(m, "validation") for m in models], ref_template="#/$defs/{model}")
+    definitions: dict[str, Any] = shared.get("$defs", {})
+    keyed = {model: _opened(found[model, "validation"], definitions) for model in models}
+    root = keyed[PolicyFile]
+    for entry, section, key in _NAMED:
+        variants = list(_variants(definitions[entry.__name__], key, offered[section], keyed))
+        if section == "mechanism":
+            variants.append(_unnamed([keyed[model] for model in offered[section].values()]))
+        definitions[entry.__name__] = {"description": inspect.getdoc(entry), "oneOf": variants}
+    root |= {"title": "rrpolicy policy", "required": ["schema"]}
+    root |= {"if": {"properties": {"policy": {"required": ["extends"]}}, "required": ["policy"]}, "else": _whole()}
+    definitions = _referred(root, definitions)
+    plain: dict[str, Json] = _plainer({"$schema": DIALECT, **root, "$defs": definitions})
+    return plain
+
+
+def _opened(reference: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the definition that a reference names."""
+    name = str(reference.get("$ref", "")).rpartition("/")[2]
+    return deepcopy(definitions[name]) if name else deepcopy(dict(reference))
+
+
+def _variants(
+    entry: Mapping[str, Any], key: str, offered: Mapping[str, type[BaseModel]], keyed: Mapping[type[BaseModel], Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the table of each name: our keys, the name, and the options of its plugin."""
+    for name, options in sorted(offered.items()):
+        own = keyed[options]
+        described = entry["properties"][key].get("description", "")
+        properties = {k: v for k, v in entry["properties"].items() if k != key}
+        yield {
+            "title": name,
+            "description": own.get("description", name),
+            "type": "object",
+            "properties": {key: {"const": name, "description": described}, **properties, **own.get("properties", {})},
+            "required": list(dict.fromkeys([key, *entry.get("required", []), *own.get("required", [])])),
+            "additionalProperties": own.get("additionalProperties") is True,
+        }
+
+
+def _unnamed(options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the [mechanism] of a policy that takes the name from its baseline: any mechanism's keys."""
+    known = sorted({key for own in options for key in own.get("properties", {})})
+    return {
+        "title": "the baseline's mechanism",
+        "type": "object",
+        "properties": {key: {} for key in known},
+        "not": {"required": ["name"]},
+        "additionalProperties": False,
+    }
+
+
+def _whole() -> dict[str, Any]:
+    """Return what a policy needs that extends no other."""
+    sections = {name: {"required": keys} for name, keys in _REQUIRED.items()}
+    return {
+        "required": ["policy", "source", "attributes", "privacy", "mechanism"],
+        "properties": {**sections, "attributes": {"minProperties": 1}, "privacy": {"minItems": 1}},
+    }
+
+
+def _plainer(node: Any) -> Any:
+    """Return a schema without null, which TOML has not, and without the titles and defaults that say nothing."""
+    if isinstance(node, list):
+        return [_plainer(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    alternatives = node.get("anyOf", [])
+    kept = [a for a in alternatives if a != {"type": "null"}]
+    if len(kept) < len(alternatives):
+        rest = {k: v for k, v in node.items() if k != "anyOf"}
+        node = kept[0] | rest if len(kept) == 1 else {**rest, "anyOf": kept}
+    silent = node.get("default", 0) is None or isinstance(node.get("default"), dict)
+    plainer = {k: _plainer(v) for k, v in node.items() if k != "properties" and not (k == "default" and silent)}
+    if "properties" in node:
+        plainer["properties"] = {name: _untitled(name, _plainer(field)) for name, field in node["properties"].items()}
+    return plainer
+
+
+def _untitled(name: str, field: Any) -> Any:
+    """Return a field's schema without the title that only repeats its name."""
+    if str(field.get("title", "")).replace(" ", "_").lower() == name.rstrip("_"):
+        del field["title"]
+    return field
+
+
+def _referred(root: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the definitions that the schema uses, directly or through others."""
+    used: dict[str, Any] = {}
+    waiting = list(_references(root))
+    while waiting:
+        name = waiting.pop()
+        if name not in used and name in definitions:
+            used[name] = definitions[name]
+            waiting += _references(definitions[name])
+    return dict(sorted(used.items()))
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].rpartition("/")[2]
+        node = list(node.values())
+    for item in node if isinstance(node, list) else ():
+        yield from _references(item)
