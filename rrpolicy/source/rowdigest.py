@@ -7,8 +7,8 @@ sized as engine types does not matter. The digest of an original is unkeyed and 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,11 +18,7 @@ DOMAIN = b"rrpolicy.rows/1\0"
 
 
 def row_digest(batches: Iterable[pa.RecordBatch]) -> bytes:
-    """Return the SHA-256 of the canonical row stream, 32 bytes.
-
-    The stream is: a domain tag, the columns' names and kinds, then blocks of 65,536 rows (the last one shorter), each
-    column by column: validity, lengths where the kind has them, values. Integers of all widths are one kind, floats
-    are doubles (one NaN, no negative zero), text is UTF-8.
+    """Return the SHA-256 of the canonical row stream, 32 bytes; see `RowDigest`.
 
     Args:
         batches: distinct rows in canonical order under the same columns, the last one `n` with their multiplicities.
@@ -30,51 +26,72 @@ def row_digest(batches: Iterable[pa.RecordBatch]) -> bytes:
     Raises:
         TypeError: if a column's type has no canonical form.
     """
-    state = hashlib.sha256(DOMAIN)
-    header: bytes | None = None
-    for block in _blocks(batches):
+    state = RowDigest()
+    for batch in batches:
+        state.update(batch)
+    return state.digest()
+
+
+class RowDigest:
+    """The SHA-256 of the canonical row stream, taken while it passes.
+
+    The stream is: a domain tag, the columns' names and kinds, then blocks of 65,536 rows (the last one shorter), each
+    column by column: validity, lengths where the kind has them, values. Integers of all widths are one kind, floats
+    are doubles (one NaN, no negative zero), text is UTF-8.
+    """
+
+    def __init__(self) -> None:
+        self._state = hashlib.sha256(DOMAIN)
+        self._header: bytes | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Take the next distinct rows, the last column `n` with their multiplicities.
+
+        Raises:
+            TypeError: if a column's type has no canonical form, or the columns differ from those before.
+        """
+        while self._rows + batch.num_rows >= BLOCK:
+            take = BLOCK - self._rows
+            self._block([*self._waiting, batch.slice(0, take)])
+            self._waiting, self._rows, batch = [], 0, batch.slice(take)
+        if batch.num_rows:
+            self._waiting.append(batch)
+            self._rows += batch.num_rows
+
+    def digest(self) -> bytes:
+        """Return the digest; nothing can be added afterwards."""
+        if self._waiting:
+            self._block(self._waiting)
+            self._waiting, self._rows = [], 0
+        return self._state.digest()
+
+    def _block(self, parts: list[pa.RecordBatch]) -> None:
+        block = _joined(parts)
         columns = [_canonical(column) for column in block.columns]
-        described = b"".join(
+        header = b"".join(
             _framed(name.encode()) + _framed(kind.encode())
             for name, (kind, _) in zip(block.schema.names, columns, strict=True)
         )
-        if header is None:
-            header = described
-            state.update(_framed(header))
-        elif header != described:
+        if self._header is None:
+            self._header = header
+            self._state.update(_framed(header))
+        elif self._header != header:
             raise TypeError("the batches of one table differ in their columns")
-        state.update(block.num_rows.to_bytes(8, "little"))
-        for _, parts in columns:
-            for part in parts:
-                state.update(len(part).to_bytes(8, "little"))
-                state.update(part)
-    return state.digest()
+        self._state.update(block.num_rows.to_bytes(8, "little"))
+        for _, pieces in columns:
+            for piece in pieces:
+                self._state.update(_framed(piece))
 
 
 def _framed(text: bytes) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def _blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Cut a stream into blocks of exactly `BLOCK` rows, the last one shorter."""
+def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
     import pyarrow as pa
 
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for whole in batches:
-        batch = whole
-        while rows + batch.num_rows >= BLOCK:
-            take = BLOCK - rows
-            yield _joined(pa, [*waiting, batch.slice(0, take)])
-            waiting, rows, batch = [], 0, batch.slice(take)
-        if batch.num_rows:
-            waiting.append(batch)
-            rows += batch.num_rows
-    if waiting:
-        yield _joined(pa, waiting)
-
-
-def _joined(pa: Any, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(parts) == 1:
         return parts[0]
     plain = [pa.RecordBatch.from_arrays([_plain(c) for c in b.columns], names=b.schema.names) for b in parts]

@@ -1,0 +1,85 @@
+"""A private DuckDB: spills only where it is told, loads no extension, knows no time zone but UTC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+MEMORY = "700MiB"
+_TYPE = re.compile(r"(TIMESTAMP WITH TIME ZONE|[A-Z][A-Z0-9_]*(\(\d{1,3}(, ?\d{1,3})?\))?)(\[\])*")
+
+
+@contextmanager
+def engine(
+    scratch: Path, database: Path | None = None, *, read_only: bool = False
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a DuckDB of its own.
+
+    Args:
+        scratch: folder that queries spill into; the caller wipes it.
+        database: a database file; None for memory.
+        read_only: whether the file may not be written.
+    """
+    import duckdb
+
+    settings: dict[str, Any] = {
+        "temp_directory": str(scratch),
+        "memory_limit": MEMORY,
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    connection = duckdb.connect(str(database) if database else ":memory:", read_only=read_only, config=settings)
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()
+
+
+def batches(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: list[Any] | None = None
+) -> pa.RecordBatchReader:
+    """Return a query's rows as a stream of batches."""
+    relation = connection.sql(query, params=parameters or None)
+    rows = 1 << 17
+    if hasattr(relation, "to_arrow_reader"):
+        return relation.to_arrow_reader(rows)
+    return relation.fetch_arrow_reader(rows)
+
+
+def number(connection: duckdb.DuckDBPyConnection, query: str, parameters: list[Any] | None = None) -> int:
+    """Return the one integer that a query yields."""
+    return int(connection.execute(query, parameters or []).fetchall()[0][0])
+
+
+def quoted(name: str) -> str:
+    """Return an identifier as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def checked_type(name: str) -> str:
+    """Return the name of an engine type, known to be nothing but a name: it becomes part of queries.
+
+    Raises:
+        DataError: RR339 if it is none that a release can hold.
+    """
+    if not _TYPE.fullmatch(name):
+        raise DataError(
+            Problem("RR339", f"a released column cannot be of type {name!r}", hint="cast it in a view of the source")
+        )
+    return name

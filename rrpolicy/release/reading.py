@@ -1,0 +1,159 @@
+"""Reading released tables back, in every format, as distinct rows in canonical order with their multiplicities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.table import TableSpec
+from rrpolicy.release.columns import arrow_schema, engine_type
+from rrpolicy.release.engine import batches, engine, literal, number, quoted
+from rrpolicy.release.formats import Format
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+class UnlikeSpecError(ValueError):
+    """A data file that is not the table its manifest describes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTable:
+    """An open data file."""
+
+    spec: TableSpec
+    _connection: duckdb.DuckDBPyConnection
+    _relation: str
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return number(self._connection, f"SELECT count(*) FROM {self._relation}")  # noqa: S608 quoted
+
+    def distinct(self) -> pa.RecordBatchReader:
+        """Return distinct rows under the spec's schema, in canonical order, with a column `n`."""
+        import pyarrow as pa
+
+        names = ", ".join(quoted(c.name) for c in self.spec.columns)
+        order = ", ".join(f"{quoted(name)} ASC NULLS LAST" for name in self.spec.sort)
+        reader = batches(
+            self._connection,
+            f"SELECT {names}, count(*)::BIGINT AS n FROM {self._relation} GROUP BY {names} ORDER BY {order}",  # noqa: S608
+        )
+        schema = arrow_schema(self.spec).append(pa.field("n", pa.int64()))
+        return pa.RecordBatchReader.from_batches(schema, _under(reader, schema))
+
+    def outside(self) -> tuple[str, ...]:
+        """Return the columns that hold values outside their labels, or nulls where there are labels."""
+        found = []
+        for column in self.spec.columns:
+            if column.kind not in {"category", "interval", "set"}:
+                continue
+            name, labels = quoted(column.name), list(column.labels)
+            kind = engine_type(column).removesuffix("[]")
+            value = f"unnest({name})" if column.kind == "set" else name
+            query = (
+                f"SELECT count(*) FROM (SELECT DISTINCT {value} AS v FROM {self._relation}) "  # noqa: S608
+                f"WHERE v IS NULL OR v NOT IN (SELECT unnest(CAST(? AS {kind}[])))"
+            )
+            if number(self._connection, query, [labels]):
+                found.append(column.name)
+        return tuple(found)
+
+
+def _under(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in reader:
+        yield pa.RecordBatch.from_arrays(
+            [c.cast(t) for c, t in zip(batch.columns, schema.types, strict=True)], schema=schema
+        )
+
+
+@contextmanager
+def open_table(path: Path, form: Format, spec: TableSpec, scratch: Path) -> Iterator[ReleasedTable]:
+    """Open a released table read-only.
+
+    Args:
+        path: the data file.
+        form: its format.
+        spec: what the manifest says of it.
+        scratch: folder for spilling.
+
+    Raises:
+        UnlikeSpecError: if it cannot be read, or its columns are not those of the spec.
+    """
+    import duckdb
+
+    try:
+        if form == "duckdb":
+            with engine(scratch, path, read_only=True) as connection:
+                _only_table(connection, spec)
+                _same_columns(connection, quoted(spec.name), spec)
+                yield ReleasedTable(spec, connection, quoted(spec.name))
+            return
+        with engine(scratch) as connection:
+            relation = _parquet(path) if form == "parquet" else _csv(path, spec)
+            if form == "parquet":
+                _same_columns(connection, relation, spec)
+            yield ReleasedTable(spec, connection, relation)
+    except duckdb.Error as error:
+        raise UnlikeSpecError(f"{path.name} cannot be read as the {form} file that the manifest describes") from error
+
+
+def _parquet(path: Path) -> str:
+    return f"read_parquet({literal(_plain(path))}, hive_partitioning = false)"
+
+
+def _csv(path: Path, spec: TableSpec) -> str:
+    names = ", ".join(
+        f"{literal(c.name)}: {literal('VARCHAR' if engine_type(c).endswith('[]') else engine_type(c))}"
+        for c in spec.columns
+    )
+    reader = (
+        f"read_csv({literal(_plain(path))}, auto_detect = false, header = true, delim = ',', "
+        f"quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, "
+        f"strict_mode = true, columns = {{{names}}}, "
+        "hive_partitioning = false, max_line_size = 33554432)"
+    )
+    lists = [c for c in spec.columns if engine_type(c).endswith("[]")]
+    if not lists:
+        return reader
+    parsed = ", ".join(f"{quoted(c.name)}::JSON::{engine_type(c)} AS {quoted(c.name)}" for c in lists)
+    return f"(SELECT * REPLACE ({parsed}) FROM {reader})"  # noqa: S608 quoted
+
+
+def _plain(path: Path) -> str:
+    """Return a path that the engine does not take for a pattern."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
+
+
+def _only_table(connection: duckdb.DuckDBPyConnection, spec: TableSpec) -> None:
+    found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
+    views = number(connection, "SELECT count(*) FROM duckdb_views() WHERE NOT internal")
+    if found != [("main", spec.name)] or views:
+        raise UnlikeSpecError(f"the database does not hold the one table {spec.name!r} and nothing else")
+
+
+def _same_columns(connection: duckdb.DuckDBPyConnection, relation: str, spec: TableSpec) -> None:
+    schema = batches(connection, f"SELECT * FROM {relation} LIMIT 0").read_all().schema  # noqa: S608 quoted
+    expected = arrow_schema(spec)
+    if schema.names != expected.names:
+        raise UnlikeSpecError("its columns are not those that the manifest names")
+    wrong = [name for name, a, b in zip(expected.names, schema.types, expected.types, strict=True) if not _same(a, b)]
+    if wrong:
+        raise UnlikeSpecError(f"its columns are of other types than the manifest says: {', '.join(wrong)}")
+
+
+def _same(found: pa.DataType, expected: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(found) and pa.types.is_timestamp(expected):
+        return (found.unit, found.tz is None) == (expected.unit, expected.tz is None)
+    if pa.types.is_list(found) and pa.types.is_list(expected):
+        return _same(found.value_type, expected.value_type)
+    return bool(found == expected)

@@ -1,0 +1,151 @@
+"""Where a draw goes: released rows are put in canonical order, digested and written, out of core where needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.table import TableSpec
+from rrpolicy.release.columns import arrow_schema
+from rrpolicy.release.engine import batches, engine, literal, quoted
+from rrpolicy.release.formats import Format, Grouping, file_name, open_writer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from rrpolicy.source.counts import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A released table on disk.
+
+    Attributes:
+        path: relative to public/.
+        rows: how many it has.
+        digest: of its canonical row stream, `sha256:…`; the same in every format.
+    """
+
+    path: str
+    rows: int
+    digest: str
+
+
+class FolderSink:
+    """Writes each table of a channel into a folder; see `rrpolicy.channel.base.Sink`."""
+
+    def __init__(self, tables: Sequence[TableSpec], folder: Path, form: Format, scratch: Path) -> None:
+        """Make a sink.
+
+        Args:
+            tables: what the channel releases.
+            folder: public/ of the staged bundle.
+            form: of the data files.
+            scratch: folder for spooled rows; the caller wipes it.
+        """
+        self._tables = {spec.name: _TableSink(spec, folder, form, scratch) for spec in tables}
+
+    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+        """Take released rows."""
+        self._tables[table].write(batch, n, in_order=in_order)
+
+    def finish(self) -> Mapping[str, Written]:
+        """Put in order what is not, finish the files and return what was written, by table."""
+        return {name: sink.finish() for name, sink in self._tables.items()}
+
+
+class _TableSink:
+    def __init__(self, spec: TableSpec, folder: Path, form: Format, scratch: Path) -> None:
+        self._spec = spec
+        self._schema = arrow_schema(spec)
+        self._path = folder / file_name(spec.name, form)
+        self._form = form
+        self._scratch = scratch
+        self._ordered: _Ordered | None = None
+        self._spool: pq.ParquetWriter | None = None
+
+    def write(self, batch: pa.RecordBatch, n: Ints | None, *, in_order: bool) -> None:
+        import numpy as np
+
+        rows = self._cast(batch)
+        counts = np.ones(batch.num_rows, dtype=np.int64) if n is None else n
+        if (in_order and self._spool is not None) or (not in_order and self._ordered is not None):
+            raise ValueError("rows in order and rows in no order cannot be mixed in one table")
+        if in_order:
+            self._ordered = self._ordered or _Ordered(self._spec, self._path, self._form)
+            self._ordered.write(rows, counts)
+        else:
+            self._to_spool(rows, counts)
+
+    def finish(self) -> Written:
+        if self._spool is not None:
+            self._spool.close()
+            self._ordered = _Ordered(self._spec, self._path, self._form)
+            for batch in self._sorted():
+                rows = self._cast(batch.drop_columns(["n"]))
+                self._ordered.write(rows, batch.column("n").to_numpy())
+            self._spooled.unlink()
+        if self._ordered is None:
+            raise ValueError(f"the draw wrote nothing into table {self._spec.name!r}")
+        return self._ordered.finish()
+
+    @property
+    def _spooled(self) -> Path:
+        return self._scratch / f"{self._spec.name}.spool"
+
+    def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch under the table's schema: plain columns, no negative zero."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if batch.schema.names != self._schema.names:
+            raise ValueError("the draw wrote other columns than its channel names")
+        columns = []
+        for field, column in zip(self._schema, batch.columns, strict=True):
+            plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            plain = plain if plain.type == field.type else plain.cast(field.type)
+            columns.append(pc.add(plain, pa.scalar(0.0, field.type)) if pa.types.is_floating(field.type) else plain)
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _to_spool(self, rows: pa.RecordBatch, n: Ints) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        counted = rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64()))
+        if self._spool is None:
+            self._spool = pq.ParquetWriter(str(self._spooled), counted.schema, compression="lz4")
+        self._spool.write_batch(counted)
+
+    def _sorted(self) -> pa.RecordBatchReader:
+        names = ", ".join(quoted(c.name) for c in self._spec.columns)
+        order = ", ".join(f"{quoted(name)} ASC NULLS LAST" for name in self._spec.sort)
+        with engine(self._scratch) as connection:
+            yield from batches(
+                connection,
+                f"SELECT {names}, sum(n)::BIGINT AS n FROM read_parquet({literal(str(self._spooled))}) "  # noqa: S608
+                f"GROUP BY {names} ORDER BY {order}",
+            )
+
+
+class _Ordered:
+    """Digests and writes distinct rows that come in canonical order."""
+
+    def __init__(self, spec: TableSpec, path: Path, form: Format) -> None:
+        from rrpolicy.source.rowdigest import RowDigest
+
+        self._path = path
+        self._digest = RowDigest()
+        self._rows = Grouping(open_writer(form, path, spec))
+
+    def write(self, rows: pa.RecordBatch, n: Ints) -> None:
+        import pyarrow as pa
+
+        self._digest.update(rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64())))
+        self._rows.write(rows, n)
+
+    def finish(self) -> Written:
+        self._rows.close()
+        return Written(self._path.name, self._rows.written, "sha256:" + self._digest.digest().hex())
