@@ -33,6 +33,7 @@ class Beside:
     value: str = field(metadata={"help": "formatted, with its standard error if it is an estimate"})
     standing: str = field(metadata={"help": "exact, upper bound or estimate"})
     meaning: str = field(metadata={"help": "what the number says, in plain words"})
+    of: str = field(default="", metadata={"help": "the value it speaks of; empty for the finding as a whole"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,9 @@ class MarginalRow:
 
     category: str = field(metadata={"help": "the category"})
     original: float | None = field(metadata={"help": "share of the original table, rounded (audit page only)"})
-    released: float = field(metadata={"help": "share of the released table, as it stands there"})
+    released: float | None = field(
+        metadata={"help": "share of the released table, as it stands there; None where the category cannot be released"}
+    )
     estimate: float = field(metadata={"help": "share reconstructed from the release; may lie outside [0, 1]"})
     low: float = field(metadata={"help": "lower end of the interval"})
     high: float = field(metadata={"help": "upper end of the interval"})
@@ -134,6 +137,7 @@ class Marginal:
     attribute: str = field(metadata={"help": "the released column"})
     level: float = field(metadata={"help": "of the intervals, such as 0.95"})
     rows: tuple[MarginalRow, ...] = field(metadata={"help": "in the order of the domain"})
+    remark: str | None = field(metadata={"help": "what else there is to say of it"})
     left_out: int = field(metadata={"help": "categories not shown: the rarest in the release"})
 
 

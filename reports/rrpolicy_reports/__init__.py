@@ -10,7 +10,7 @@ from rrpolicy.plugin import Renderer, hookimpl
 @hookimpl
 def rrpolicy_renderers() -> Iterable[Renderer]:
     """Offer the HTML page and the JSON document."""
-    from rrpolicy_reports.html import HtmlRenderer
     from rrpolicy_reports.document import JsonRenderer
+    from rrpolicy_reports.html import HtmlRenderer
 
     return [HtmlRenderer(), JsonRenderer()]

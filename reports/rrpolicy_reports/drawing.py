@@ -1,4 +1,4 @@
-"""Where marks stand. Plots stretch with the page, so places are percentages across and pixels down; text keeps its size."""
+"""Where marks stand. Plots stretch with the page: places are percentages across and pixels down; text keeps its size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tick:
 class Place:
     """Where the marks of one category stand, 0 to 1 from left."""
 
-    released: float
+    released: float | None
     estimate: float
     low: float
     high: float
@@ -73,9 +73,9 @@ def spot(place: float) -> str:
 
 def anchor(place: float) -> str:
     """Return how text at a place is set so that it stays inside the plot."""
-    if place < 0.2:  # noqa: PLR2004 - a fifth of the width
+    if place < 0.25:  # noqa: PLR2004 - a quarter of the width
         return "start"
-    return "end" if place > 0.8 else "middle"  # noqa: PLR2004 - a fifth of the width
+    return "end" if place > 0.75 else "middle"  # noqa: PLR2004 - a quarter of the width
 
 
 def nice_step(span: float, most: int) -> float:
@@ -91,21 +91,25 @@ def _plain(value: float) -> str:
 
 def forest(marginal: Any) -> Forest:
     """Return the plot of a `Marginal`: one scale for all its categories, starting at zero or below."""
-    values = [v for row in marginal.rows for v in (row.released, row.estimate, row.low, row.high, row.original or 0.0)]
+    values = [
+        v for row in marginal.rows for v in (row.released or 0.0, row.estimate, row.low, row.high, row.original or 0.0)
+    ]
     low, high = min(0.0, *values, 0.0), max(*values, 1e-6)
-    step = nice_step(high - low, 4)
+    step = nice_step(high - low, 3)
     start, end = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     count = round((end - start) / step)
 
     def at(value: float) -> float:
         return (value - start) / (end - start)
 
+    def maybe(value: float | None) -> float | None:
+        return None if value is None else at(value)
+
     ticks = tuple(Tick(i / count, f"{_plain(round(100 * (start + i * step), 8))} %") for i in range(count + 1))
     return Forest(
         ticks,
         tuple(
-            Place(at(r.released), at(r.estimate), at(r.low), at(r.high), None if r.original is None else at(r.original))
-            for r in marginal.rows
+            Place(maybe(r.released), at(r.estimate), at(r.low), at(r.high), maybe(r.original)) for r in marginal.rows
         ),
     )
 

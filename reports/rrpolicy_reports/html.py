@@ -47,6 +47,7 @@ def environment() -> Environment:
     made.filters |= {
         "label": wording.label,
         "line": wording.line,
+        "sentence": wording.sentence,
         "percent": wording.percent,
         "probability": wording.probability,
         "whole": wording.whole,

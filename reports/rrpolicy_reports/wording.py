@@ -6,7 +6,6 @@ import unicodedata
 
 from markupsafe import Markup, escape
 
-ISOLATE, POP = "\u2068", "\u2069"
 BASIS = {
     "policy": "the policy alone",
     "channel": "the published randomisation and the number of records",
@@ -25,7 +24,7 @@ def line(text: str) -> str:
         elif sign == "\t":
             signs.append("⇥")
         elif kind == "Cc":
-            signs.append(chr(0x2400 + ord(sign)) if ord(sign) < 0x20 else "␦")
+            signs.append(chr(0x2400 + ord(sign)) if sign < " " else "␦")
         elif kind == "Cs":
             signs.append("�")
         elif unicodedata.bidirectional(sign) not in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}:
@@ -76,3 +75,8 @@ def basis(word: str) -> str:
 def number(value: float) -> str:
     """Return a number with four significant digits."""
     return f"{value:.4g}".replace("-", "−").replace("inf", "unbounded")
+
+
+def sentence(text: str) -> str:
+    """Return text that starts with a capital and ends with a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

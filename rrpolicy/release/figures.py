@@ -74,16 +74,16 @@ def worded(measure: Measure, side: Direction = "at most", limit: float | None = 
     return text
 
 
-def margin(reached: float, limit: float, side: Direction) -> str | None:
+def margin(reached: float, limit: float) -> str | None:
     """Return how far a number is from its limit, and on which side."""
     if math.isinf(reached) or math.isinf(limit):
         return None
     distance = reached - limit
     if distance == 0:
         return "exactly at the limit"
-    share = f", {figure(100 * abs(distance) / abs(limit), 2)} % of it" if limit else ""
+    share = f" ({figure(100 * abs(distance) / abs(limit), 2)} % of it)" if limit else ""
     where = "above" if distance > 0 else "below"
-    return f"{figure(abs(distance), 3)} {where} the limit ({side} is asked{share})"
+    return f"{figure(abs(distance), 3)} {where} the limit{share}"
 
 
 def gauge(reached: float, limit: float, side: Direction) -> Gauge | None:

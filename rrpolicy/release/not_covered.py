@@ -1,14 +1,13 @@
-"""What each privacy model does not say, in plain words: printed beside every finding so that nobody takes it for more."""
+"""What each privacy model does not say: printed beside every finding, so that nobody takes it for more than it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 EVERY_MODEL = (
     (
-        "What the whole table says of a group. Whoever knows that a person belongs to a group learns what is usual in it, "
-        "whether or not that person took part."
+        "What the whole table says of a group. Whoever knows that a person belongs to a group learns what is usual in "
+        "it, whether or not that person took part."
     ),
     "A second release about the same people: what two releases tell adds up.",
 )
@@ -17,22 +16,22 @@ EVERY_MODEL = (
 MODELS: Mapping[str, tuple[str, ...]] = {
     "pk-anonymity": (
         (
-            "What a released value says of the person behind it. The number speaks of finding somebody's record, not of "
-            "learning what it held."
+            "What a released value says of the person behind it. The number speaks of finding somebody's record, not "
+            "of learning what it held."
         ),
         "People with more than one record in the table.",
     ),
     "local-dp": (
         (
-            "How likely a guess is to be right. Epsilon bounds how far the odds may move, by the factor e^epsilon; where they "
-            "start is what the adversary knew before."
+            "How likely a guess is to be right. Epsilon bounds how far the odds may move, by the factor e^epsilon; "
+            "where they start is what the adversary knew before."
         ),
         "People with more than one record in the table: epsilon counts once for each.",
     ),
     "attribute-disclosure": (
         (
-            "How often a guess of the sensitive value is right. It is the chance of one event: that a record drawn for the "
-            "person is theirs in all that was randomised, and is read as such."
+            "How often a guess of the sensitive value is right. It is the chance of one event: that a record drawn "
+            "for the person is theirs in all that was randomised, and is read as such."
         ),
         "Who can be told with certainty not to have a value.",
     ),
@@ -62,9 +61,7 @@ def not_covered(model: str, offered: object = None) -> tuple[str, ...]:
         model: the privacy model's name.
         offered: the model itself, where it is loaded; its attribute `not_covered` goes before what stands here.
     """
-    own: Any = getattr(offered, "not_covered", None)
+    own = getattr(offered, "not_covered", None)
     if isinstance(own, tuple) and own:
         return tuple(str(text) for text in own)
-    if model in MODELS:
-        return MODELS[model] + EVERY_MODEL
-    return UNKNOWN + EVERY_MODEL
+    return MODELS.get(model, UNKNOWN) + EVERY_MODEL

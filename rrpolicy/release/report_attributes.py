@@ -39,11 +39,11 @@ def panels(
     described = {attribute["name"]: attribute for attribute in attributes}
     undone = {name: decoder for decoder in decoders for name in decoder["attributes"]}
     made: list[AttributePanel] = []
-    for name in described:
+    for name, attribute in described.items():
         decoder = undone.get(name)
         if decoder is not None and decoder["attributes"][0] != name:
             continue
-        together = [described[n] for n in decoder["attributes"]] if decoder else [described[name]]
+        together = [described[n] for n in decoder["attributes"]] if decoder else [attribute]
         made.append(_panel(together, decoder, origins))
     return tuple(made)
 

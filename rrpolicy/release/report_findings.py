@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from rrpolicy.canonical import Json, parse_number
+from rrpolicy.canonical import parse_number
 from rrpolicy.finding import Measure, Standing, Verdict
 from rrpolicy.release.figures import beside_limit, direction, figure, gauge, margin, rational, worded
 from rrpolicy.release.not_covered import not_covered
@@ -16,12 +16,12 @@ MEASURED = "measured"
 """The verdict of a finding without a limit."""
 
 
-def measure_from_json(document: Json) -> Measure | None:
-    """Read what `Measure.to_json` wrote; None stays None."""
-    if not isinstance(document, dict):
+def measure_from_json(document: Mapping[str, Any] | None) -> Measure | None:
+    """Read `{value, standing, error}`; None stays None."""
+    if document is None:
         return None
     return Measure(
-        parse_number(document["value"]), Standing(str(document["standing"])), parse_number(document.get("error", 0))
+        parse_number(document["value"]), Standing(str(document["standing"])), parse_number(document.get("error") or 0)
     )
 
 
@@ -45,7 +45,7 @@ def finding_row(finding: Mapping[str, Any], models: Mapping[str, object]) -> Fin
         reached=None if reached is None else worded(reached, side, limit),
         standing=None if reached is None else reached.standing.value,
         limit=None if exact_limit is None else f"{side} {rational(exact_limit)}",
-        margin=margin(reached.value, limit, side) if both and reached and limit is not None else None,
+        margin=margin(reached.value, limit) if both and reached and limit is not None else None,
         gauge=gauge(reached.value, limit, side) if both and reached and limit is not None else None,
         basis=finding["basis"],
         adversary=finding["adversary"],
@@ -65,7 +65,9 @@ def _beside(companion: Mapping[str, Any]) -> Beside:
     measure = measure_from_json(companion["measure"])
     if measure is None:
         raise ValueError(f"the number beside a finding is missing: {companion['name']}")
-    return Beside(companion["name"], worded(measure), measure.standing.value, companion["meaning"])
+    return Beside(
+        companion["name"], worded(measure), measure.standing.value, companion["meaning"], companion.get("of", "")
+    )
 
 
 def _histogram(profile: Mapping[str, Any] | None) -> Histogram | None:
@@ -94,7 +96,7 @@ def utility_row(finding: Mapping[str, Any], realised: Measure | None = None) -> 
         finding: what `UtilityFinding.to_json` wrote.
         realised: what the draw attained; audit page only.
     """
-    expected = measure_from_json(finding["value"])
+    expected = measure_from_json(finding if finding["value"] is not None else None)
     exact_limit = Fraction(str(finding["limit_exact"]))
     limit = float(exact_limit)
     options = finding.get("options") or {}

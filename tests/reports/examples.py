@@ -45,7 +45,7 @@ def finding(**changes: object) -> FindingRow:
         "reached": "5.8211",
         "standing": "exact",
         "limit": "at most 6",
-        "margin": "0.179 below the limit (at most is asked, 3 % of it)",
+        "margin": "0.179 below the limit (3 % of it)",
         "gauge": Gauge("at most", "linear", 0.776, 0.8),
         "basis": "channel",
         "adversary": "Knows everything about everybody but one person's values, and sees that person's released record.",
@@ -71,7 +71,7 @@ def pk() -> FindingRow:
         requirement="k >= 2",
         reached="2.00002",
         limit="at least 2",
-        margin="0.00002 above the limit (at least is asked, 0.001 % of it)",
+        margin="0.00002 above the limit (0.001 % of it)",
         gauge=Gauge("at least", "linear", 0.8, 0.79),
         beside=(Beside("1/k", "0.499995", "exact", "The chance of finding a given person's record."),),
         place="line 28, privacy.0",
@@ -81,7 +81,28 @@ def pk() -> FindingRow:
 def spread() -> Histogram:
     edges = tuple(i / 20 for i in range(21))
     people = (4100, 9000, 12000, 9000, 6200, 4000, 2500, 1500, 900, 400, 200, 100, 60, 25, 10, 5, 0, 0, 0, 0)
-    before = (100, 900, 2000, 3000, 4200, 5000, 6500, 6500, 5900, 4400, 3200, 2100, 1660, 1025, 810, 705, 500, 400, 300, 800)
+    before = (
+        100,
+        900,
+        2000,
+        3000,
+        4200,
+        5000,
+        6500,
+        6500,
+        5900,
+        4400,
+        3200,
+        2100,
+        1660,
+        1025,
+        810,
+        705,
+        500,
+        400,
+        300,
+        800,
+    )
     top = (("sex=F, age_group=65+, region=North", 0.7712, 3), ("sex=M, age_group=0-19, region=South", 0.741, 2))
     return Histogram("chance that the record is found", edges, people, before, top)
 
@@ -94,7 +115,7 @@ def disclosure() -> FindingRow:
         reached="at most 0.7712",
         standing="upper bound",
         limit="at most 0.5",
-        margin="0.271 above the limit (at most is asked, 54 % of it)",
+        margin="0.271 above the limit (54 % of it)",
         gauge=Gauge("at most", "linear", 0.8, 0.5187),
         basis="original",
         histogram=spread(),
@@ -115,10 +136,16 @@ def marginal(name: str, categories: tuple[str, ...], audit: bool) -> Marginal:
         estimate = share + (0.003 if i % 2 else -0.004)
         rows.append(
             MarginalRow(
-                category, round(share, 3) if audit else None, released, estimate, max(0, estimate - width), estimate + width, remark
+                category,
+                round(share, 3) if audit else None,
+                released,
+                estimate,
+                max(0, estimate - width),
+                estimate + width,
+                remark,
             )
         )
-    return Marginal(name, 0.95, tuple(rows), 0)
+    return Marginal(name, 0.95, tuple(rows), None, 0)
 
 
 def panel(name: str, labels: tuple[str, ...], keep: float = 0.73214) -> AttributePanel:
@@ -168,12 +195,33 @@ def report(page: str = "public", **changes: object) -> Report:
             panel("age_group", AGE),
             panel("education", EDUCATION),
             panel("disease", DISEASE, 0.55),
-            AttributePanel("region", "region", "insensitive", "released as it is", "", (), None, "6 categories, declared by the policy"),
-            AttributePanel("hours", "hours", "insensitive", "released as it is; it has no list of categories", "", (), None, "no list of categories"),
+            AttributePanel(
+                "region",
+                "region",
+                "insensitive",
+                "released as it is",
+                "",
+                (),
+                None,
+                "6 categories, declared by the policy",
+            ),
+            AttributePanel(
+                "hours",
+                "hours",
+                "insensitive",
+                "released as it is; it has no list of categories",
+                "",
+                (),
+                None,
+                "no list of categories",
+            ),
         ),
-        "dropped": ("person_id: identifier, never counted and never released", "notes: excluded, not needed here") if audit else (),
+        "dropped": ("person_id: identifier, never counted and never released", "notes: excluded, not needed here")
+        if audit
+        else (),
         "marginals": tuple(
-            marginal(n, c, audit) for n, c in (("sex", SEX), ("age_group", AGE), ("education", EDUCATION), ("disease", DISEASE))
+            marginal(n, c, audit)
+            for n, c in (("sex", SEX), ("age_group", AGE), ("education", EDUCATION), ("disease", DISEASE))
         ),
         "utility": (
             UtilityRow(
@@ -189,7 +237,13 @@ def report(page: str = "public", **changes: object) -> Report:
             ),
         ),
         "sections": (
-            Section("Allocation", ("Two starts agreed.",), (Fact("Starts", "2"),), ("Attribute", "Equal", "Chosen"), (("sex", ".80", ".91"),)),
+            Section(
+                "Allocation",
+                ("Two starts agreed.",),
+                (Fact("Starts", "2"),),
+                ("Attribute", "Equal", "Chosen"),
+                (("sex", ".80", ".91"),),
+            ),
         ),
         "provenance": (
             Fact("rrpolicy", "0.1.0"),
@@ -220,7 +274,11 @@ def hostile() -> Report:
         decision=text,
         facts=tuple(Fact(t, t) for t in HOSTILE),
         assumptions=HOSTILE,
-        findings=(finding(model=text, requirement=text, adversary=text, not_covered=HOSTILE, reference=text, histogram=spread()),),
+        findings=(
+            finding(
+                model=text, requirement=text, adversary=text, not_covered=HOSTILE, reference=text, histogram=spread()
+            ),
+        ),
         derived=HOSTILE,
         remarks=tuple(Fact(t, t) for t in HOSTILE),
         attributes=(panel(HOSTILE[0], HOSTILE), panel(HOSTILE[3], HOSTILE)),

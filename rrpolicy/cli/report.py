@@ -1,0 +1,99 @@
+"""`rrpolicy report BUNDLE`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from rrpolicy.errors import PolicyError, Problem, RefusedError
+
+if TYPE_CHECKING:
+    from rrpolicy.report import Renderer, Report
+
+
+def command(
+    bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
+    *,
+    form: Annotated[str, typer.Option("--format", help="html, json, or what a plugin offers.")] = "html",
+    page: Annotated[
+        Literal["public", "audit"] | None,
+        typer.Option("--page", help="Default: audit where audit/report.json is at hand, else public."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Where to write it; default: standard output.")] = None,
+) -> int:
+    """Write the report of a release again.
+
+    The public page is filled anew from the published files; the audit page from audit/report.json. A bundle is never
+    written into.
+    """
+    public, audit = _folders(bundle)
+    renderer = _renderer(form)
+    if out is not None:
+        _outside(out, bundle)
+    wanted = page or ("audit" if audit is not None else "public")
+    content = renderer.render(_report(wanted, public, audit))
+    if out is None:
+        sys.stdout.buffer.write(content)
+        return 0
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise RefusedError(
+            Problem("RR407", f"{out} cannot be written: {error.strerror or error}", hint="name another file")
+        ) from error
+    print(f"wrote the {wanted} report to {out}", file=sys.stderr)
+    return 0
+
+
+def _folders(bundle: Path) -> tuple[Path, Path | None]:
+    """Return the public/ folder, and audit/report.json if it is there."""
+    if not (bundle / "public").is_dir():
+        return bundle, None
+    audit = bundle / "audit" / "report.json"
+    return bundle / "public", audit if audit.is_file() else None
+
+
+def _renderer(form: str) -> Renderer:
+    from rrpolicy.discovery import load_registry
+
+    renderers = load_registry().renderers
+    if form not in renderers:
+        raise PolicyError(
+            Problem("RR257", f"there is no renderer '{form}'", expected=", ".join(sorted(renderers)) or "none at hand")
+        )
+    return renderers[form]
+
+
+def _outside(out: Path, bundle: Path) -> None:
+    if out.resolve().is_relative_to(bundle.resolve()):
+        raise PolicyError(
+            Problem(
+                "RR258",
+                f"{out} lies inside the bundle: verify would find a file that nobody released",
+                hint="write it elsewhere",
+            )
+        )
+
+
+def _report(page: str, public: Path, audit: Path | None) -> Report:
+    from rrpolicy.release.report import public_report, read_report
+
+    if page == "public":
+        return public_report(public)
+    if audit is None:
+        raise PolicyError(
+            Problem(
+                "RR259",
+                f"there is no audit/report.json beside {public}",
+                hint="the public folder alone gives the public page: --page public",
+            )
+        )
+    try:
+        document = json.loads(audit.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PolicyError(Problem("RR259", f"{audit} cannot be read as JSON")) from error
+    return read_report(document)

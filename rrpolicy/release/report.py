@@ -1,0 +1,231 @@
+"""Filling the report: the public page from public/ alone, the audit page from that and what only the audit may see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.finding import Finding, Measure
+from rrpolicy.mechanism import Remark
+from rrpolicy.policy.model import Policy, Role
+from rrpolicy.release.figures import figure, worded
+from rrpolicy.release.report_attributes import panels
+from rrpolicy.release.report_findings import decision, finding_row, utility_row
+from rrpolicy.report import AttributePanel, Fact, FindingRow, Report, Section, UtilityRow
+
+if TYPE_CHECKING:
+    from rrpolicy.release.assess import UtilityFinding
+
+SAMPLERS = {
+    "cells": "equal records drawn together, exactly",
+    "records": "record by record, exactly",
+}
+DROPPED = {
+    Role.IDENTIFIER: "identifier, never counted and never released",
+    Role.EXCLUDED: "excluded by the policy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPieces:
+    """What the audit page shows beyond the public one. None of it may reach public/.
+
+    Attributes:
+        findings: of the final assessment, with every number.
+        utility: of the final assessment.
+        realised: what the draw attained, one a utility finding, in their order; empty if not computed.
+        origins: attribute -> where its parameters come from.
+        remarks: what the mechanism says of its choice.
+        shares: released column -> category -> original share, from `report_marginals.original_shares`.
+        dropped: columns that were not released, from `dropped_columns`.
+        provenance: times, commits, digests of audit/, the source's uri without credentials.
+        sections: the mechanism's own.
+        models: privacy models by name, which say themselves what they do not cover.
+    """
+
+    findings: tuple[Finding, ...]
+    utility: tuple[UtilityFinding, ...] = ()
+    realised: tuple[Measure | None, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    provenance: tuple[Fact, ...] = ()
+    sections: tuple[Section, ...] = ()
+    models: Mapping[str, object] = field(default_factory=dict)
+
+
+def public_report(
+    public: Path,
+    *,
+    released: Mapping[str, Sequence[int]] | None = None,
+    models: Mapping[str, object] | None = None,
+) -> Report:
+    """Fill the public page from public artifacts alone; no plugin is needed.
+
+    Args:
+        public: the public/ folder.
+        released: column -> released records of each category in domain order, if they are counted already.
+        models: privacy models by name, which say themselves what they do not cover.
+
+    Raises:
+        PolicyError: RR260 if there is no release in the folder, RR269 if its data are missing.
+    """
+    from rrpolicy.release.report_marginals import marginals
+
+    document = release_document(public)
+    rows = tuple(finding_row(finding, models or {}) for finding in document["findings"])
+    useful = tuple(utility_row(finding) for finding in document.get("utility", ()))
+    passed, sentence = decision(rows, useful)
+    treated = panels(document["attributes"], document["decoders"], document.get("origins", {}))
+    return Report(
+        page="public",
+        title=_title(document),
+        decision=sentence,
+        passed=passed,
+        facts=_facts(document, treated),
+        assumptions=tuple(document["assumptions"]),
+        findings=rows,
+        derived=tuple(document["derived"]),
+        remarks=(),
+        attributes=treated,
+        dropped=(),
+        marginals=marginals(public, document, released),
+        utility=useful,
+        sections=(),
+        provenance=_provenance(document),
+    )
+
+
+def audit_report(public: Path, audit: AuditPieces, *, released: Mapping[str, Sequence[int]] | None = None) -> Report:
+    """Fill the audit page: the public one, every number, original shares, and how the channel was chosen.
+
+    Args:
+        public: the public/ folder.
+        audit: what only the audit may see.
+        released: as for `public_report`.
+    """
+    from rrpolicy.release.report_marginals import with_original
+
+    document = release_document(public)
+    page = public_report(public, released=released, models=audit.models)
+    rows = tuple(finding_row(_document(finding), audit.models) for finding in audit.findings)
+    useful = _utility(audit)
+    passed, sentence = decision(rows, useful)
+    return replace(
+        page,
+        page="audit",
+        decision=sentence,
+        passed=passed,
+        assumptions=_assumptions(page.assumptions, rows),
+        findings=rows,
+        remarks=tuple(_remark(remark) for remark in audit.remarks),
+        attributes=panels(document["attributes"], document["decoders"], audit.origins),
+        dropped=audit.dropped,
+        marginals=with_original(page.marginals, audit.shares),
+        utility=useful,
+        sections=audit.sections,
+        provenance=page.provenance + audit.provenance,
+    )
+
+
+def read_report(document: Mapping[str, Any]) -> Report:
+    """Read a report.json.
+
+    Raises:
+        PolicyError: RR259 if it is of another schema, or not a report.
+    """
+    try:
+        return Report.from_json(document)
+    except ValueError as error:
+        raise PolicyError(
+            Problem("RR259", f"this is not a report that can be rendered: {str(error).splitlines()[0]}")
+        ) from error
+
+
+def release_document(public: Path) -> Mapping[str, Any]:
+    """Return release.json.
+
+    Raises:
+        PolicyError: RR260 if there is none.
+    """
+    try:
+        document = json.loads((public / "release.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PolicyError(
+            Problem(
+                "RR260",
+                f"there is no release in {public}",
+                expected="the public/ folder of a bundle",
+                hint="name the bundle's folder, the one that holds public/",
+            )
+        ) from error
+    found: Mapping[str, Any] = document
+    return found
+
+
+def dropped_columns(policy: Policy) -> tuple[str, ...]:
+    """Return the columns that are never released, each with the reason; audit only."""
+    return tuple(f"{a.name}: {DROPPED[a.role]}" for a in policy.with_role(*DROPPED))
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    policy = document["policy"]
+    release = f", release {document['release']}" if document["release"] else ""
+    return f"{policy['name']}, version {policy['version']}{release}"
+
+
+def _facts(document: Mapping[str, Any], treated: Sequence[AttributePanel]) -> tuple[Fact, ...]:
+    policy = document["policy"]
+    randomised = sum(1 for panel in treated if panel.parameters)
+    named = (
+        ("Records", figure(document["records"], 15)),
+        ("Owner", policy.get("owner")),
+        ("Purpose", policy.get("purpose")),
+        ("Mechanism", document.get("mechanism")),
+        ("Released attributes", f"{len(document['attributes'])}, of which {randomised} are randomised"),
+        ("Format", document["data"]["format"]),
+        ("Sampling", SAMPLERS.get(document["sampler"], document["sampler"])),
+    )
+    return tuple(Fact(name, str(value)) for name, value in named if value)
+
+
+def _provenance(document: Mapping[str, Any]) -> tuple[Fact, ...]:
+    software = document["software"]
+    facts = [Fact("rrpolicy", software["rrpolicy"])]
+    for plugin in software.get("plugins", ()):
+        shown = (
+            plugin if isinstance(plugin, str) else f"{plugin['name']} ({plugin['distribution']} {plugin['version']})"
+        )
+        facts.append(Fact("Plugin", shown))
+    facts.append(Fact("Digest of the policy’s meaning", document["policy"]["digest"]))
+    for name, table in document["data"]["tables"].items():
+        facts.append(Fact(f"Digest of the released table {name}", table["digest"]))
+    facts.append(Fact("Digest of release.json", document["digest"]))
+    return tuple(facts)
+
+
+def _utility(audit: AuditPieces) -> tuple[UtilityRow, ...]:
+    realised = audit.realised or (None,) * len(audit.utility)
+    pairs = zip(audit.utility, realised, strict=True)
+    return tuple(utility_row(_document(finding), measure) for finding, measure in pairs)
+
+
+def _assumptions(public: Sequence[str], rows: Sequence[FindingRow]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*public, *(text for row in rows for text in row.assumptions)]))
+
+
+def _remark(remark: Remark) -> Fact:
+    measured = "" if remark.measure is None else f" ({worded(remark.measure)}, {remark.measure.standing.value})"
+    return Fact(remark.name, remark.text + measured)
+
+
+def _document(finding: Finding | UtilityFinding) -> Mapping[str, Any]:
+    document = finding.to_json()
+    if not isinstance(document, dict):
+        raise TypeError("a finding is a JSON object")
+    return document

@@ -1,0 +1,147 @@
+"""One-way tables of a release: released and reconstructed shares from public/ alone, original ones for the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.estimate.contingency import count
+from rrpolicy.estimate.crosstab import MEANING, Crosstab, GroupAxis, Row
+from rrpolicy.estimate.opening import open_release
+from rrpolicy.release.report_attributes import category
+from rrpolicy.report import Marginal, MarginalRow
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.weights import AxisWeights
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+LEVEL = 0.95
+MOST = 200
+"""Categories of an attribute that are shown; the rarest of the release are left out."""
+WIDEST = 5_000
+"""Categories up to which a marginal is reconstructed for the page."""
+DIGITS = 3
+"""Decimals of original shares (0.1 %) unless the policy admits exact counts into audit/."""
+
+
+def marginals(
+    public: Path, document: Mapping[str, Any], released: Mapping[str, Sequence[int]] | None = None
+) -> tuple[Marginal, ...]:
+    """Return the one-way table of every category column that a release lets estimate.
+
+    Args:
+        public: the public/ folder.
+        document: its release.json.
+        released: column -> released records of each category in domain order, where the caller has counted them; the
+            others are counted from the data file.
+    """
+    if {table["name"] for table in document["tables"]} != {"data"}:
+        return ()
+    release = open_release(public)
+    return tuple(
+        _marginal(release, axis, None if released is None else released.get(name))
+        for name, axis in release.columns.axes.items()
+        if len(axis.columns) == 1 and len(axis.original) <= WIDEST
+    )
+
+
+def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Marginal:
+    counts = np.zeros(len(axis.released))
+    if known is None:
+        (codes,), n = count(release.data, [axis])
+        np.add.at(counts, codes, n)
+    else:
+        counts += np.asarray(known, dtype=np.float64)
+    shares = dict(zip(axis.released, counts / release.records, strict=True))
+    rows = [
+        _row(category(cell[0]), shares.get(cell), row, release.records)
+        for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
+    ]
+    strange = [category(cell[0]) for cell in axis.released if cell not in set(axis.original)]
+    return _shortened(
+        Marginal(
+            attribute=axis.columns[0],
+            level=LEVEL,
+            rows=tuple(rows),
+            remark=f"Released categories without an original one: {', '.join(strange)}." if strange else None,
+            left_out=0,
+        )
+    )
+
+
+def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
+    """Return the unbiased one-way table of an axis from its released counts: weights and their squares, summed.
+
+    Args:
+        axis: how the column is undone.
+        counts: (released,) records.
+        records: N.
+    """
+    return Crosstab(
+        by=axis.columns,
+        where=None,
+        target="table",
+        level=LEVEL,
+        records=records,
+        groups=(GroupAxis(axis.columns, axis.original),),
+        estimate=axis.contract(counts, 0, None, 1),
+        second_moment=axis.contract(counts, 0, None, 2),
+        support=axis.support(counts, 0, None),
+    )
+
+
+def _row(name: str, released: float | None, row: Row, records: int) -> MarginalRow:
+    return MarginalRow(
+        category=name,
+        original=None,
+        released=None if released is None else float(released),
+        estimate=row.estimate / records,
+        low=row.low / records,
+        high=row.high / records,
+        remark="; ".join(MEANING[flag] for flag in row.flags) or None,
+    )
+
+
+def _shortened(marginal: Marginal) -> Marginal:
+    if len(marginal.rows) <= MOST:
+        return marginal
+    order = sorted(range(len(marginal.rows)), key=lambda i: -(marginal.rows[i].released or 0.0))
+    kept = sorted(order[:MOST])
+    return replace(marginal, rows=tuple(marginal.rows[i] for i in kept), left_out=len(marginal.rows) - MOST)
+
+
+def original_shares(original: Original) -> dict[str, dict[str, float]]:
+    """Return, for each released category column, the original share of every category; audit only.
+
+    Rounded to 0.1 % unless the policy's `release.audit_counts` admits exact ones.
+    """
+    exact = original.policy.release.audit_counts
+    shares: dict[str, dict[str, float]] = {}
+    for attribute in original.policy.released:
+        if attribute.domain is None:
+            continue
+        values = original.counts(attribute.name).dense() / original.records
+        shares[attribute.release_as] = {
+            category(label): float(value) if exact else round(float(value), DIGITS)
+            for label, value in zip(attribute.domain, values, strict=True)
+        }
+    return shares
+
+
+def with_original(marginals: Sequence[Marginal], shares: Mapping[str, Mapping[str, float]]) -> tuple[Marginal, ...]:
+    """Return the one-way tables with the original shares beside them; audit only."""
+    return tuple(
+        replace(
+            marginal,
+            rows=tuple(
+                replace(row, original=shares.get(marginal.attribute, {}).get(row.category)) for row in marginal.rows
+            ),
+        )
+        for marginal in marginals
+    )
