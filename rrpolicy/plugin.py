@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from rrpolicy.canonical import Json, Value, exact, pretty
 from rrpolicy.channel.base import Axis, Channel, Posterior, Sink, Transition
 from rrpolicy.channel.table import Column, Decoder, TableSpec
@@ -16,18 +19,75 @@ from rrpolicy.report import Renderer, Report
 from rrpolicy.source.protocol import Original, Snapshot, Source
 from rrpolicy.utility.metric import UtilityMetric
 
+if TYPE_CHECKING:
+    from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention
+    from rrpolicy.channel.product import Product
+    from rrpolicy.channel.rank import full_column_rank
+    from rrpolicy.solve.equal import (
+        common_retention,
+        common_retention_for_epsilon,
+        common_retention_for_k,
+        keep_of,
+        retention_of,
+        round_down,
+    )
+    from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
+    from rrpolicy.solve.optimal import equalise, minimise
+    from rrpolicy.solve.problem import Allocation, Solution
+
+_LAZY = {
+    "Allocation": "rrpolicy.solve.problem",
+    "Block": "rrpolicy.channel.axes",
+    "Domain": "rrpolicy.channel.axes",
+    "ExpectedError": "rrpolicy.solve.objective",
+    "Identity": "rrpolicy.channel.axes",
+    "Matrix": "rrpolicy.channel.axes",
+    "Product": "rrpolicy.channel.product",
+    "Retention": "rrpolicy.channel.axes",
+    "Solution": "rrpolicy.solve.problem",
+    "Term": "rrpolicy.solve.objective",
+    "Variable": "rrpolicy.solve.objective",
+    "common_retention": "rrpolicy.solve.equal",
+    "common_retention_for_epsilon": "rrpolicy.solve.equal",
+    "common_retention_for_k": "rrpolicy.solve.equal",
+    "equalise": "rrpolicy.solve.optimal",
+    "full_column_rank": "rrpolicy.channel.rank",
+    "keep_of": "rrpolicy.solve.equal",
+    "marginal": "rrpolicy.solve.objective",
+    "minimise": "rrpolicy.solve.optimal",
+    "retention_of": "rrpolicy.solve.equal",
+    "round_down": "rrpolicy.solve.equal",
+    "whole_table": "rrpolicy.solve.objective",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what only some plugins need when it is first asked for."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
 __all__ = [
+    "Allocation",
     "Assessor",
     "Attribute",
     "Axis",
     "Basis",
+    "Block",
     "Channel",
     "Column",
     "Companion",
     "DataError",
     "Decoder",
+    "Domain",
+    "ExpectedError",
     "Finding",
+    "Identity",
     "Json",
+    "Matrix",
     "Measure",
     "Mechanism",
     "Order",
@@ -41,6 +101,7 @@ __all__ = [
     "Posterior",
     "PrivacyModel",
     "Problem",
+    "Product",
     "Profile",
     "Proposal",
     "RRPolicyError",
@@ -51,20 +112,35 @@ __all__ = [
     "Report",
     "Requirement",
     "RequirementError",
+    "Retention",
     "Role",
     "Sink",
     "Smooth",
     "Snapshot",
+    "Solution",
     "Source",
     "Standing",
     "TableSpec",
     "Task",
+    "Term",
     "Transition",
     "UtilityMetric",
     "Value",
+    "Variable",
     "Verdict",
+    "common_retention",
+    "common_retention_for_epsilon",
+    "common_retention_for_k",
+    "equalise",
     "exact",
+    "full_column_rank",
     "hookimpl",
+    "keep_of",
+    "marginal",
+    "minimise",
     "pretty",
     "rational",
+    "retention_of",
+    "round_down",
+    "whole_table",
 ]

@@ -60,7 +60,9 @@ class Smooth:
     """A requirement as an optimiser sees it: values that must be <= 0, and how they change.
 
     Attributes:
-        value: keep probabilities (one a randomised axis) -> constraint values, shape (c,).
+        value: keep probabilities -> constraint values, shape (c,): reached/limit - 1, or another number of that size.
+            One probability for each Retention axis that exchanges something, in the channel's order: that of its
+            largest block; the other blocks share its retention probability.
         jacobian: the same -> (c, axes).
         name: for messages.
     """
@@ -97,7 +99,7 @@ class Assessor:
         reference: where the formula stands.
         supports: asked at check time, before any data: a reason refuses.
         assess: decides. Gets the original, or only the number of records (verify on public/).
-        smooth: for optimisers; None if not offered.
+        smooth: for optimisers; None if not offered. Gets records alone only if `basis` is CHANNEL or less.
         per_class: for lattice search; None if not offered.
     """
 
@@ -108,5 +110,5 @@ class Assessor:
     reference: str
     assess: Callable[[Requirement, Channel, Original | int], Finding]
     supports: Callable[[Requirement, Policy, Sequence[type[Axis]]], str | None] = lambda *_: None
-    smooth: Callable[[Requirement, Channel, Original], Smooth] | None = None
+    smooth: Callable[[Requirement, Channel, Original | int], Smooth] | None = None
     per_class: Callable[[Requirement], PerClass] | None = None

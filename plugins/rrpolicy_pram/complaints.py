@@ -1,0 +1,35 @@
+"""What is wrong with the options, collected so that all of it is told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from rrpolicy.plugin import Policy, Problem, Value
+
+
+@dataclass
+class Complaints:
+    """Problems under [mechanism], each with its place."""
+
+    policy: Policy
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, code: str, message: str, key: str, *, expected: str | None = None, hint: str | None = None) -> None:
+        """Note a problem.
+
+        Args:
+            code: RR230 to RR237.
+            message: what is wrong.
+            key: dotted, below [mechanism].
+            expected: what would have been right.
+            hint: what to do.
+        """
+        self.problems.append(Problem(code, message, self.policy.place(f"mechanism.{key}"), expected, hint))
+
+
+def listed(values: Iterable[Value], most: int = 5) -> str:
+    """Return the first values in quotes, and how many more there are."""
+    known = [f"'{v}'" for v in values]
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return (", ".join(known[:most]) or "none") + more

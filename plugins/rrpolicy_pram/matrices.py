@@ -1,0 +1,96 @@
+"""Matrices of the policy read against a domain: written out, or invariant."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from rrpolicy.plugin import Attribute, Value, full_column_rank
+from rrpolicy_pram.complaints import Complaints, listed
+from rrpolicy_pram.layout import Explicit, Given, Invariant
+from rrpolicy_pram.options import ExplicitMatrix, Options
+
+
+def read_explicit(attribute: Attribute, matrix: ExplicitMatrix, complaints: Complaints) -> Explicit | None:
+    """Return a matrix written out, its columns in domain order; None if something is wrong (RR233)."""
+    key, what = f"matrix.{attribute.name}", f"the matrix of '{attribute.name}'"
+    domain = attribute.domain
+    if domain is None or attribute.observed:
+        complaints.add("RR233", f"{what} needs a declared domain, not an observed one", key)
+        return None
+    wrong = _labels_problem(domain, matrix) or _shape_problem(matrix)
+    if wrong is not None:
+        complaints.add("RR233", f"{what}: {wrong}", key)
+        return None
+    hint = "a column holds the probabilities of all released categories, given one original"
+    columns = dict(zip(matrix.original, zip(*matrix.rows, strict=True), strict=True))
+    faults = {label: fault for label, column in columns.items() if (fault := _column_problem(column)) is not None}
+    for label, fault in faults.items():
+        complaints.add("RR233", f"{what}: its column '{label}' {fault}", f"{key}.rows", hint=hint)
+    if faults:
+        return None
+    if not full_column_rank(matrix.rows):
+        fault = "cannot be undone: a column is a combination of others, so no count could be estimated"
+        complaints.add("RR233", f"{what} {fault}", f"{key}.rows")
+        return None
+    order = [matrix.original.index(label) for label in domain]
+    return Explicit(matrix.released, tuple(tuple(row[i] for i in order) for row in matrix.rows))
+
+
+def _labels_problem(domain: tuple[Value, ...], matrix: ExplicitMatrix) -> str | None:
+    if sorted(map(repr, matrix.original)) != sorted(map(repr, domain)):
+        odd = listed(v for v in matrix.original if v not in domain)
+        missing = listed(v for v in domain if v not in matrix.original)
+        return f"its columns must be the categories of the domain; not in it: {odd}; missing: {missing}"
+    if len(set(matrix.released)) < len(matrix.released):
+        return "a released category stands twice"
+    return None
+
+
+def _shape_problem(matrix: ExplicitMatrix) -> str | None:
+    if len(matrix.rows) != len(matrix.released):
+        return f"it has {len(matrix.rows)} rows for {len(matrix.released)} released categories"
+    for label, row in zip(matrix.released, matrix.rows, strict=True):
+        if len(row) != len(matrix.original):
+            return f"its row '{label}' has {len(row)} entries for {len(matrix.original)} original categories"
+    return None
+
+
+def _column_problem(column: tuple[Fraction, ...]) -> str | None:
+    if min(column) < 0:
+        return "has a negative entry"
+    return None if sum(column) == 1 else f"sums to {sum(column)}, not to 1"
+
+
+def read_invariant(attribute: Attribute, options: Options, given: Given, complaints: Complaints) -> Invariant | None:
+    """Return an invariant matrix, its marginal still open if it is to be observed; None if wrong (RR236)."""
+    name, marginal = attribute.name, options.invariant[attribute.name]
+    key = f"invariant.{name}"
+    if given == Given():
+        complaints.add(
+            "RR236",
+            f"the invariant matrix of '{name}' starts from a retention matrix, whose parameter is missing",
+            key,
+            hint=f'add keep_probability = {{ {name} = "4/5" }}, or retention_probability',
+        )
+        return None
+    if isinstance(marginal, str):
+        return Invariant(given, None, "observed")
+    if attribute.domain is None or attribute.observed:
+        complaints.add("RR236", f"a declared marginal needs the domain of '{name}' declared", key)
+        return None
+    labels = [str(v) for v in attribute.domain]
+    wrong = _marginal_problem(labels, marginal)
+    if wrong is not None:
+        complaints.add("RR236", f"the marginal of '{name}' {wrong}", key)
+        return None
+    return Invariant(given, tuple(marginal[label] for label in labels), "declared")
+
+
+def _marginal_problem(labels: list[str], marginal: dict[str, Fraction]) -> str | None:
+    if set(labels) != set(marginal):
+        odd = listed(sorted(set(labels) ^ set(marginal)))
+        return f"must have a share for every category and nothing else; check {odd}"
+    if min(marginal.values()) < 0:
+        return "has a negative share"
+    total = sum(marginal.values())
+    return None if total == 1 else f"sums to {total}, not to 1"

@@ -1,0 +1,36 @@
+"""`pram`: outline without data, plan with them."""
+
+from __future__ import annotations
+
+from rrpolicy.plugin import Outline, Policy, Product, Proposal, Task
+from rrpolicy_pram.channel import build
+from rrpolicy_pram.options import Options
+from rrpolicy_pram.reading import read
+
+
+class Pram:
+    """The post-randomisation method (Gouweleeuw et al. 1998; retention: Ikarashi et al. 2014)."""
+
+    name = "pram"
+    options = Options
+
+    def outline(self, options: Options, policy: Policy) -> Outline:
+        """Return a product channel; the channel itself, if the policy alone determines it.
+
+        Raises:
+            PolicyError: RR230 to RR237, all problems at once.
+        """
+        layout = read(options, policy)
+        axes = tuple(((t.attribute.name,), axis) for t in layout.treatments if (axis := t.axis()) is not None)
+        return Outline(Product, axes, build(layout, {}) if layout.fixed else None)
+
+    def plan(self, options: Options, task: Task) -> Proposal:
+        """Return the channel, its open parameters solved from the requirements.
+
+        Raises:
+            PolicyError: RR230 to RR237; RR255 if data are needed and only the number of records is given.
+            RequirementError: RR102 if no parameters satisfy the requirements.
+        """
+        from rrpolicy_pram.plan import propose
+
+        return propose(options, task)

@@ -1,0 +1,181 @@
+"""Options read against a policy: a layout, or every problem with its place."""
+
+from __future__ import annotations
+
+import difflib
+from fractions import Fraction
+
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Role
+from rrpolicy_pram.complaints import Complaints, listed
+from rrpolicy_pram.layout import Given, Layout, Retained, Rule, Treatment
+from rrpolicy_pram.matrices import read_explicit, read_invariant
+from rrpolicy_pram.options import Options
+
+CAPS_ON_EPSILON = {"pk-anonymity", "local-dp"}
+"""Models that no blocks can satisfy: a category that cannot be exchanged for another gives k = 1, epsilon infinite."""
+
+
+def read(options: Options, policy: Policy) -> Layout:
+    """Return what is done to each released attribute.
+
+    Raises:
+        PolicyError: RR230 to RR237, all problems at once.
+    """
+    complaints = Complaints(policy)
+    names = _randomised(options, policy, complaints)
+    rules = {name: _rule(policy.attributes[name], options, complaints) for name in names}
+    _refuse_leftovers(options, policy, names, complaints)
+    treatments = tuple(Treatment(a, rules.get(a.name)) for a in policy.released)
+    open_ended = [t.attribute.name for t in treatments if t.solved]
+    if options.allocation == "fixed":
+        for name in open_ended:
+            hint = f'add keep_probability = {{ {name} = "4/5" }}, or choose allocation = "equal"'
+            complaints.add("RR232", f"nothing gives the parameter of '{name}'", "allocation", hint=hint)
+    _refuse_workload(options, policy, names, complaints)
+    if complaints.problems:
+        raise PolicyError(complaints.problems)
+    return Layout(treatments, options.allocation or ("equal" if open_ended else "fixed"))
+
+
+def _randomised(options: Options, policy: Policy, complaints: Complaints) -> tuple[str, ...]:
+    """Return the names of the attributes to randomise that can be."""
+    asked = options.attributes
+    if asked is None:
+        asked = tuple(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
+    for index, name in enumerate(asked):
+        key = "attributes" if options.attributes is None else f"attributes.{index}"
+        reason = _unfit(policy, name)
+        if reason is not None:
+            complaints.add("RR230", reason[0], key, hint=reason[1])
+        elif name in asked[:index]:
+            complaints.add("RR230", f"'{name}' stands twice", key)
+    if not asked:
+        hint = "give an attribute the role quasi-identifier or sensitive"
+        complaints.add("RR230", "nothing is to be randomised", "attributes", hint=hint)
+    return tuple(dict.fromkeys(name for name in asked if _unfit(policy, name) is None))
+
+
+def _unfit(policy: Policy, name: str) -> tuple[str, str] | None:
+    """Return why an attribute cannot be randomised and what to do, or None."""
+    attribute = policy.attributes.get(name)
+    if attribute is None:
+        near = difflib.get_close_matches(name, policy.attributes, n=1)
+        return f"there is no attribute '{name}'", f"did you mean '{near[0]}'?" if near else "name a declared one"
+    if attribute.role.dropped:
+        return f"'{name}' is never released: its role is {attribute.role.value}", "take it out"
+    if attribute.role is Role.INSENSITIVE:
+        return f"'{name}' is insensitive and released as it is", "give it the role quasi-identifier or sensitive"
+    if not attribute.categorical:
+        return f"'{name}' has no categories to exchange", "give it a domain, or bins if it is a number"
+    return None
+
+
+def _refuse_leftovers(options: Options, policy: Policy, names: tuple[str, ...], complaints: Complaints) -> None:
+    """Refuse parameters of attributes that are not randomised."""
+    for table in ("keep_probability", "retention_probability", "matrix", "blocks", "invariant"):
+        for name in getattr(options, table):
+            if name not in names:
+                other = (f"'{name}' is not among the randomised attributes", "add it to `attributes`, or drop it here")
+                reason = _unfit(policy, name) or other
+                complaints.add("RR230", reason[0], f"{table}.{name}", hint=reason[1])
+
+
+def _rule(attribute: Attribute, options: Options, complaints: Complaints) -> Rule:
+    """Return what is done to one attribute; None if something is wrong."""
+    name = attribute.name
+    given = Given(options.keep_probability.get(name), options.retention_probability.get(name))
+    kinds = [t for t in ("matrix", "invariant", "blocks") if name in getattr(options, t)]
+    if len(kinds) > 1:
+        complaints.add("RR232", f"'{name}' has {' and '.join(kinds)}: choose one", f"{kinds[1]}.{name}")
+    if given.keep is not None and given.retention is not None:
+        hint = "they are two words for one parameter: p = rho + (1 - rho)/d"
+        message = f"'{name}' has both a keep and a retention probability"
+        complaints.add("RR232", message, f"retention_probability.{name}", hint=hint)
+    if "matrix" in kinds:
+        if given != Given():
+            word = "keep_probability" if given.keep is not None else "retention_probability"
+            complaints.add("RR232", f"'{name}' has a matrix, which leaves no parameter to give", f"{word}.{name}")
+        return read_explicit(attribute, options.matrix[name], complaints)
+    if "invariant" in kinds:
+        _refuse_range(attribute, given, [len(attribute.domain or ())], complaints)
+        return read_invariant(attribute, options, given, complaints)
+    rule = Retained(_blocks(attribute, options, complaints), given)
+    _refuse_range(attribute, given, [len(block) for block in rule.blocks], complaints)
+    return rule
+
+
+def _refuse_range(attribute: Attribute, given: Given, sizes: list[int], complaints: Complaints) -> None:
+    """Refuse a probability that is no better than drawing at random."""
+    smallest = min((size for size in sizes if size > 1), default=0)
+    least = Fraction(1, smallest) if smallest else Fraction(0)
+    for word, value, bound in (
+        ("keep_probability", given.keep, least),
+        ("retention_probability", given.retention, Fraction(0)),
+    ):
+        if value is not None and not bound < value <= 1:
+            complaints.add(
+                "RR231",
+                f"the {word.replace('_', ' ')} of '{attribute.name}' must exceed {bound}, what drawing at random gives,"
+                " and be at most 1",
+                f"{word}.{attribute.name}",
+                expected=f"above {bound}, at most 1",
+            )
+
+
+def _blocks(attribute: Attribute, options: Options, complaints: Complaints) -> tuple[tuple[int, ...], ...]:
+    """Return the codes of each block; the whole domain without blocks, nothing while it is not known."""
+    key, domain = f"blocks.{attribute.name}", attribute.domain
+    if attribute.name not in options.blocks:
+        return () if domain is None else (tuple(range(len(domain))),)
+    if domain is None or attribute.observed:
+        complaints.add("RR234", f"blocks need the domain of '{attribute.name}' to be declared, not observed", key)
+        return ()
+    blocks = options.blocks[attribute.name]
+    named = [label for block in blocks for label in block]
+    faults = {
+        "not categories of it: " + listed(v for v in named if v not in domain): not set(named) <= set(domain),
+        "in no block: " + listed(v for v in domain if v not in named): not set(domain) <= set(named),
+        "a category stands twice": len(set(named)) < len(named),
+        "a block is empty": not all(blocks),
+    }
+    if any(faults.values()):
+        what = "; ".join(fault for fault, found in faults.items() if found)
+        hint = 'a category that is released as it is stands alone, in a block such as ["C"]'
+        message = f"the blocks of '{attribute.name}' are not a partition of its domain; {what}"
+        complaints.add("RR234", message, key, hint=hint)
+        return (tuple(range(len(domain))),)
+    if len(blocks) > 1:
+        _refuse_caps(attribute, complaints)
+    return tuple(tuple(sorted(domain.index(label) for label in block)) for block in blocks)
+
+
+def _refuse_caps(attribute: Attribute, complaints: Complaints) -> None:
+    """Refuse blocks under a requirement that caps epsilon."""
+    for model in dict.fromkeys(r.model for r in complaints.policy.requirements if r.model in CAPS_ON_EPSILON):
+        complaints.add(
+            "RR235",
+            f"blocks of '{attribute.name}' rule out {model}: a released category tells its block with certainty, so"
+            " k is 1 and epsilon infinite",
+            f"blocks.{attribute.name}",
+            hint=f"take out the blocks, or the {model} requirement",
+        )
+
+
+def _refuse_workload(options: Options, policy: Policy, names: tuple[str, ...], complaints: Complaints) -> None:
+    """Refuse a workload that speaks of what is not released, or leaves a randomised attribute out."""
+    released = {a.name for a in policy.released if a.categorical}
+    for index, entry in enumerate(options.workload):
+        for name in entry.marginal:
+            if name not in released:
+                message = f"'{name}' is not a released attribute with categories"
+                complaints.add("RR237", message, f"workload.{index}")
+        if len(set(entry.marginal)) < len(entry.marginal):
+            complaints.add("RR237", "an attribute stands twice in a marginal", f"workload.{index}")
+        if entry.weight <= 0:
+            complaints.add("RR237", "a weight must be positive", f"workload.{index}")
+    looked_at = {name for entry in options.workload for name in entry.marginal}
+    for name in names if options.workload else ():
+        if name not in looked_at:
+            hint = f'what nobody looks at would be destroyed; add {{ marginal = ["{name}"], weight = 0.1 }}'
+            message = f"'{name}' is randomised but no marginal of the workload looks at it"
+            complaints.add("RR237", message, "workload", hint=hint)
