@@ -45,8 +45,8 @@ ADVERSARY = {
         "one person's whole record apart."
     ),
     "attribute": (
-        "Knows all transition matrices, the whole release, everybody else's record and what is released unchanged of one "
-        "person; tries to tell any two values of this person's randomised attributes apart."
+        "Knows all transition matrices, the whole release, everybody else's record and what is released unchanged of "
+        "one person; tries to tell any two values of this person's randomised attributes apart."
     ),
 }
 
