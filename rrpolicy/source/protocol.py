@@ -27,6 +27,14 @@ class Snapshot(Protocol):
         """Return the number of rows."""
         ...
 
+    def released_type(self, attribute: Attribute) -> str:
+        """Return the engine type of the values released for an attribute: of its categories, or of the carried column.
+
+        Raises:
+            DataError: RR312 if the column's type does not fit the domain or the bins, RR321 if it cannot be carried.
+        """
+        ...
+
     def distinct(self, attribute: Attribute, most: int) -> tuple[Value | None, ...]:
         """Return the column's distinct values (None for null or NaN), sorted, at most `most + 1` of them."""
         ...
@@ -36,6 +44,7 @@ class Snapshot(Protocol):
 
         The bins, the domain, `outside` and `nulls` of an attribute are applied inside the engine; a code is the
         position in `attribute.domain`. -1 is a value outside the domain, -2 a null, that the policy does not allow.
+        Sorted by all columns; `n` is the last one.
         """
         ...
 
@@ -82,7 +91,7 @@ class Original(Protocol):
 
     @property
     def types(self) -> Mapping[str, str]:
-        """Return the engine type of every released column of the table, by name."""
+        """Return the engine type of the values released for every released attribute, by the attribute's name."""
         ...
 
     def counts(self, *attributes: str) -> Counts:

@@ -1,0 +1,253 @@
+"""The engine: Parquet files (or a glob of them), CSV, and DuckDB tables and views, read in place and read-only.
+
+The engine sees the table's files and its scratch folder and nothing else: no network, no extensions, no other file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import duckdb
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import Attribute
+from rrpolicy.source import database, delimited, parquet
+from rrpolicy.source.columns import Stored
+from rrpolicy.source.encoding import Encoded, encode, released_type
+from rrpolicy.source.failures import engine_errors
+from rrpolicy.source.files import Pinned, pin, shown
+from rrpolicy.source.quoting import literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH = 1 << 17
+MEMORY = "1GiB"
+PARQUET = ("parquet", ".parquet", ".pq")
+CSV = ("csv", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+DATABASE = ("duckdb", ".duckdb", ".ddb", ".db")
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """One pinned state of a table in DuckDB; a `Snapshot`.
+
+    Attributes:
+        name: the table, as messages name it.
+        source: SQL that stands after FROM.
+        stored: its columns, in table order.
+        count: the number of rows.
+        pinned: the files and their state.
+        connection: DuckDB, locked down; every read has a cursor of its own.
+    """
+
+    name: str
+    source: str
+    stored: Mapping[str, Stored]
+    count: int
+    pinned: Pinned
+    connection: duckdb.DuckDBPyConnection
+
+    def columns(self) -> Mapping[str, str]:
+        """Return each column's name and type, in table order."""
+        return {name: column.type for name, column in self.stored.items()}
+
+    def records(self) -> int:
+        """Return the number of rows."""
+        return self.count
+
+    def released_type(self, attribute: Attribute) -> str:
+        """Return the engine type of the released values; see `Snapshot.released_type`."""
+        return released_type(attribute, self.stored[attribute.name])
+
+    def distinct(self, attribute: Attribute, most: int) -> tuple[Value | None, ...]:
+        """Return the column's distinct values (None for null or NaN, last), sorted, at most `most + 1` of them."""
+        column = self.stored[attribute.name].observed
+        sql = f"SELECT value FROM (SELECT DISTINCT {column} AS value FROM {self.source}) LIMIT {int(most) + 1}"
+        found = (v for batch in self._stream(sql, ["value"]) for v in batch.column(0).to_pylist())
+        values = [int(v) if isinstance(v, Decimal) else v for v in found]
+        return (*sorted(v for v in values if v is not None), *[None] * (None in values))
+
+    def tally(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return grouped counts in one pass; see `Snapshot.tally`. Sorted by all columns, nulls last."""
+        keys, codes, joins = self._encoded(attributes, carried)
+        grouped = f"SELECT {', '.join([*keys, 'count(*) AS n'])} FROM {self.source}" + (" GROUP BY ALL" if keys else "")
+        order = _order(len(codes))
+        sql = f"SELECT {', '.join([*codes, 'sum(n)::BIGINT AS n'])} FROM ({grouped}) {joins}" + (
+            f" GROUP BY ALL{order}" if codes else ""
+        )
+        return self._stream(sql, [*(a.name for a in attributes), *carried, "n"])
+
+    def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return encoded rows, sorted by all columns, nulls last; see `Snapshot.rows`."""
+        keys, codes, joins = self._encoded(attributes, carried)
+        sql = (
+            f"SELECT {', '.join(codes)} FROM (SELECT {', '.join(keys)} FROM {self.source}) {joins}{_order(len(codes))}"
+        )
+        return self._stream(sql, [*(a.name for a in attributes), *carried])
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        self.pinned.unchanged()
+
+    def _encoded(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> tuple[list[str], list[str], str]:
+        """Return the SQL of the keys, of the codes over them, and of the joins between them, under names of ours."""
+        encoded: list[Encoded] = [encode(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
+        keys = [f"{sql} AS {name}" for e in encoded for name, sql in e.keys.items()]
+        keys += [f"{self.stored[name].released} AS c{i}" for i, name in enumerate(carried)]
+        codes = [f"{e.code} AS a{i}" for i, e in enumerate(encoded)] + [f"c{i}" for i in range(len(carried))]
+        return keys, codes, " ".join(e.join for e in encoded if e.join)
+
+    def _stream(self, sql: str, names: list[str]) -> pa.RecordBatchReader:
+        import pyarrow as pa
+
+        with engine_errors(self.name):
+            self.unchanged()
+            cursor = self.connection.cursor()
+            relation = cursor.sql(sql)
+            fetch = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+            reader = fetch(BATCH)
+            schema = pa.schema([pa.field(n, f.type) for n, f in zip(names, reader.schema, strict=True)])
+        return pa.RecordBatchReader.from_batches(schema, self._guarded(cursor, reader, schema))
+
+    def _guarded(
+        self, cursor: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches under the table's own names, then look whether the table is still the same."""
+        import pyarrow as pa
+
+        with engine_errors(self.name):
+            for batch in reader:
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            cursor.close()
+            self.unchanged()
+
+
+def _order(columns: int) -> str:
+    keys = ", ".join(f"{i + 1} ASC NULLS LAST" for i in range(columns))
+    return f" ORDER BY {keys}" if keys else ""
+
+
+class DuckDBSource:
+    """Opens files by their endings: Parquet, CSV and DuckDB databases; or by the schemes parquet:, csv: and duckdb:."""
+
+    schemes: ClassVar[tuple[str, ...]] = (*PARQUET, *CSV, *DATABASE)
+
+    @contextmanager
+    def open(self, uri: str, table: str | None, scratch: Path) -> Iterator[TableSnapshot]:
+        """Open a table; see `Source.open`.
+
+        Args:
+            uri: a path, a glob of Parquet files, or one of these after `parquet:`, `csv:` or `duckdb:`.
+            table: the table or view of a database, such as `people` or `schema.people`.
+            scratch: where DuckDB spills.
+
+        Raises:
+            DataError: RR300 to RR309 if it cannot be read.
+            RefusedError: RR410 if it changes while it is opened.
+        """
+        scheme, path = _split(uri)
+        kind = scheme or _ending(path)
+        name = shown(path)
+        if table is not None and kind not in DATABASE:
+            raise DataError(
+                Problem("RR306", f"{name}: `table` is given, but a file is one table", hint="take `table` out")
+            )
+        pinned = pin(os.path.abspath(path), (".wal",) if kind in DATABASE else ())  # noqa: PTH100
+        connection = _connect(scratch)
+        try:
+            with engine_errors(name):
+                opened = _opened(connection, kind, pinned, table, scratch)
+            opened.unchanged()
+            yield opened
+        finally:
+            connection.close()
+
+
+def _opened(
+    connection: duckdb.DuckDBPyConnection, kind: str, pinned: Pinned, table: str | None, scratch: Path
+) -> TableSnapshot:
+    name = shown(pinned.pattern)
+    if kind in DATABASE:
+        connection.execute(f"ATTACH {literal(pinned.files[0])} AS {database.ALIAS} (TYPE duckdb, READ_ONLY)")
+        _confine(connection, scratch, ())
+        source, columns = database.find(connection, name, table)
+    elif kind in CSV:
+        _confine(connection, scratch, pinned.files)
+        names = _named(name, _single(name, pinned))
+        source = delimited.scan(escaped(pinned.files[0]), names)
+        count, columns = delimited.columns(connection, source, names)
+        return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection)
+    else:
+        _confine(connection, scratch, pinned.files)
+        source, columns = parquet.find(connection, name, [escaped(f) for f in pinned.files])
+    row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
+    assert row is not None
+    return TableSnapshot(name, source, {c.name: c for c in columns}, row[0], pinned, connection)
+
+
+def _single(name: str, pinned: Pinned) -> str:
+    if len(pinned.files) > 1:
+        raise DataError(
+            Problem("RR301", f"{name}: a glob of {len(pinned.files)} CSV files", expected="one CSV file, or Parquet")
+        )
+    return pinned.files[0]
+
+
+def _named(name: str, path: str) -> tuple[str, ...]:
+    names = delimited.header(path)
+    folded = [n.casefold() for n in names]
+    if "" in names or len(set(folded)) < len(folded):
+        raise DataError(
+            Problem(
+                "RR308",
+                f"{name}: the header has " + ("a column without a name" if "" in names else "a name twice"),
+                expected="a name for each column, different also when case is ignored",
+            )
+        )
+    return names
+
+
+def escaped(path: str) -> str:
+    """Return a path for the engine, with the characters of globs taken as they are."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def _connect(scratch: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "temp_directory": str(scratch / "duckdb"),
+            "memory_limit": MEMORY,
+            "preserve_insertion_order": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+        },
+    )
+
+
+def _confine(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[str]) -> None:
+    """Let the engine see these files and the scratch folder only, for good."""
+    paths = ", ".join(literal(p) for f in files for p in dict.fromkeys((f, escaped(f))))
+    connection.execute(f"SET allowed_paths = [{paths}]::VARCHAR[]")
+    connection.execute(f"SET allowed_directories = [{literal(str(scratch.resolve()) + os.sep)}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _split(uri: str) -> tuple[str, str]:
+    scheme, colon, path = uri.partition(":")
+    return (scheme, path) if colon and scheme in {"parquet", "csv", "duckdb"} else ("", uri)
+
+
+def _ending(path: str) -> str:
+    low = path.lower()
+    return max((s for s in DuckDBSource.schemes if s.startswith(".") and low.endswith(s)), key=len, default=".parquet")

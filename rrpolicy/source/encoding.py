@@ -1,0 +1,228 @@
+"""How a column becomes category codes inside the engine: domains, bins, outside values and nulls as SQL.
+
+A code is the position in `attribute.domain`; -1 stands for a value outside of it and -2 for a null that the policy does
+not allow. Encoding has two steps. *Keys* are computed for each record, on dictionary vectors where the engine has them;
+the *code* is computed from the keys, once a group when records are grouped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import Attribute
+from rrpolicy.source.columns import Family, Stored
+from rrpolicy.source.quoting import listed, literal
+
+OUTSIDE = -1
+NULL = -2
+LISTED = 64
+"""Domains up to this size are looked up in a list for each record; larger ones by a join after grouping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One attribute's encoding.
+
+    Attributes:
+        keys: name -> SQL over the table's columns, for each record.
+        code: SQL over the keys (and the join) giving the int32 code.
+        join: SQL of a joined domain, or empty.
+    """
+
+    keys: Mapping[str, str]
+    code: str
+    join: str = ""
+
+
+def encode(attribute: Attribute, column: Stored, prefix: str) -> Encoded:
+    """Return the encoding of a categorical attribute.
+
+    Args:
+        attribute: with its domain.
+        column: the table's column.
+        prefix: what the names of the keys begin with; unique in the statement.
+
+    Raises:
+        DataError: RR312 if the column's type cannot hold the domain's values or be binned.
+    """
+    if attribute.domain is None:
+        raise ValueError(f"the domain of {attribute.name} is not known")
+    if attribute.bins is not None:
+        return Encoded({prefix: f"({_binned(attribute, column)})::INTEGER"}, prefix)
+    how = comparison(attribute, column)
+    absent = code_of(attribute, attribute.nulls, NULL)
+    outside = code_of(attribute, attribute.outside, OUTSIDE)
+    values, places = listed(how.values, how.type), listed(how.places, "INTEGER")
+    if len(how.values) <= LISTED:
+        null = f"{prefix}_null"
+        keys = {prefix: f"list_position({values}, {how.sql})::UTINYINT", null: f"({how.sql}) IS NULL"}
+        place = f"{prefix}::INTEGER - 1" if how.places == tuple(range(len(how.places))) else f"({places})[{prefix}]"
+        code = f"CASE WHEN {null} THEN {absent} WHEN coalesce({prefix}, 0) = 0 THEN {outside} ELSE {place} END"
+        return Encoded(keys, f"({code})::INTEGER")
+    join = (
+        f"LEFT JOIN (SELECT unnest({values}) AS value, unnest({places}) AS code)"
+        f" AS {prefix}_domain ON {prefix} = {prefix}_domain.value"
+    )
+    code = f"coalesce({prefix}_domain.code, CASE WHEN {prefix} IS NULL THEN {absent} ELSE {outside} END)::INTEGER"
+    return Encoded({prefix: how.sql}, code, join)
+
+
+def position(domain: tuple[Value, ...], value: Value) -> int:
+    """Return where a category stands in a domain; true is not taken for 1.
+
+    Raises:
+        ValueError: if it is not in the domain.
+    """
+    truth = isinstance(value, bool)
+    for place, category in enumerate(domain):
+        if category == value and isinstance(category, bool) == truth:
+            return place
+    raise ValueError("not a category of the domain")
+
+
+def code_of(attribute: Attribute, category: Value | None, otherwise: int) -> int:
+    """Return the code of the category that nulls or outside values map to."""
+    return otherwise if category is None or attribute.domain is None else position(attribute.domain, category)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a column is held against its domain.
+
+    Attributes:
+        places: the codes of the categories that the column itself can hold.
+        values: those categories.
+        type: the engine type to compare in.
+        sql: the column in that type.
+    """
+
+    places: tuple[int, ...]
+    values: tuple[Value, ...]
+    type: str
+    sql: str
+
+
+def comparison(attribute: Attribute, column: Stored) -> Comparison:
+    """Return how the column is compared with the domain.
+
+    The categories named by `nulls` and `outside` need not be of the column's type.
+
+    Raises:
+        DataError: RR312 if another category is of a type that the column cannot hold.
+    """
+    domain = attribute.domain or ()
+    meant = [v for v in domain if v not in (attribute.nulls, attribute.outside)]
+    kind, sql = "VARCHAR", column.text
+    if column.family is Family.TEXT or (column.spelled and meant and all(isinstance(v, str) for v in meant)):
+        fits = [isinstance(v, str) for v in domain]
+    elif column.family is Family.BOOLEAN:
+        fits = [isinstance(v, bool) for v in domain]
+        kind, sql = "BOOLEAN", column.typed
+    elif column.family in {Family.INTEGER, Family.REAL}:
+        fits = [not isinstance(v, (bool, str)) for v in domain]
+        kind, sql = _numeric(column, [v for v, fit in zip(domain, fits, strict=True) if fit])
+    else:
+        raise type_error(attribute, column, meant[0] if meant else "")
+    for value, fit in zip(domain, fits, strict=True):
+        if not fit and value not in (attribute.nulls, attribute.outside):
+            raise type_error(attribute, column, value)
+    pairs = [(place, value) for place, (value, fit) in enumerate(zip(domain, fits, strict=True)) if fit]
+    return Comparison(tuple(p for p, _ in pairs), tuple(v for _, v in pairs), kind, sql)
+
+
+def _numeric(column: Stored, values: list[Value]) -> tuple[str, str]:
+    """Return the type that a number column is compared in, so that equal numbers are equal, and its SQL."""
+    if column.type == "FLOAT":
+        return "FLOAT", column.typed
+    if column.family is Family.REAL or any(isinstance(v, float) for v in values):
+        return "DOUBLE", f"({column.typed})::DOUBLE"
+    return "HUGEINT" if column.type in {"HUGEINT", "UBIGINT"} else "BIGINT", column.typed
+
+
+def type_error(attribute: Attribute, column: Stored, value: Value) -> DataError:
+    """Return RR312 for a category that the column cannot hold."""
+    spoken = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}[type(value)]
+    if column.family in {Family.MOMENT, Family.OTHER}:
+        hint = "turn it into text in a view or in the file that the policy reads"
+    else:
+        hint = "write the domain in the column's type, or read the column through a view that casts it"
+    return DataError(
+        Problem(
+            "RR312",
+            f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain holds {spoken}",
+            attribute.place,
+            f"categories that a {column.type} column can hold",
+            hint,
+        )
+    )
+
+
+def _binned(attribute: Attribute, column: Stored) -> str:
+    """Return SQL for the code of the bin: [a, b), the last one closed."""
+    bins = attribute.bins
+    assert bins is not None
+    if column.family not in {Family.INTEGER, Family.REAL}:
+        raise DataError(
+            Problem(
+                "RR312",
+                f"the column of '{attribute.name}' is {column.type} ({column.family.value}), bins need numbers",
+                attribute.place,
+                "a column of numbers",
+                "give a `domain` in place of `bins`, or read the column through a view that casts it",
+            )
+        )
+    domain = attribute.domain or ()
+    codes = [position(domain, label) for label in bins.labels]
+    outside = code_of(attribute, attribute.outside, OUTSIDE)
+    x = f"({column.typed})::DOUBLE"
+    low, high = literal(float(bins.edges[0])), literal(float(bins.edges[-1]))
+    inner = _search(x, [float(e) for e in bins.edges[1:-1]], codes)
+    return (
+        f"CASE WHEN {x} IS NULL THEN {code_of(attribute, attribute.nulls, NULL)}"
+        f" WHEN {x} < {low} OR {x} > {high} THEN {outside} ELSE {inner} END"
+    )
+
+
+def _search(x: str, edges: list[float], codes: list[int]) -> str:
+    """Return SQL of a binary search: `edges` part the codes."""
+    if not edges:
+        return str(codes[0])
+    middle = len(edges) // 2
+    below = _search(x, edges[:middle], codes[: middle + 1])
+    above = _search(x, edges[middle + 1 :], codes[middle + 1 :])
+    return f"CASE WHEN {x} < {literal(edges[middle])} THEN {below} ELSE {above} END"
+
+
+def released_type(attribute: Attribute, column: Stored) -> str:
+    """Return the engine type of an attribute's released values; see `Snapshot.released_type`."""
+    if not attribute.categorical:
+        if column.family is Family.OTHER:
+            raise DataError(
+                Problem(
+                    "RR321",
+                    f"the column of '{attribute.name}' is {column.type}, which cannot be released as it is",
+                    attribute.place,
+                    "text, numbers, true or false, dates or times",
+                    "give it a dropped role, or turn it into one of these in a view",
+                )
+            )
+        return column.released_type
+    if attribute.domain is None:
+        if column.family in {Family.MOMENT, Family.OTHER}:
+            raise type_error(attribute, column, "")
+        return column.released_type
+    encode(attribute, column, "k")
+    return domain_type(attribute.domain)
+
+
+def domain_type(domain: tuple[Value, ...]) -> str:
+    """Return the engine type that holds all categories; of several kinds, text."""
+    kinds = {type(v) for v in domain}
+    if kinds == {bool}:
+        return "BOOLEAN"
+    if kinds == {int}:
+        return "BIGINT"
+    return "DOUBLE" if kinds <= {int, float} else "VARCHAR"

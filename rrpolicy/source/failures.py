@@ -1,0 +1,109 @@
+"""What an engine's errors mean to whoever wrote the policy. Their own texts may quote data and are never passed on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rrpolicy.errors import DataError, Problem, RefusedError, RRPolicyError
+
+_LINE = re.compile(r"Line: (\d+)")
+
+
+@contextmanager
+def engine_errors(what: str) -> Iterator[None]:
+    """Turn errors of DuckDB, Arrow and the operating system into ours.
+
+    Args:
+        what: the table, as messages name it.
+
+    Raises:
+        DataError: with a code and without any value of the data.
+        RefusedError: RR408 if the disk is full.
+    """
+    import duckdb
+    import pyarrow as pa
+
+    try:
+        yield
+    except RRPolicyError:
+        raise
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise translated(what, error) from None
+
+
+def translated(what: str, error: Exception) -> RRPolicyError:
+    """Return our error for one of an engine's."""
+    text = str(error)
+    problem = _csv(what, text) if "CSV Error" in text else _other(what, text)
+    return RefusedError(problem) if problem.code.startswith("RR4") else DataError(problem)
+
+
+def _csv(what: str, text: str) -> Problem:
+    line = _LINE.search(text)
+    where = f"{what}, line {line[1]}" if line else what
+    if "unicode" in text.lower() or "utf-8" in text.lower():
+        return Problem(
+            "RR304", f"{where}: not UTF-8 text", expected="UTF-8", hint="convert the file, as with `iconv -t UTF-8`"
+        )
+    found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+    if found:
+        return Problem(
+            "RR303",
+            f"{where}: {found[2]} fields in a row, the header has {found[1]}",
+            expected="as many fields in every row as in the header",
+            hint="quote fields that hold commas, quotes or line breaks",
+        )
+    if "unterminated quote" in text:
+        return Problem("RR303", f"{where}: a quoted field does not end", hint='double every quote inside it: ""')
+    return Problem(
+        "RR303", f"{where}: the row cannot be read as CSV", hint="commas, fields quoted with double quotes, UTF-8"
+    )
+
+
+_MEANINGS: tuple[tuple[tuple[str, ...], str, str, str | None], ...] = (
+    (
+        ("no space left", "failed to offload", "max_temp_directory_size"),
+        "RR408",
+        "the disk is full while the table is read",
+        "free space where the output is written",
+    ),
+    (
+        ("could not set lock", "conflicting lock"),
+        "RR305",
+        "another process has the database open for writing",
+        "let it end, or release from a copy of the database",
+    ),
+    (
+        ("permission error", "disabled by configuration"),
+        "RR309",
+        "the view reads files outside of its database",
+        "open those files in the policy, or store the view's result as a table",
+    ),
+    (
+        ("permission denied", "no such file", "cannot open file"),
+        "RR300",
+        "cannot be opened",
+        "check the path and the permissions",
+    ),
+    (("out of memory",), "RR322", "reading needs more memory than allowed", "coarsen domains, or carry fewer columns"),
+    (
+        ("conversion error", "could not convert", "out of range"),
+        "RR312",
+        "a value does not fit the type of its column",
+        "look at the column in DuckDB; rrpolicy does not repeat messages that may quote data",
+    ),
+)
+
+
+def _other(what: str, text: str) -> Problem:
+    low = text.lower()
+    for signs, code, message, hint in _MEANINGS:
+        if any(sign in low for sign in signs):
+            return Problem(code, f"{what}: {message}", hint=hint)
+    return Problem(
+        "RR302",
+        f"{what}: damaged, or not a file of its kind",
+        hint="open it with DuckDB to see what is wrong; rrpolicy does not repeat messages that may quote data",
+    )

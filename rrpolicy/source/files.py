@@ -1,0 +1,104 @@
+"""Which files a table is, and the state they are in: device, inode, size and time of change of every one."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from rrpolicy.errors import DataError, Problem, RefusedError
+
+_MAGIC = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """The files of a table as they were when it was opened.
+
+    Attributes:
+        pattern: the path or glob as given, absolute.
+        state: for each file its path as found, its real path, device, inode, size in bytes and mtime in ns.
+        beside: suffixes of files that change the table when they appear or change (a database's write-ahead log).
+    """
+
+    pattern: str
+    state: tuple[tuple[str, str, int, int, int, int], ...]
+    beside: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the real path of every file, in the order of their names."""
+        return tuple(real for found, real, *_ in self.state if not found.endswith("\0beside"))
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if a file changed, appeared or went away."""
+        try:
+            same = _state(self.pattern, self.beside) == self.state
+        except OSError:
+            same = False
+        if not same:
+            raise RefusedError(
+                Problem(
+                    "RR410",
+                    f"{shown(self.pattern)}: the table changed after it was opened",
+                    expected="one state from plan to release",
+                    hint="wait until whatever writes it has finished, and run again",
+                )
+            )
+
+
+def shown(pattern: str) -> str:
+    """Return the name of a table in messages: the last part of its path."""
+    return f"'{Path(pattern).name}'"
+
+
+def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
+    """Find the files of a path or glob and record their state.
+
+    Raises:
+        DataError: RR300 if there is none, or one cannot be read.
+    """
+    try:
+        state = _state(pattern, beside)
+    except FileNotFoundError:
+        state = ()
+    except OSError as error:
+        raise DataError(Problem("RR300", f"{shown(pattern)}: cannot be opened: {error.strerror}")) from None
+    if not state:
+        raise DataError(
+            Problem(
+                "RR300",
+                f"{shown(pattern)}: no such file",
+                hint="a relative path is looked up in the policy's folder; `--source` gives another one",
+            )
+        )
+    pinned = Pinned(pattern, state, beside)
+    for path in pinned.files:
+        if not os.access(path, os.R_OK):
+            raise DataError(Problem("RR300", f"{shown(path)}: cannot be opened: permission denied"))
+    return pinned
+
+
+def _state(pattern: str, beside: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int, int], ...]:
+    found = sorted(glob.glob(pattern)) if _MAGIC & set(pattern) and not Path(pattern).exists() else [pattern]  # noqa: PTH207
+    paths = [(path, path) for path in found]
+    paths += [(f"{p}{suffix}\0beside", p + suffix) for p in found for suffix in beside if Path(p + suffix).exists()]
+    return tuple(_one(name, path) for name, path in paths)
+
+
+def _one(name: str, path: str) -> tuple[str, str, int, int, int, int]:
+    real = os.path.realpath(path)
+    here = Path(real).stat()
+    if not stat.S_ISREG(here.st_mode):
+        folder = stat.S_ISDIR(here.st_mode)
+        raise DataError(
+            Problem(
+                "RR300",
+                f"{shown(path)}: {'a folder' if folder else 'not a file'}",
+                expected="a file, or a glob of files",
+                hint=f"{Path(path).name}/*.parquet reads every Parquet file of a folder" if folder else None,
+            )
+        )
+    return name, real, here.st_dev, here.st_ino, here.st_size, here.st_mtime_ns

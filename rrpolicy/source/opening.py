@@ -1,0 +1,74 @@
+"""From a policy's uri to an original: the path resolved, the engine found by scheme or ending, opened and read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import Policy
+from rrpolicy.source.protocol import Source
+
+if TYPE_CHECKING:
+    from rrpolicy.source.original import TableOriginal
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
+_FILES = frozenset({"parquet", "csv", "duckdb"})
+
+
+@contextmanager
+def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal]:
+    """Open the policy's table and read it.
+
+    Args:
+        policy: says where the table is; relative paths start in the policy's folder.
+        sources: engines by scheme (`demo`) or ending (`.parquet`).
+        scratch: where the engine spills; made with mode 0700 if missing, wiped by the caller.
+
+    Raises:
+        DataError: RR300 to RR321.
+        RefusedError: RR410 if the table changes meanwhile.
+    """
+    from rrpolicy.source.original import read
+
+    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    source, uri = engine(policy.source.uri, sources, Path(policy.folder), policy)
+    with source.open(uri, policy.source.table, scratch) as snapshot:
+        yield read(policy, snapshot)
+
+
+def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy | None = None) -> tuple[Source, str]:
+    """Return the engine for a uri, and the uri with its path resolved.
+
+    Args:
+        uri: `demo:survey`, `people.parquet`, `parts/*.parquet`, `csv:people.txt`, …
+        sources: engines by scheme or ending.
+        folder: where relative paths start.
+        policy: whose [source] is at fault if there is no engine.
+
+    Raises:
+        DataError: RR301 if no engine opens it.
+    """
+    place = policy.place("source.uri") if policy else None
+    scheme = _SCHEME.fullmatch(uri)
+    if scheme and scheme[1] in sources:
+        rest = str(folder / scheme[2]) if scheme[1] in _FILES else scheme[2]
+        return sources[scheme[1]], f"{scheme[1]}:{rest}"
+    if scheme and scheme[2].startswith("//"):
+        raise DataError(
+            Problem(
+                "RR301",
+                f"no engine opens '{scheme[1]}:' addresses",
+                place,
+                "a file on this computer; rrpolicy never opens the network",
+                "copy the table here, or list a plugin that brings the engine",
+            )
+        )
+    endings = [s for s in sources if s.startswith(".") and uri.lower().endswith(s)]
+    if not endings:
+        known = ", ".join(sorted(s if s.startswith(".") else f"{s}:" for s in sources))
+        raise DataError(Problem("RR301", "the uri does not tell which engine opens it", place, f"one of {known}"))
+    return sources[max(endings, key=len)], str(folder / uri)

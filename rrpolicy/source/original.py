@@ -1,0 +1,247 @@
+"""A table read under a policy: domains resolved, surprises refused, counts memoised, rows in canonical order."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rrpolicy.canonical import canonical
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.source import surprises
+from rrpolicy.source.counts import Counts, tabulate
+from rrpolicy.source.encoding import NULL, OUTSIDE
+from rrpolicy.source.rowdigest import row_digest
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Snapshot
+
+JOINT_CELLS = 5_000_000
+"""The table over all categorical attributes is counted first if it cannot have more occupied cells than this."""
+BATCH = 1 << 16
+
+
+def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
+    """Read a table under a policy and refuse what the policy does not foresee.
+
+    Args:
+        policy: the policy.
+        snapshot: the opened table.
+
+    Returns:
+        The original, with a policy whose observed domains are filled in.
+
+    Raises:
+        DataError: RR310 to RR321, all problems of one kind of check at once.
+        RefusedError: RR410 if the table changed meanwhile.
+    """
+    _refuse([*surprises.check_columns(policy, snapshot.columns()), *surprises.check_size(policy, snapshot.records())])
+    types, problems = _types(policy.released, snapshot)
+    _refuse(problems)
+    attributes, problems = dict(policy.attributes), []
+    for attribute in policy.released:
+        if attribute.domain is None and attribute.observed:
+            try:
+                attributes[attribute.name] = surprises.resolved(attribute, snapshot)
+            except DataError as error:
+                problems += error.problems
+    _refuse(problems)
+    policy = replace(policy, attributes=attributes)
+    types, problems = _types(policy.released, snapshot)
+    _refuse(problems)
+    original = TableOriginal(policy, snapshot, snapshot.records(), types)
+    _refuse([*original.first_look()])
+    return original
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise DataError(problems)
+
+
+def _types(attributes: Sequence[Attribute], snapshot: Snapshot) -> tuple[dict[str, str], list[Problem]]:
+    types: dict[str, str] = {}
+    problems: list[Problem] = []
+    for attribute in attributes:
+        try:
+            types[attribute.name] = snapshot.released_type(attribute)
+        except DataError as error:
+            problems += error.problems
+    return types, problems
+
+
+@dataclass(frozen=True)
+class TableOriginal:
+    """A snapshot read under a policy; an `Original`. Made by `read`.
+
+    Attributes:
+        policy: with observed domains filled in.
+        snapshot: the pinned table.
+        records: N.
+        types: attribute -> engine type of its released values.
+    """
+
+    policy: Policy
+    snapshot: Snapshot
+    records: int
+    types: Mapping[str, str]
+    _tables: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
+
+    @property
+    def categorical(self) -> tuple[Attribute, ...]:
+        """Return the released attributes with a domain, in the policy's order."""
+        return tuple(a for a in self.policy.released if a.categorical)
+
+    @property
+    def carried(self) -> tuple[Attribute, ...]:
+        """Return the released attributes without a domain, in the policy's order."""
+        return tuple(a for a in self.policy.released if not a.categorical)
+
+    def counts(self, *attributes: str) -> Counts:
+        """Return the contingency table of categorical attributes, in the order asked for.
+
+        Args:
+            attributes: names of categorical attributes, each once; none for the table of one cell.
+
+        Raises:
+            ValueError: if a name is not a categorical attribute, or stands twice.
+            RefusedError: RR410 if the table changed.
+        """
+        known = {a.name for a in self.categorical}
+        if len(set(attributes)) < len(attributes) or not known.issuperset(attributes):
+            raise ValueError(f"not distinct categorical attributes: {', '.join(attributes)}")
+        wanted = frozenset(attributes)
+        finer = [table for names, table in self._tables.items() if names >= wanted]
+        if not finer:
+            finer = [self._counted([a for a in self.categorical if a.name in wanted])]
+            self._tables[wanted] = finer[0]
+        table = min(finer, key=lambda t: len(t.n)).marginal(*attributes)
+        if wanted not in self._tables:
+            self._tables[wanted] = table
+        return table
+
+    def cells(self) -> int:
+        """Return the number of distinct rows over all released columns."""
+        return self._whole[0]
+
+    def content(self) -> bytes:
+        """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC."""
+        return self._whole[1]
+
+    def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
+        """Yield all records, sorted by the categorical columns in the order asked for, then by the carried ones.
+
+        Args:
+            columns: names of released attributes, each once.
+
+        Yields:
+            Batches with the columns in the order asked for: int32 codes, or values as they are (nulls and NaN: null).
+
+        Raises:
+            ValueError: if a column is not released, or stands twice.
+            RefusedError: RR410 if the table changed.
+        """
+        names = {a.name for a in self.policy.released}
+        if not columns or len(set(columns)) < len(columns) or not names.issuperset(columns):
+            raise ValueError(f"not distinct released columns: {', '.join(columns)}")
+        chosen = [self.policy.attributes[c] for c in columns]
+        coded, carried = [a for a in chosen if a.categorical], [a.name for a in chosen if not a.categorical]
+        if not carried and any(k.issuperset(columns) for k in self._tables):
+            yield from _repeated(self.counts(*columns))
+            return
+        for batch in self.snapshot.rows(coded, carried):
+            yield batch.select(list(columns))
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table changed since it was opened."""
+        self.snapshot.unchanged()
+
+    def first_look(self) -> Iterator[Problem]:
+        """Count what the policy needs to know first, and yield what it refuses."""
+        coded = self.categorical
+        kinds = {a.name: self.types[a.name] for a in self.carried}
+        probes = [p for a in self.carried if (p := surprises.carried_probe(a, kinds[a.name])) is not None]
+        whole = min(self.records, math.prod(len(a.domain or ()) for a in coded)) <= JOINT_CELLS
+        if whole:
+            table = self._counted([*coded, *probes])
+            ways = [table.marginal(a.name) for a in [*coded, *probes]]
+        else:
+            ways = [self._counted([a]) for a in [*coded, *probes]]
+        problems = [*surprises.check_codes(coded, ways[: len(coded)])]
+        yield from problems
+        if not problems:
+            tables = [table.marginal(*(a.name for a in coded))] if whole else ways[: len(coded)]
+            self._tables.update({frozenset(t.attributes): t for t in tables})
+        found = {p.name: _surprising(way) for p, way in zip(probes, ways[len(coded) :], strict=True)}
+        for attribute in self.carried:
+            yield from self._look_at_carried(attribute, found.get(attribute.name))
+
+    def _look_at_carried(self, attribute: Attribute, found: tuple[int, int] | None) -> Iterator[Problem]:
+        """Yield what is wrong with a carried column; its values are counted only where that decides something."""
+        if found is None or attribute.assume_unlinkable is None:
+            singles, nulls = 0, 0
+            for batch in self.snapshot.tally([], [attribute.name]):
+                n = batch.column(1).to_numpy()
+                singles += int(np.count_nonzero(n == 1))
+                nulls += int(n[~batch.column(0).is_valid().to_numpy(zero_copy_only=False)].sum())
+            yield from surprises.check_singles(attribute, singles, self.records)
+            found = found or (nulls, 0)
+        yield from surprises.check_carried(attribute, *found)
+
+    def _counted(self, attributes: Sequence[Attribute]) -> Counts:
+        """Count in the engine, in one pass, surprises included."""
+        names = tuple(a.name for a in attributes)
+        shape = tuple(len(a.domain or ()) for a in attributes)
+        codes, n = [np.zeros((0, len(names)), np.int32)], [np.zeros(0, np.int64)]
+        for batch in self.snapshot.tally(attributes):
+            columns = [c.to_numpy() for c in batch.columns]
+            codes.append(np.column_stack(columns[:-1]) if names else np.zeros((len(columns[-1]), 0), np.int32))
+            n.append(columns[-1])
+        return tabulate(names, shape, np.concatenate(codes), np.concatenate(n))
+
+    @cached_property
+    def _whole(self) -> tuple[int, bytes]:
+        """Return the number of distinct rows and their digest, in one pass."""
+        coded, carried = self.categorical, self.carried
+        cells = 0
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            nonlocal cells
+            joint = None if carried else self._tables.get(frozenset(a.name for a in coded))
+            for batch in self.snapshot.tally(coded, [a.name for a in carried]) if joint is None else _table(joint):
+                cells += batch.num_rows
+                yield batch
+
+        digest = row_digest(counted())
+        named = canonical([[a.name, None if a.domain is None else list(a.domain)] for a in (*coded, *carried)])
+        return cells, hashlib.sha256(hashlib.sha256(named).digest() + digest).digest()
+
+
+def _surprising(way: Counts) -> tuple[int, int]:
+    """Return how many records a probe's table has that are null, and that are infinite."""
+    code = way.codes[:, 0]
+    return int(way.n[code == NULL].sum()), int(way.n[code == OUTSIDE].sum())
+
+
+def _table(counts: Counts) -> Iterator[pa.RecordBatch]:
+    """Yield a table as `Snapshot.tally` does."""
+    for start in range(0, len(counts.n), BATCH):
+        part = slice(start, start + BATCH)
+        columns = [pa.array(np.ascontiguousarray(counts.codes[part, i])) for i in range(len(counts.attributes))]
+        yield pa.record_batch([*columns, pa.array(counts.n[part])], names=[*counts.attributes, "n"])
+
+
+def _repeated(counts: Counts) -> Iterator[pa.RecordBatch]:
+    """Yield a table's records: every cell as often as it counts."""
+    ends = np.cumsum(counts.n)
+    for start in range(0, int(ends[-1]) if len(ends) else 0, BATCH):
+        cell = np.searchsorted(ends, np.arange(start, min(start + BATCH, int(ends[-1]))), side="right")
+        columns = [pa.array(np.ascontiguousarray(counts.codes[cell, i])) for i in range(len(counts.attributes))]
+        yield pa.record_batch(columns, names=list(counts.attributes))

@@ -1,0 +1,201 @@
+"""What a policy refuses in a table: columns that it does not name, types, values, nulls, too many categories.
+
+Messages say how many records and which column, never a value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import Attribute, Bins, Policy
+from rrpolicy.source.columns import Family, family
+from rrpolicy.source.encoding import NULL, OUTSIDE
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Counts
+    from rrpolicy.source.protocol import Snapshot
+
+MOST_CATEGORIES = 100_000
+"""An observed domain may hold this many values."""
+SINGLE_SHARE = 0.05
+"""A carried column is refused if more than this share of the records has a value that occurs once."""
+
+
+def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield a problem for every column that the policy does not name, and for every attribute without a column."""
+    extra = [name for name in columns if name not in policy.attributes]
+    missing = [a for a in policy.attributes.values() if a.name not in columns]
+    for name in extra:
+        close = difflib.get_close_matches(name, [a.name for a in missing], n=1, cutoff=0.5)
+        yield Problem(
+            "RR310",
+            f"the table has a column {name!r} that the policy does not name",
+            policy.place("attributes"),
+            "a role for every column of the table",
+            f"did you mean it by '{close[0]}'?"
+            if close
+            else 'give it a role; `{ role = "excluded" }` keeps it out of the release',
+        )
+    for attribute in missing:
+        close = difflib.get_close_matches(attribute.name, extra or list(columns), n=1, cutoff=0.5)
+        yield Problem(
+            "RR311",
+            f"the table has no column '{attribute.name}'",
+            attribute.place,
+            "a column of this name, upper and lower case told apart",
+            f"did you mean {close[0]!r}?" if close else "take the attribute out, or open another table",
+        )
+
+
+def check_size(policy: Policy, records: int) -> Iterator[Problem]:
+    """Yield a problem if the table is empty or smaller than `min_rows`."""
+    least = policy.source.min_rows
+    if records == 0:
+        yield Problem("RR317", "the table has no records", policy.place("source.uri"), "at least one record")
+    elif least is not None and records < least:
+        yield Problem(
+            "RR318",
+            f"the table has {records} records, fewer than min_rows",
+            policy.place("source.min_rows"),
+            f"at least {least} records",
+            "a partial table is a common cause; lower `min_rows` only if the table is meant to be this small",
+        )
+
+
+def resolved(attribute: Attribute, snapshot: Snapshot) -> Attribute:
+    """Return an attribute with its observed domain filled in, sorted, the category of nulls last.
+
+    Raises:
+        DataError: RR314, RR315, RR316 or RR320.
+    """
+    values = snapshot.distinct(attribute, MOST_CATEGORIES)
+    if len(values) > MOST_CATEGORIES:
+        raise DataError(
+            Problem(
+                "RR316",
+                f"'{attribute.name}' has more than {MOST_CATEGORIES:,} distinct values",
+                attribute.place,
+                f"an observed domain of at most {MOST_CATEGORIES:,} categories",
+                "coarsen it with `bins`, or a `domain` with `outside`: so many values make nearly every record unique",
+            )
+        )
+    known = tuple(v for v in values if v is not None)
+    if any(isinstance(v, float) and math.isinf(v) for v in known):
+        raise DataError(
+            Problem(
+                "RR315",
+                f"'{attribute.name}' holds infinite numbers",
+                attribute.place,
+                "finite numbers",
+                "use `bins` that end in inf, or mend the table",
+            )
+        )
+    if None in values and attribute.nulls is None:
+        raise DataError(_nulls(attribute, None))
+    if attribute.nulls is not None and attribute.nulls not in known:
+        known = (*known, attribute.nulls)
+    if not known:
+        raise DataError(Problem("RR317", f"'{attribute.name}' has no values", attribute.place, "at least one value"))
+    return replace(attribute, domain=known, hierarchy=_climbed(attribute, known))
+
+
+def _climbed(attribute: Attribute, domain: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...] | None:
+    """Return the hierarchy in the order of the observed domain."""
+    if attribute.hierarchy is None:
+        return None
+    row = {str(value): i for i, value in enumerate(attribute.hierarchy[0])}
+    missing = sum(str(v) not in row for v in domain)
+    if missing:
+        raise DataError(
+            Problem(
+                "RR320",
+                f"the hierarchy of '{attribute.name}' lacks {missing} of the {len(domain)} observed values",
+                attribute.place,
+                "a row for every value of the column, and one for the category of nulls",
+                "add the rows, or declare the `domain`",
+            )
+        )
+    rows = [row[str(v)] for v in domain]
+    return (domain, *(tuple(level[i] for i in rows) for level in attribute.hierarchy[1:]))
+
+
+def check_codes(attributes: Sequence[Attribute], tallies: Iterable[Counts]) -> Iterator[Problem]:
+    """Yield a problem for every attribute with values outside its domain, or nulls, that the policy does not allow.
+
+    Args:
+        attributes: the attributes.
+        tallies: for each a table over it alone, with the codes of surprises.
+    """
+    for attribute, table in zip(attributes, tallies, strict=True):
+        found = {int(code): int(n) for code, n in zip(table.codes[:, 0], table.n, strict=True) if code < 0}
+        if OUTSIDE in found:
+            what = "bins" if attribute.bins else "domain"
+            yield Problem(
+                "RR313",
+                f"{found[OUTSIDE]:,} records have a value of '{attribute.name}' outside its {what}",
+                attribute.place,
+                "every value inside (infinite numbers are outside of finite bins and of every domain)",
+                f'`outside = "Other"` maps them to a category; or extend the {what}',
+            )
+        if NULL in found:
+            yield _nulls(attribute, found[NULL])
+
+
+def _nulls(attribute: Attribute, records: int | None) -> Problem:
+    several = "some records have" if records is None else f"{records:,} records have"
+    return Problem(
+        "RR314",
+        f"{several} no value of '{attribute.name}' (null, or NaN)",
+        attribute.place,
+        "no nulls",
+        '`nulls = "Unknown"` makes them a category',
+    )
+
+
+def carried_probe(attribute: Attribute, kind: str) -> Attribute | None:
+    """Return a stand-in whose codes tell nulls (-2) and infinite numbers (-1) of a carried column; None if none can."""
+    probe = replace(attribute, domain=("any",), nulls=None, outside=None, bins=None, hierarchy=None)
+    if family(kind) in {Family.INTEGER, Family.REAL}:
+        return replace(probe, bins=Bins((-sys.float_info.max, sys.float_info.max), ("any",)))
+    return replace(probe, outside="any") if kind == "VARCHAR" else None
+
+
+def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[Problem]:
+    """Yield a problem if a carried column holds what it may not."""
+    if nulls and attribute.nulls is None:
+        yield Problem(
+            "RR314",
+            f"{nulls:,} records have no value of '{attribute.name}' (null, or NaN), which is released as it is",
+            attribute.place,
+            "no nulls",
+            'any `nulls` but "reject", such as `nulls = "keep"`, releases them as nulls',
+        )
+    if infinite:
+        yield Problem(
+            "RR315",
+            f"{infinite:,} records have an infinite '{attribute.name}', which is released as it is",
+            attribute.place,
+            "finite numbers",
+            "mend the table, or use `bins` that end in inf",
+        )
+
+
+def check_singles(attribute: Attribute, singles: int, records: int) -> Iterator[Problem]:
+    """Yield a problem if too many records have a value of a carried column that occurs once."""
+    if attribute.assume_unlinkable is None and singles > SINGLE_SHARE * records:
+        yield Problem(
+            "RR319",
+            f"'{attribute.name}' is released as it is, and {singles / records:.0%} of the records "
+            "have a value that no other record has",
+            attribute.place,
+            f"at most {SINGLE_SHARE:.0%}",
+            "such a column finds people again: give it `bins` or a `domain`, exclude it, "
+            'or state why nobody can link it: `assume_unlinkable = "reason"`',
+        )
