@@ -241,7 +241,8 @@ def _targets(axis: Axis, wanted: frozenset[str]) -> Array:
 
     targets: Array = np.ones((1, 1))
     for name, size in zip(axis.attributes, _shape(axis), strict=True):
-        targets = np.kron(targets, np.eye(size) if name in wanted else np.ones((size, 1)))
+        factor = np.eye(size) if name in wanted else np.ones((size, 1))
+        targets = np.asarray(np.kron(targets, factor), dtype=np.float64)
     return targets
 
 

@@ -48,7 +48,7 @@ def largest_cramers_v(original: Original, attributes: Sequence[str], others: Seq
         others: categorical attributes; at least one.
     """
     key = tuple(others)
-    remembered = _known.setdefault(original, {})
+    remembered = _remembered(original)
     wanted = [name for name in attributes if (name, key) not in remembered]
     carried = [name for name in wanted if not original.policy.attributes[name].categorical]
     for name in wanted:
@@ -84,6 +84,13 @@ def cramers_v(rows: Ints | Codes, columns: Ints | Codes, n: Ints) -> float:
     count = np.bincount(index, n)
     share = (count**2 / (in_row[cell // len(in_column)] * in_column[cell % len(in_column)])).sum()
     return float(np.sqrt(max(share - 1, 0.0) / (smaller - 1)))
+
+
+def _remembered(original: Original) -> dict[tuple[str, tuple[str, ...]], Association]:
+    try:
+        return _known.setdefault(original, {})
+    except TypeError:  # neither hashable nor weakly referable: nothing is remembered
+        return {}
 
 
 def _largest(found: Iterator[tuple[str, Measure]]) -> Association:
