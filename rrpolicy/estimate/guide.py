@@ -1,0 +1,289 @@
+"""The README of public/, for an analyst who has only R or SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from rrpolicy.channel.table import Column
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.opening import column_from_json, decoder_from_json
+from rrpolicy.estimate.sql import WeightFile, two_way_of, weight_files
+from rrpolicy.estimate.weights import AxisWeights, MatrixWeights, RetentionWeights, axis_weights
+
+_SHOWN = 8
+
+
+def readme(document: Mapping[str, Any]) -> str:
+    """Return README.md for public/: columns, how they were randomised, how to count, and what not to do.
+
+    Args:
+        document: release.json.
+    """
+    columns = [column_from_json(c) for c in document["tables"][0]["columns"]]
+    weights = weight_files(document)
+    sections = [
+        _opening(document),
+        _columns(document, columns),
+        _how_to_count(weights),
+        _sql(document, weights),
+        _r(document, columns, weights),
+        _rrpolicy(weights),
+        _never(),
+        _files(document, weights),
+    ]
+    return "\n\n".join(s for s in sections if s) + "\n"
+
+
+def _opening(document: Mapping[str, Any]) -> str:
+    policy = document["policy"]
+    label = f", release {plain(document['release'])}" if document.get("release") else ""
+    return f"""# {plain(policy["name"])} {plain(policy["version"])}{label}
+
+{int(document["records"]):,} records, one a person.
+Purpose: {plain(policy["purpose"])}. Owner: {plain(policy["owner"])}.
+
+Before publication the values of some columns were changed at random, record by record, with known probabilities.
+**Plain counts of those columns are biased.** They can be corrected without bias, with standard errors, from the files
+in this folder alone. Rows are sorted by their values: their order says nothing."""
+
+
+def _columns(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
+    axes = _axes(document)
+    lines = ["## The columns", "", "| column | categories | how it was released |", "|---|---|---|"]
+    for column in columns:
+        shown = ", ".join(f"`{plain(str(v))}`" for v in column.labels[:_SHOWN])
+        more = f", … ({len(column.labels)} in all)" if len(column.labels) > _SHOWN else ""
+        kind = shown + more if column.labels else "(values as they are)"
+        lines.append(f"| `{plain(column.name)}` | {kind} | {_treatment(axes.get(column.name))} |")
+    lines += ["", "The exact transition matrices, as fractions, stand in `release.json` under `decoders`."]
+    if document["assumptions"]:
+        lines += ["", "The publisher's assumptions:", "", *(f"- {plain(str(a))}" for a in document["assumptions"])]
+    return "\n".join(lines)
+
+
+def _treatment(axis: AxisWeights | None) -> str:
+    if axis is None or not axis.randomised:
+        return "as it is"
+    together = f", together with {', '.join(map(plain, axis.columns))}" if len(axis.columns) > 1 else ""
+    match axis:
+        case RetentionWeights(blocks=((members, keep),)):
+            return f"{_kept(keep, len(members))}, else another of the {len(members)} categories, all alike"
+        case RetentionWeights(blocks=blocks):
+            parts = sorted({_kept(keep, len(m)) for m, keep in blocks})
+            return f"exchanged inside {len(blocks)} blocks of categories only: {'; '.join(parts)}"
+        case MatrixWeights():
+            return f"by an explicit transition matrix{together}"
+        case _:
+            return f"randomised{together}"
+
+
+def _kept(keep: Fraction, size: int) -> str:
+    return "kept" if size == 1 else f"kept with probability {float(keep):.6g}"
+
+
+def _how_to_count(weights: Sequence[WeightFile]) -> str:
+    if not weights:
+        return "## How to count\n\nNo column was randomised: plain counts are the original ones."
+    names = ", ".join(f"`{w.path}`" for w in weights)
+    return f"""## How to count
+
+An original count is a **sum of record weights**. The weight tables ({names}) hold, for every released value and every
+original category, one number: the weight that a record with this released value has in the count of that category.
+
+- One column: sum the weights over all records.
+- Several columns: multiply a record's weights, one for each randomised column that the table or the condition names.
+  A column that is not named needs no weight. Columns released as they are need none: filter and group them as usual.
+- Several categories of one column (`IN`): add their weights first, record by record, then go on.
+
+With w the weight of a record and N the number of records:
+
+| | estimate | variance |
+|---|---|---|
+| this table (only the randomisation is random) | sum(w) | sum(w²) − sum(w) |
+| the population it was drawn from, scaled to N | sum(w) | N/(N−1) · (sum(w²) − sum(w)²/N) |
+
+The 95 % interval is estimate ± 1.96 · √variance, cut off at 0 and N. If the first variance is negative, use the second
+and say so. With fewer than 5 released records in a cell the interval is unreliable. Never mix the two variances: the
+smaller one does not cover the population."""
+
+
+def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
+    if not weights:
+        return ""
+    view, column, category = weights[0].view, weights[0].axis.columns[0], weights[0].axis.original[0][0]
+    name = two_way_of(document, weights)
+    heading = "original" if len(weights[0].axis.columns) == 1 else "original_1"
+    released = "released" if len(weights[0].axis.columns) == 1 else "released_1"
+    lines = [
+        "## In SQL",
+        "",
+        "Run in this folder with DuckDB; it prints corrected tables, and leaves views to go on with:",
+        "",
+        "```sh",
+        "duckdb -init estimate.sql",
+        "```",
+    ]
+    if name:
+        lines += ["", "```sql", f"FROM {_identifier(name)};", "```"]
+    if len(weights[0].axis.columns) == 1:
+        lines += [
+            "",
+            "A count under a condition on a randomised column is a sum over `original`:",
+            "",
+            "```sql",
+            "SELECT sum(weight) AS estimate, sqrt(sum(weight ** 2) - sum(weight)) AS se",
+            f"FROM release AS r JOIN {_identifier(view)} AS w ON r.{_identifier(column)} = w.{released}",
+            f"WHERE w.{heading} = {_sql_text(category)};",
+            "```",
+        ]
+    return "\n".join(lines)
+
+
+def _r(document: Mapping[str, Any], columns: Sequence[Column], weights: Sequence[WeightFile]) -> str:
+    single = [w for w in weights if len(w.axis.columns) == 1]
+    if not single:
+        return ""
+    reading = _r_reading(document, columns)
+    first = single[0]
+    column = r_text(first.axis.columns[0])
+    lines = [
+        "## In R",
+        "",
+        "```r",
+        *reading,
+        *_r_weights("w", first),
+        f"counts <- as.data.frame(table(released = as.character(release[[{column}]])), stringsAsFactors = FALSE)",
+        'm <- merge(counts, w, by = "released")',
+        "estimate <- tapply(m$Freq * m$weight, m$original, sum)",
+        "se <- sqrt(tapply(m$Freq * m$weight^2, m$original, sum) - estimate)",
+        "half <- 1.96 * se",
+        "data.frame(estimate, se, low = pmax(estimate - half, 0), high = pmin(estimate + half, nrow(release)))",
+        "```",
+    ]
+    if len(single) > 1:
+        second = single[1]
+        both = f"release[[{column}]], release[[{r_text(second.axis.columns[0])}]]"
+        lines += [
+            "",
+            "Two columns, by matrices (rows: released, columns: original):",
+            "",
+            "```r",
+            *_r_weights("w2", second),
+            "wide <- function(w) xtabs(weight ~ released + original, w)",
+            "A <- wide(w); B <- wide(w2)",
+            f"n <- table({both})",
+            "n <- unclass(n)[match(rownames(A), rownames(n)), match(rownames(B), colnames(n)), drop = FALSE]",
+            "n[is.na(n)] <- 0",
+            "estimate <- t(A) %*% n %*% B",
+            "se <- sqrt(t(A^2) %*% n %*% B^2 - estimate)",
+            "```",
+        ]
+    return "\n".join(lines)
+
+
+def _r_reading(document: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
+    path = r_text(document["data"]["tables"]["data"]["path"])
+    del columns
+    match document["data"]["format"]:
+        case "parquet":
+            return [f"release <- as.data.frame(arrow::read_parquet({path}))"]
+        case "csv":
+            return [
+                f'release <- read.csv({path}, colClasses = "character", na.strings = character(0), check.names = FALSE)'
+            ]
+        case _:
+            return [
+                f"connection <- DBI::dbConnect(duckdb::duckdb(), {path}, read_only = TRUE)",
+                'release <- DBI::dbReadTable(connection, "data", check.names = FALSE)',
+            ]
+
+
+def _r_weights(name: str, file: WeightFile) -> list[str]:
+    kinds = 'c("character", "character", "numeric")'
+    return [f"{name} <- read.csv({r_text(file.path)}, colClasses = {kinds}, na.strings = character(0))"]
+
+
+def _rrpolicy(weights: Sequence[WeightFile]) -> str:
+    column = weights[0].axis.columns[0] if weights else "column"
+    return f"""## With rrpolicy
+
+```python
+from rrpolicy.estimate.opening import open_release
+
+open_release(".").crosstab([{plain(repr(column))}]).to_frame()
+```
+
+This adds conditions, any number of columns, both targets, covariances, and marks on unreliable cells."""
+
+
+def _never() -> str:
+    return """## What not to do
+
+- Do not use plain counts, means or models of randomised columns as if they were the original values.
+- Do not set negative estimates to 0 before adding them up: their sum would be biased. Cut off intervals, not estimates.
+- Do not refer a chi-square statistic of a *corrected* table to the chi-square law: at independence it rejects about
+  half the time. Test independence on the released columns as they are (the level holds, power is lost), or by Wald
+  with the covariance of the corrected counts.
+- Do not correct a table of all columns and add up its cells: correct the marginal that you need.
+- Do not read a single record: it may say nothing of any person. Do not try to find out who is in it."""
+
+
+def _files(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
+    data = document["data"]["tables"]["data"]["path"]
+    lines = [
+        "## The files",
+        "",
+        f"- `{plain(data)}`: the records",
+        "- `release.json`: everything about the release, exactly, with a digest of each file",
+        "- `datapackage.json`: the columns and their domains (Frictionless)",
+        "- `estimate.sql`: corrected tables in DuckDB",
+        *(f"- `{w.path}`: weights of {', '.join(f'`{plain(c)}`' for c in w.axis.columns)}" for w in weights),
+    ]
+    written = {c for w in weights for c in w.axis.columns}
+    missing = [c for c, a in _axes(document).items() if a.randomised and c not in written]
+    if missing:
+        lines.append(
+            f"- no weights for {', '.join(f'`{plain(c)}`' for c in missing)}: too many categories for a table, or the "
+            "released values do not determine the counts; the matrix stands in `release.json`"
+        )
+    return "\n".join(lines)
+
+
+def _axes(document: Mapping[str, Any]) -> dict[str, AxisWeights]:
+    found: dict[str, AxisWeights] = {}
+    for item in document["decoders"]:
+        try:
+            found |= {c: a for a in axis_weights(decoder_from_json(item)) for c in a.columns}
+        except PolicyError:
+            continue
+    return found
+
+
+def plain(text: str) -> str:
+    """Return text that cannot end a Markdown cell, a code span or a line, nor become HTML."""
+    safe = "".join(c if c.isprintable() else " " for c in text)
+    for character, entity in (("|", "¦"), ("`", "'"), ("<", "‹"), (">", "›")):
+        safe = safe.replace(character, entity)
+    return safe
+
+
+def r_text(text: str) -> str:
+    """Return an R string literal."""
+    escaped = "".join(c if c.isprintable() and c not in '"\\' else _r_escape(c) for c in text)
+    return f'"{escaped}"'
+
+
+def _r_escape(character: str) -> str:
+    return "\\" + character if character in '"\\' else f"\\U{{{ord(character):x}}}"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sql_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, (int, float)) else "'" + str(value).replace("'", "''") + "'"

@@ -1,0 +1,295 @@
+"""What public/ holds for analysts without rrpolicy: weight tables, a plain estimate.sql, and a README."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.contingency import literal, quote, scan
+from rrpolicy.estimate.opening import column_from_json, decoder_from_json
+from rrpolicy.estimate.weights import AxisWeights, axis_weights
+
+WEIGHT_ROWS = 1_000_000
+"""A weight table with more rows is not written: its matrix stands in release.json, and retention has a closed form."""
+
+_Z95 = "1.959963984540054"
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}")
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{i}" for d in ("com", "lpt") for i in range(10))}
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFile:
+    """One weight table.
+
+    Attributes:
+        axis: the columns it undoes and their cells.
+        path: relative to public/.
+        view: its name in estimate.sql.
+    """
+
+    axis: AxisWeights
+    path: str
+    view: str
+
+
+def public_files(document: Mapping[str, Any]) -> Mapping[str, bytes]:
+    """Return the files that go beside the data, by path relative to public/; the same bytes for the same document.
+
+    Args:
+        document: release.json; its `files` and `digest` are not needed yet.
+
+    Returns:
+        estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
+    """
+    from rrpolicy.estimate.guide import readme
+
+    files = {"estimate.sql": estimate_sql(document).encode(), "README.md": readme(document).encode()}
+    for decoder in document["decoders"]:
+        path, text = weight_table(decoder_from_json(decoder))
+        if text:
+            files[path] = text.encode()
+    return files
+
+
+def weight_table(decoder: Decoder) -> tuple[str, str]:
+    """Return the path and the text of a decoder's weight table; the text is "" if there is none to write.
+
+    Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, ….
+    A sum of `weight` over released records estimates the count of `original`. Seventeen significant digits: what is
+    read is the double that was written.
+    """
+    axes = [a for a in _axes(decoder) if a.randomised]
+    if not axes:
+        return "", ""
+    (axis,) = axes
+    path = f"weights/{file_stem(' '.join(axis.columns))}.csv"
+    try:
+        if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
+            return path, ""
+        table = axis.table
+    except PolicyError:
+        return path, ""
+    lines = [",".join(_text(h) for h in headings(axis))]
+    for u, released in enumerate(axis.released):
+        for v, original in enumerate(axis.original):
+            lines.append(",".join([*map(_text, released), *map(_text, original), format(float(table[u, v]), ".17g")]))
+    return path, "\n".join(lines) + "\n"
+
+
+def headings(axis: AxisWeights) -> tuple[str, ...]:
+    """Return the column names of an axis' weight table."""
+    if len(axis.columns) == 1:
+        return ("released", "original", "weight")
+    numbers = range(1, len(axis.columns) + 1)
+    return (*(f"released_{i}" for i in numbers), *(f"original_{i}" for i in numbers), "weight")
+
+
+def file_stem(name: str) -> str:
+    """Return a file name for a column, safe on any system; all but plain lower-case names get a hash: none collide."""
+    if _PLAIN.fullmatch(name) and name == name.lower() and name not in _DEVICES:
+        return name
+    slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
+    return f"{slug or 'column'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def weight_files(document: Mapping[str, Any]) -> tuple[WeightFile, ...]:
+    """Return the weight tables of a release, in the order of its decoders."""
+    found = []
+    for item in document["decoders"]:
+        decoder = decoder_from_json(item)
+        path, text = weight_table(decoder)
+        if text:
+            (axis,) = (a for a in _axes(decoder) if a.randomised)
+            found.append(WeightFile(axis, path, "_".join(["weights", *axis.columns])))
+    return tuple(found)
+
+
+def estimate_sql(document: Mapping[str, Any]) -> str:
+    """Return estimate.sql: it runs as it is in DuckDB (`duckdb < estimate.sql` in public/), and prints estimates.
+
+    It defines the view `release`, a table of weights for every randomised axis, and views with the corrected one-way
+    tables and one two-way table, each with both standard errors and the interval of this table.
+    """
+    (table,) = document["tables"][:1]
+    columns = [column_from_json(c) for c in table["columns"]]
+    weights = weight_files(document)
+    parts = [_heading(int(document["records"])), _release_view(document, columns)]
+    parts += [_weights_table(w, {c.name: c for c in columns}) for w in weights]
+    views = [one_way(w, int(document["records"])) for w in weights]
+    pair = _pair(document, weights)
+    if pair:
+        views.append(two_way(*pair, int(document["records"])))
+    parts += [sql for _, sql in views]
+    parts.append("-- The examples, as they run:")
+    parts += [f"SELECT * FROM {quote(name)};" for name, _ in views]  # noqa: S608 - text for a file
+    return "\n\n".join(parts) + "\n"
+
+
+def one_way(file: WeightFile, records: int) -> tuple[str, str]:
+    """Return the name and the SQL of the view with the corrected counts of one axis."""
+    return _corrected("_".join(["estimate", *file.axis.columns]), [file], records)
+
+
+def two_way(first: WeightFile, second: WeightFile | str, records: int) -> tuple[str, str]:
+    """Return the name and the SQL of the view with the corrected counts of two axes.
+
+    Args:
+        first: a weight table.
+        second: likewise, or the name of a column released as it is.
+        records: N.
+    """
+    columns = [*first.axis.columns, *([second] if isinstance(second, str) else second.axis.columns)]
+    return _corrected("_by_".join(["estimate", *columns]), [first, second], records)
+
+
+def result_names(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the result columns' names in SQL, each with underscores behind it if a grouping column has it already.
+
+    They are estimate, se, se_population, low, high.
+    """
+    taken = {c.casefold() for c in columns}
+    return tuple(_free(name, taken) for name in ("estimate", "se", "se_population", "low", "high"))
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _corrected(name: str, parts: Sequence[WeightFile | str], records: int) -> tuple[str, str]:
+    """Write a view: group the release, weight the groups, sum, then variances and the interval."""
+    columns: list[str] = []
+    joins, shown, weight = [], [], []
+    for alias, part in zip(("a", "b"), parts, strict=False):
+        if isinstance(part, str):
+            columns.append(part)
+            shown.append(f"r.{quote(part)}")
+            continue
+        columns += part.axis.columns
+        joins.append(f"JOIN {quote(part.view)} AS {alias} ON {_join(part, alias)}")
+        pairs = zip(_originals(part.axis), part.axis.columns, strict=True)
+        shown += [f"{alias}.{quote(h)} AS {quote(c)}" for h, c in pairs]
+        weight.append(f"{alias}.weight")
+    listed = ", ".join(map(quote, columns))
+    taken = {c.casefold() for c in columns}
+    estimate, se, se_population, low, high = result_names(columns)
+    n, w, square, variance, population = (_free(k, taken) for k in ("n", "w", "sum_w2", "var_table", "var_population"))
+    joined = "\n    ".join(joins)
+    N = f"{records}::DOUBLE"
+    return (
+        name,
+        f"""CREATE OR REPLACE TEMP VIEW {quote(name)} AS
+WITH r AS (
+    SELECT {listed}, count(*) AS {n} FROM release GROUP BY ALL
+), weighted AS (
+    SELECT {", ".join(shown)}, r.{n} AS {n}, {" * ".join(weight)} AS {w}
+    FROM r
+    {joined}
+), sums AS (
+    SELECT {listed}, sum({n} * {w}) AS {estimate}, sum({n} * {w} ** 2) AS {square}
+    FROM weighted GROUP BY ALL
+), variances AS (
+    SELECT {listed}, {estimate},
+        CASE WHEN abs({square} - {estimate}) <= 1e-9 * {square} THEN 0 ELSE {square} - {estimate} END AS {variance},
+        {N} / greatest({N} - 1, 1) * greatest({square} - {estimate} ** 2 / {N}, 0) AS {population}
+    FROM sums
+), errors AS (
+    SELECT {listed}, {estimate}, sqrt(CASE WHEN {variance} < 0 THEN {population} ELSE {variance} END) AS {se},
+        sqrt({population}) AS {se_population}
+    FROM variances
+)
+SELECT {listed}, {estimate}, {se}, {se_population},
+    least(greatest({estimate} - {_Z95} * {se}, 0), {N}) AS {low},
+    least(greatest({estimate} + {_Z95} * {se}, 0), {N}) AS {high}
+FROM errors ORDER BY {listed};""",  # noqa: S608 - text for a file, names are quoted
+    )
+
+
+def _heading(records: int) -> str:
+    return f"""-- Corrected counts from this release, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- Every released value of a randomised column may differ from the original one, so plain counts are biased.
+-- A count of original records is a sum of record weights: weight = product of one weight for each randomised column
+-- that the query names (columns it does not name need none). For {records} records, with w the weight of a record:
+--   estimate            = sum(w)                 (unbiased; may be negative: do not clip it)
+--   variance, table     = sum(w^2) - sum(w)      (this table: only the randomisation is random)
+--   variance, population = N/(N-1) * (sum(w^2) - sum(w)^2/N)   (the table is a random sample of a population)
+-- se is of this table (of the population where its own variance is negative); low and high are its 95 % interval.
+-- A normal interval is unreliable where fewer than 5 released records have the category.
+-- A condition on a randomised column is one on `original` of its weights; on any other column, a plain WHERE."""
+
+
+def _release_view(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
+    data = document["data"]
+    path = data["tables"]["data"]["path"]
+    if data["format"] == "duckdb":
+        source = f"ATTACH IF NOT EXISTS {literal(path)} AS released (READ_ONLY);\n"
+        return source + "CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM released.data;"  # noqa: S608 - likewise
+    return f"CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
+
+
+def _weights_table(file: WeightFile, columns: Mapping[str, Column]) -> str:
+    types = [columns[c].type or "VARCHAR" for c in file.axis.columns]
+    named = zip(headings(file.axis), [*types, *map(_type_of, _domains(file.axis)), "DOUBLE"], strict=True)
+    listed = ", ".join(f"{literal(h)}: {literal(t)}" for h, t in named)
+    return f"""CREATE OR REPLACE TEMP TABLE {quote(file.view)} AS
+SELECT * FROM read_csv({literal(file.path)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
+    allow_quoted_nulls = false, columns = {{{listed}}});"""  # noqa: S608 - likewise
+
+
+def two_way_of(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str | None:
+    """Return the name of the view with the two-way example; None if there is none."""
+    pair = _pair(document, weights)
+    return two_way(*pair, int(document["records"]))[0] if pair else None
+
+
+def _pair(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> tuple[WeightFile, WeightFile | str] | None:
+    """Return what the two-way example is of: two randomised axes, else one and a column released as it is."""
+    if len(weights) > 1:
+        return weights[0], weights[1]
+    plain = [
+        c for d in document["decoders"] for a in _axes(decoder_from_json(d)) if not a.randomised for c in a.columns
+    ]
+    return (weights[0], plain[0]) if weights and plain else None
+
+
+def _axes(decoder: Decoder) -> tuple[AxisWeights, ...]:
+    try:
+        return axis_weights(decoder)
+    except PolicyError:
+        return ()
+
+
+def _join(file: WeightFile, alias: str) -> str:
+    released = headings(file.axis)[: len(file.axis.columns)]
+    return " AND ".join(f"r.{quote(c)} = {alias}.{quote(h)}" for c, h in zip(file.axis.columns, released, strict=True))
+
+
+def _originals(axis: AxisWeights) -> tuple[str, ...]:
+    width = len(axis.columns)
+    return headings(axis)[width : 2 * width]
+
+
+def _domains(axis: AxisWeights) -> list[tuple[Value, ...]]:
+    return [tuple(cell[j] for cell in axis.original) for j in range(len(axis.columns))]
+
+
+def _type_of(labels: tuple[Value, ...]) -> str:
+    from rrpolicy.estimate.opening import engine_type
+
+    return engine_type(labels) or "VARCHAR"
+
+
+def _text(value: Value) -> str:
+    """Write a CSV field: text in quotes, so that "" is not null; numbers as they are."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return '"' + value.replace('"', '""') + '"'

@@ -1,0 +1,129 @@
+"""Conditions: what is read, what is refused, and that nothing of them is executed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.predicate import Comparison, Member, Not, Null, Or, columns_of, parse_condition, to_sql
+
+
+def test_conjuncts_are_read_by_duckdbs_parser():
+    parts = parse_condition("a = 'O''B' AND \"e f\" IN (1, -2) AND NOT (g IS NULL) AND (h < 5 OR 7 <= h)")
+
+    assert parts == (
+        Comparison("a", "=", "O'B"),
+        Member("e f", (1, -2)),
+        Not(Null("g")),
+        Or((Comparison("h", "<", 5), Comparison("h", ">=", 7))),
+    )
+    assert columns_of(parts[3]) == ("h",)
+    parameters = []
+    assert to_sql(parts[3], lambda n: f'"{n}"', parameters) == '("h" < ?) OR ("h" >= ?)'
+    assert parameters == [5, 7]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a =",
+        "true",
+        "1 = 1",
+        "a = b",
+        "a = NULL",
+        "a = 1; DROP TABLE x",
+        "a = 1) OR (1 = 1",
+        "a = 1 GROUP BY a",
+        "a = 1 ORDER BY a",
+        "a = 1 LIMIT 1",
+        "a = 1 UNION SELECT 1",
+        "a = 1 HAVING true",
+        "a = 1 QUALIFY true",
+        "a = 1 USING SAMPLE 1",
+        "lower(a) = 'x'",
+        "a LIKE 'x%'",
+        "a = (SELECT 1)",
+        "a IN (SELECT 1)",
+        "a IN (FROM read_csv('/etc/passwd'))",
+        "a = ?",
+        "t.a = 1",
+        "a = DATE 'never'",
+    ],
+)
+def test_anything_else_is_refused(text):
+    with pytest.raises(PolicyError, match="RR264") as caught:
+        parse_condition(text)
+
+    assert caught.value.problems[0].hint
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text(max_size=30))
+def test_quoted_text_comes_back_as_it_was(value):
+    text = value.replace("\0", "")
+
+    assert parse_condition("a = '" + text.replace("'", "''") + "' -- and so on") == (Comparison("a", "=", text),)
+
+
+@pytest.fixture
+def release(publish, made):
+    sex = made.retention("sex", ("F", "M"), [((0, 1), "4/5")])
+    level = made.retention("level", (1, 2, 3), [((0, 1, 2), "4/5")])
+    flag = made.retention("flag", (False, True), [((0, 1), "4/5")])
+    odd = made.retention('o"dd; DROP TABLE data --', ("a,b", 'q"', "l\nm", "<b>"), [((0, 1, 2, 3), "4/5")])
+    rows = {
+        "sex": list("FFMMFM"),
+        "level": [1, 2, 3, 1, 2, 3],
+        "flag": [True, False] * 3,
+        'o"dd; DROP TABLE data --': ["a,b", 'q"', "l\nm", "<b>", "a,b", 'q"'],
+        "hours": [1.5, None, 3.0, 4.0, 5.0, 6.0],
+        "born": ["2001-01-01", "2002-02-02", None, "2003-03-03", "2004-04-04", "2005-05-05"],
+    }
+    carried = [made.column("hours", (), "carried", "DOUBLE"), made.column("born", (), "carried", "VARCHAR")]
+    return open_release(publish([sex, level, flag, odd], rows, carried=carried))
+
+
+def test_names_that_look_like_sql_are_only_names(release):
+    table = release.crosstab('o"dd; DROP TABLE data --', where='"o""dd; DROP TABLE data --" IN (\'q"\', \'l\nm\')')
+
+    assert [list(r.group.values()) for r in table.rows] == [['q"'], ["l\nm"]]
+    assert "\nm" not in table.summary()
+
+
+def test_numbers_and_truth_values_are_compared_as_such(release):
+    by_level = release.crosstab("level").estimate
+
+    assert release.crosstab(where="level >= 2").estimate == pytest.approx(by_level[1:].sum())
+    assert release.crosstab(where="level IN (1, 3) AND LEVEL <> 3").estimate == pytest.approx(by_level[0])
+    assert release.crosstab(where="flag").estimate == pytest.approx(release.crosstab("flag").estimate[1])
+    assert release.crosstab(where="hours > 1.5 AND born < '2004-01-01'").estimate == 1
+    assert release.crosstab(where="hours IS NULL").estimate == 1
+    assert release.crosstab(where="sex IS NULL").estimate == 0
+    assert release.crosstab(where="NOT sex IS NULL").estimate == 6
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "hint"),
+    [
+        ("sx = 'F'", "RR262", "'sex'"),
+        ("sex = 'f'", "RR265", "its categories are"),
+        ("sex = 1", "RR265", None),
+        ("sex > 'F'", "RR265", "IN"),
+        ("level = '1'", "RR265", None),
+        ("level = 4", "RR265", None),
+        ("level", "RR265", None),
+        ("hours = 'many'", "RR265", None),
+        ("sex = 'F' OR level = 1", "RR266", "AND"),
+        ("sex = 'F' OR hours > 2", "RR266", "AND"),
+        ("NOT (sex = 'F' AND level = 1)", "RR266", "AND"),
+    ],
+)
+def test_what_cannot_be_asked_says_why(release, where, code, hint):
+    with pytest.raises(PolicyError, match=code) as caught:
+        release.crosstab(where=where)
+
+    assert hint is None or hint in str(caught.value.problems[0].hint)

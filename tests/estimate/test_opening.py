@@ -1,0 +1,132 @@
+"""Opening a release: what is refused, with its code, and that no plugin is loaded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.opening import open_release
+
+
+@pytest.fixture
+def folder(publish, made):
+    sex = made.retention("sex", ("F", "M"), [((0, 1), "4/5")])
+    rows = {"sex": list("FFMMFM"), "hours": [1, 2, 3, 4, 5, 6]}
+    return publish([sex], rows, carried=[made.column("hours", (), "carried", "BIGINT")])
+
+
+def edit(folder, **changes):
+    path = folder / "release.json"
+    document = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps(document))
+
+
+def test_the_bundle_and_its_public_folder_are_the_same(folder):
+    assert open_release(folder).crosstab("sex").to_dict() == open_release(str(folder.parent)).crosstab("sex").to_dict()
+
+
+def test_names_and_groups_that_do_not_exist(folder):
+    release = open_release(folder)
+
+    assert release.domain("SEX") == ("F", "M")
+    for by, code in [(["sx"], "RR262"), (["hours"], "RR263"), (["sex", "sex"], "RR263")]:
+        with pytest.raises(PolicyError, match=code):
+            release.crosstab(by)
+    for options in ({"target": "sample"}, {"level": 95}):
+        with pytest.raises(PolicyError, match="RR271"):
+            release.crosstab("sex", **options)
+
+
+def test_the_original_name_leads_to_the_released_one(folder):
+    document = json.loads((folder / "release.json").read_text())
+    document["tables"][0]["columns"][0]["attribute"] = "gender"
+    (folder / "release.json").write_text(json.dumps(document))
+
+    with pytest.raises(PolicyError, match="RR262") as caught:
+        open_release(folder).crosstab("gender")
+
+    assert caught.value.problems[0].hint == "did you mean 'sex'?"
+
+
+def test_what_is_no_release_is_refused(folder, tmp_path):
+    with pytest.raises(PolicyError, match="RR260"):
+        open_release(tmp_path)
+    edit(folder, schema="rrpolicy.release/2")
+    with pytest.raises(PolicyError, match="RR261"):
+        open_release(folder)
+    edit(folder, schema="rrpolicy.release/1", decoders=[{"attributes": ["sex"]}])
+    with pytest.raises(PolicyError, match="RR260"):
+        open_release(folder)
+    (folder / "release.json").write_text("[")
+    with pytest.raises(PolicyError, match="RR260"):
+        open_release(folder)
+
+
+@pytest.mark.parametrize("path", ["../data.parquet", "/etc/passwd", "gone.parquet"])
+def test_the_data_are_looked_for_in_the_folder_alone(folder, path):
+    (folder.parent / "data.parquet").write_bytes((folder / "data.parquet").read_bytes())
+    edit(folder, data={"format": "parquet", "tables": {"data": {"path": path, "rows": 6, "digest": ""}}})
+
+    with pytest.raises(PolicyError, match=r"RR260|RR269"):
+        open_release(folder)
+
+
+def test_a_type_that_is_no_type_never_reaches_a_query(folder):
+    document = json.loads((folder / "release.json").read_text())
+    document["tables"][0]["columns"][0]["type"] = "VARCHAR) FROM x --"
+    (folder / "release.json").write_text(json.dumps(document))
+
+    with pytest.raises(PolicyError, match="RR260"):
+        open_release(folder)
+
+
+def test_data_unlike_the_manifest_are_found(folder):
+    edit(folder, records=7)
+    with pytest.raises(PolicyError, match="RR269"):
+        open_release(folder).crosstab("sex")
+    document = json.loads((folder / "release.json").read_text())
+    document["decoders"][0]["parameters"]["labels"] = ["F", "X"]
+    (folder / "release.json").write_text(json.dumps(document))
+    with pytest.raises(PolicyError, match="RR269"):
+        open_release(folder).crosstab("sex")
+    (folder / "data.parquet").write_bytes(b"PAR1")
+    with pytest.raises(PolicyError, match="RR269"):
+        open_release(folder).crosstab("sex")
+
+
+def test_a_folder_with_glob_characters_is_only_a_folder(publish, made):
+    sex = made.retention("sex", ("F", "M"), [((0, 1), "4/5")])
+    for file_format in ("parquet", "csv", "duckdb"):
+        folder = publish([sex], {"sex": list("FFM")}, file_format, name=f"it's [a]* {file_format}")
+
+        assert open_release(folder).crosstab("sex").estimate.sum() == pytest.approx(3)
+
+
+def test_tables_too_large_are_refused_with_advice(publish, made):
+    wide = [made.identity(f"a{i}", [f"v{j}" for j in range(300)]) for i in range(3)]
+    release = open_release(publish(wide, {f"a{i}": ["v0", "v1"] for i in range(3)}))
+
+    with pytest.raises(PolicyError, match="RR268") as caught:
+        release.crosstab(["a0", "a1", "a2"])
+    with pytest.raises(PolicyError, match="RR268"):
+        release.crosstab(["a0", "a1"]).covariance()
+
+    assert "fewer columns" in str(caught.value.problems[0].hint)
+    assert release.crosstab(["a0", "a1"]).estimate.sum() == 2
+    assert np.count_nonzero(release.crosstab(["a0"], where="a2 = 'v1'").estimate) == 1
+
+
+def test_no_plugin_is_loaded(folder):
+    code = (
+        "import sys; from rrpolicy.estimate.opening import open_release; "
+        f"open_release({str(folder)!r}).crosstab('sex').to_dict(); "
+        "print([m for m in sys.modules if m.startswith('rrpolicy_') or m == 'pluggy'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
