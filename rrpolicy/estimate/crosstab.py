@@ -203,7 +203,7 @@ class Crosstab:
 
         A grouping column with one of these names is written with ` (group)` after it.
         """
-        named = dict(zip(self.by, self._column_names(), strict=True))
+        named = dict(zip(self.by, self.column_names, strict=True))
         return {
             "schema": "rrpolicy.estimate/1",
             "by": list(self.by),
@@ -234,7 +234,7 @@ class Crosstab:
         """Return a pandas frame: the grouping columns, estimate, se, low, high, flags (text), released."""
         import pandas as pd
 
-        named = self._column_names()
+        named = self.column_names
         rows = self.rows
         frame = pd.DataFrame({c: [r.group[b] for r in rows] for b, c in zip(self.by, named, strict=True)})
         for name in ("estimate", "se", "low", "high"):
@@ -249,7 +249,9 @@ class Crosstab:
 
         return summary(self)
 
-    def _column_names(self) -> tuple[str, ...]:
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Return the grouping columns as frames and files name them, apart from the columns of results."""
         taken = {"estimate", "se", "low", "high", "flags", "released"}
         return tuple(f"{b} (group)" if b in taken else b for b in self.by)
 

@@ -53,3 +53,17 @@ def _padded(text: str, width: int, left: bool) -> str:
 def _plain(text: str) -> str:
     """Return text without control characters, which would break the table or drive a terminal."""
     return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def to_csv(table: Crosstab) -> str:
+    """Return the rows as CSV with a header; several flags are joined by "; "."""
+    import csv
+    import io
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*table.column_names, "estimate", "se", "low", "high", "flags", "released"])
+    for r in table.rows:
+        group = [str(v).lower() if isinstance(v, bool) else v for v in (r.group[b] for b in table.by)]
+        writer.writerow([*group, r.estimate, r.se, r.low, r.high, "; ".join(r.flags), r.released])
+    return out.getvalue()

@@ -1,0 +1,76 @@
+"""`rrpolicy estimate BUNDLE`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rrpolicy.estimate.crosstab import Crosstab
+    from rrpolicy.estimate.release import Release
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+def command(
+    bundle: Annotated[Path, typer.Argument(help="A bundle, or its public/ folder alone.", metavar="BUNDLE")],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Released columns to group by, with commas between; repeat it for a name with a comma."),
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="A condition, such as \"age_group = '65+' AND sex = 'F'\".")] = None,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    form: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TABLE,
+    *,
+    population: Annotated[
+        bool, typer.Option("--population", help="Intervals for the population that the table is a sample of.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> int:
+    """Estimate counts, with standard errors and intervals, from a release.
+
+    Counts are unbiased and those of the original table; with --population, those of the population it was drawn from,
+    scaled to the number of records. Estimates may lie outside [0, N], their intervals do not.
+    """
+    from rrpolicy.estimate.opening import open_release
+
+    release = open_release(bundle)
+    target = "population" if population else "table"
+    table = release.crosstab(names(by or (), release), where, "population" if population else "table", level)
+    form = Format.JSON if json else form
+    show(table, form)
+    if form is Format.TABLE:
+        other = "this table: leave out --population" if target == "population" else "the population: add --population"
+        print(f"\nfor {other}; as data: --format csv or --json")
+    return 0
+
+
+def names(given: Sequence[str], release: Release) -> tuple[str, ...]:
+    """Split names at commas; what is a column's name as it stands is not split."""
+    split = [[g] if g in release.columns.columns else [part.strip() for part in g.split(",")] for g in given]
+    return tuple(name for part in split for name in part if name)
+
+
+def show(table: Crosstab, form: Format) -> None:
+    """Print a result on standard output."""
+    if form is Format.TABLE:
+        print(table.summary())
+    elif form is Format.JSON:
+        from rrpolicy.canonical import pretty
+
+        print(pretty(table.to_json()).decode(), end="")
+    else:
+        from rrpolicy.estimate.text import to_csv
+
+        print(to_csv(table), end="")
