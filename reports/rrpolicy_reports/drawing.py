@@ -1,4 +1,4 @@
-"""Where marks stand. Plots stretch with the page: places are percentages across and pixels down; text keeps its size."""
+"""Where marks stand. Plots stretch with the page: places are percentages across, pixels down; text keeps its size."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import typer
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 
 if TYPE_CHECKING:
+    from rrpolicy.registry import Registry
     from rrpolicy.report import Renderer, Report
 
 
@@ -30,12 +31,15 @@ def command(
     The public page is filled anew from the published files; the audit page from audit/report.json. A bundle is never
     written into.
     """
+    from rrpolicy.discovery import load_registry
+
     public, audit = _folders(bundle)
-    renderer = _renderer(form)
+    registry = load_registry()
+    renderer = _renderer(registry, form)
     if out is not None:
         _outside(out, bundle)
     wanted = page or ("audit" if audit is not None else "public")
-    content = renderer.render(_report(wanted, public, audit))
+    content = renderer.render(_report(wanted, public, audit, registry))
     if out is None:
         sys.stdout.buffer.write(content)
         return 0
@@ -57,10 +61,8 @@ def _folders(bundle: Path) -> tuple[Path, Path | None]:
     return bundle / "public", audit if audit.is_file() else None
 
 
-def _renderer(form: str) -> Renderer:
-    from rrpolicy.discovery import load_registry
-
-    renderers = load_registry().renderers
+def _renderer(registry: Registry, form: str) -> Renderer:
+    renderers = registry.renderers
     if form not in renderers:
         raise PolicyError(
             Problem("RR257", f"there is no renderer '{form}'", expected=", ".join(sorted(renderers)) or "none at hand")
@@ -79,11 +81,11 @@ def _outside(out: Path, bundle: Path) -> None:
         )
 
 
-def _report(page: str, public: Path, audit: Path | None) -> Report:
+def _report(page: str, public: Path, audit: Path | None, registry: Registry) -> Report:
     from rrpolicy.release.report import public_report, read_report
 
     if page == "public":
-        return public_report(public)
+        return public_report(public, models=registry.privacy_models)
     if audit is None:
         raise PolicyError(
             Problem(

@@ -125,7 +125,7 @@ def disclosure() -> FindingRow:
     )
 
 
-def marginal(name: str, categories: tuple[str, ...], audit: bool) -> Marginal:
+def marginal(name: str, categories: tuple[str, ...], *, audit: bool) -> Marginal:
     total = sum(range(1, len(categories) + 1))
     rows = []
     for i, category in enumerate(categories, 1):
@@ -220,7 +220,7 @@ def report(page: str = "public", **changes: object) -> Report:
         if audit
         else (),
         "marginals": tuple(
-            marginal(n, c, audit)
+            marginal(n, c, audit=audit)
             for n, c in (("sex", SEX), ("age_group", AGE), ("education", EDUCATION), ("disease", DISEASE))
         ),
         "utility": (
@@ -283,7 +283,7 @@ def hostile() -> Report:
         remarks=tuple(Fact(t, t) for t in HOSTILE),
         attributes=(panel(HOSTILE[0], HOSTILE), panel(HOSTILE[3], HOSTILE)),
         dropped=HOSTILE,
-        marginals=(marginal(HOSTILE[0], HOSTILE, True), marginal(HOSTILE[4], HOSTILE, True)),
+        marginals=(marginal(HOSTILE[0], HOSTILE, audit=True), marginal(HOSTILE[4], HOSTILE, audit=True)),
         sections=(Section(text, HOSTILE, (), HOSTILE[:2], ((HOSTILE[0], HOSTILE[1]),)),),
         provenance=tuple(Fact(t, t) for t in HOSTILE),
     )
@@ -296,7 +296,7 @@ def big() -> Report:
         "audit",
         findings=(disclosure(), pk(), finding()),
         attributes=tuple(panel(n, labels, 0.4) for n in names),
-        marginals=tuple(marginal(n, labels, True) for n in names),
+        marginals=tuple(marginal(n, labels, audit=True) for n in names),
     )
 
 

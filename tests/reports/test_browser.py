@@ -1,0 +1,160 @@
+"""The page in a browser: widths, dark and light, printed, without JavaScript, by keyboard, by accessible names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+CONTRAST = """() => {
+  const parse = text => { const m = text.match(/[\\d.]+/g).map(Number); return text.startsWith('color(srgb')
+    ? [m[0] * 255, m[1] * 255, m[2] * 255, m.length > 3 ? m[3] : 1] : [m[0], m[1], m[2], m.length > 3 ? m[3] : 1]; };
+  const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] + under[i] * (1 - top[3])).concat(1);
+  const behind = element => {
+    if (!element) return [255, 255, 255, 1];
+    const own = parse(getComputedStyle(element).backgroundColor);
+    return own[3] === 1 ? own : over(own, behind(element.parentElement));
+  };
+  const light = c => { const [r, g, b] = c.slice(0, 3).map(v => { v /= 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const found = new Map();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || ['TITLE', 'DESC', 'title', 'desc'].includes(element.tagName)) continue;
+    const style = getComputedStyle(element);
+    const under = behind(element);
+    const ink = over(parse(element instanceof SVGElement ? style.fill : style.color), under);
+    const [a, b] = [light(ink), light(under)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    const key = element.tagName + '.' + (element.className.baseVal ?? element.className);
+    if (!found.has(key) || found.get(key) > ratio) found.set(key, ratio);
+  }
+  return Object.fromEntries(found);
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 360, 768, 1400])
+@pytest.mark.parametrize("name", ["audit", "failing", "hostile"])
+def test_the_page_never_scrolls_sideways(examples: Any, opened: Callable[..., Any], name: str, width: int) -> None:
+    page = opened(examples.EXAMPLES[name](), width)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_big_report_opens_without_scrolling_sideways(examples: Any, opened: Callable[..., Any]) -> None:
+    page = opened(examples.big(), 360)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.locator("table.heat").count() == 40
+    assert page.locator("table.heat").first.is_visible() is False
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["audit", "failing"])
+def test_all_text_has_the_contrast_of_wcag_aa(
+    examples: Any, opened: Callable[..., Any], name: str, scheme: str
+) -> None:
+    ratios = opened(examples.EXAMPLES[name](), scheme=scheme).evaluate(CONTRAST)
+
+    assert len(ratios) > 30
+    assert {key: ratio for key, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+def test_dark_and_light_differ_and_print_is_light(examples: Any, opened: Callable[..., Any]) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    page = opened(examples.report(), scheme="dark")
+    dark = page.evaluate(background)
+    page.emulate_media(media="print")
+
+    assert dark == "rgb(20, 24, 28)"
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+
+
+def test_printing_opens_the_details(examples: Any, opened: Callable[..., Any]) -> None:
+    page = opened(examples.report("audit"))
+    closed = page.locator("#attribute-4 table.heat")
+    before = closed.evaluate("e => e.checkVisibility({contentVisibilityAuto: true})")
+    page.emulate_media(media="print")
+    pdf = page.pdf(format="A4")
+
+    assert before is False
+    assert closed.evaluate("e => e.checkVisibility({contentVisibilityAuto: true})") is True
+    assert pdf.startswith(b"%PDF")
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 14
+
+
+def test_the_keyboard_reaches_the_skip_link_and_opens_details(examples: Any, opened: Callable[..., Any]) -> None:
+    page = opened(examples.report("audit"))
+    page.keyboard.press("Tab")
+    focused = page.evaluate("document.activeElement.className")
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    place = page.evaluate("document.activeElement.getBoundingClientRect().top")
+    page.keyboard.press("Enter")
+    after = page.evaluate("document.activeElement.id")
+    summary = page.locator("#attribute-4 summary")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if summary.evaluate("e => e === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+
+    assert (focused, outline, after) == ("skip", "solid", "content")
+    assert place >= 0
+    assert page.locator("#attribute-4 details").evaluate("e => e.open") is True
+
+
+def test_the_accessibility_tree_names_what_matters(examples: Any, opened: Callable[..., Any]) -> None:
+    page = opened(examples.failing())
+
+    assert page.get_by_role("banner").count() == 1
+    assert page.get_by_role("main").count() == 1
+    assert page.get_by_role("navigation", name="Contents").count() == 1
+    assert page.get_by_role("heading", level=1, name="Household survey, version 1.2.0, release 2026-11").count() == 1
+    assert page.get_by_role("region", name="Not fit for release").count() == 1
+    assert page.get_by_role("article", name="identity-disclosure: linking <= 1/2 for everybody fails").count() == 1
+    assert page.get_by_role("img", name="Reached at most 0.7712; the limit is at most 0.5").count() == 1
+    assert page.get_by_role("img", name="Histogram of people by chance that the record is found").count() == 1
+    assert page.get_by_role("table", name=re.compile("shares of sex, with 95 % intervals")).count() == 1
+    assert page.get_by_role("rowheader", name="success of the best guess").count() == 1
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_the_shares_are_a_table_at_every_width(examples: Any, opened: Callable[..., Any], width: int) -> None:
+    table = opened(examples.report("audit"), width).get_by_role("table", name=re.compile("shares of age_group"))
+
+    assert table.get_by_role("row").count() == 5
+    assert table.get_by_role("columnheader").count() == 5
+    assert table.get_by_role("rowheader", name="40-64").count() == 1
+
+
+def test_the_browser_reads_the_page_as_it_was_written(examples: Any, opened: Callable[..., Any]) -> None:
+    page = opened(examples.hostile())
+
+    assert page.evaluate("document.compatMode") == "CSS1Compat"
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.evaluate("document.querySelectorAll('script, img, [onmouseover]').length") == 0
+    assert page.evaluate("document.querySelectorAll('body > *').length") == 3
+    assert page.evaluate("[...document.querySelectorAll('table')].every(t => t.rows.length > 1)") is True
+
+
+def test_nothing_is_refused_by_the_pages_own_policy(examples: Any, browser: Any, tmp_path: Any) -> None:
+    from rrpolicy_reports.html import HtmlRenderer
+
+    file = tmp_path / "page.html"
+    file.write_bytes(HtmlRenderer().render(examples.hostile()))
+    context = browser.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(file.as_uri())
+    styled = page.evaluate("getComputedStyle(document.querySelector('.banner')).borderInlineStartWidth")
+    context.close()
+
+    assert said == []
+    assert styled == "8px"

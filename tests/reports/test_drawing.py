@@ -1,0 +1,96 @@
+"""Where marks stand, and how shares, probabilities and labels are written."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrpolicy.report import Histogram, Marginal, MarginalRow
+from rrpolicy_reports import drawing, wording
+
+SHARES = st.floats(-0.2, 1.2)
+
+
+@given(st.lists(st.tuples(SHARES, SHARES, SHARES, SHARES), min_size=1, max_size=12))
+def test_marks_of_a_forest_keep_order_and_stay_on_the_track(values: list[tuple[float, float, float, float]]) -> None:
+    rows = tuple(MarginalRow("c", None, abs(r), e, min(a, b), max(a, b), None) for r, e, a, b in values)
+    drawn = drawing.forest(Marginal("x", 0.95, rows, None, 0))
+    at = [t.at for t in drawn.ticks]
+
+    assert at == sorted(at)
+    assert (at[0], at[-1]) == (0.0, 1.0)
+    assert len(at) <= 6
+    for place in drawn.places:
+        assert -1e-6 <= place.low <= place.high <= 1 + 1e-6
+        assert -1e-6 <= place.estimate <= 1 + 1e-6
+
+
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=40))
+def test_bars_are_as_high_as_their_people(people: list[int]) -> None:
+    edges = tuple(float(i) for i in range(len(people) + 1))
+    drawn = drawing.bars(Histogram("risk", edges, tuple(people), None, ()))
+
+    assert sum(b.width for b in drawn.bars) == pytest.approx(1)
+    assert [b.people for b in drawn.bars] == people
+    assert all(0 <= b.height <= drawing.HEIGHT + 1e-9 for b in drawn.bars)
+    assert all((b.height == 0) == (b.people == 0) for b in drawn.bars)
+    assert max(people) == 0 or max(b.height for b in drawn.bars) > 0.3 * drawing.HEIGHT
+
+
+def test_bins_without_a_finite_range_get_equal_widths() -> None:
+    drawn = drawing.bars(Histogram("epsilon", (0.0, 1.0, math.inf), (1, 1), (2, 0), ()))
+
+    assert [b.width for b in drawn.bars] == [0.5, 0.5]
+    assert [b.before for b in drawn.bars] == [drawing.HEIGHT, 0.0]
+
+
+@given(st.floats(0, 1))
+def test_probabilities_are_never_rounded_to_certainty(value: float) -> None:
+    text = wording.probability(value)
+
+    assert (text in {"0", "1"}) == (value in {0.0, 1.0})
+    assert (drawing.shade(value) == 0) == (value == 0)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.12345, "12.3 %"),
+        (0.0, "0.0 %"),
+        (0.00123, "0.12 %"),
+        (0.00001, "< 0.01 %"),
+        (-0.02, "−2.0 %"),
+        (-0.00001, "> −0.01 %"),
+        (1.0, "100.0 %"),
+    ],
+)
+def test_shares_in_percent(share: float, text: str) -> None:
+    assert wording.percent(share) == text
+
+
+@given(st.text(max_size=60))
+def test_labels_are_one_line_of_escaped_text(text: str) -> None:
+    shown = str(wording.label(text))
+    inner = shown.removeprefix("<bdi>").removesuffix("</bdi>")
+
+    assert shown.startswith(("<bdi>", "<i>"))
+    assert "\n" not in shown
+    assert "\x00" not in shown
+    assert shown.startswith("<i>") or not set(inner) & set("<>\"'\u202e\u2066")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", "<i>empty text</i>"),
+        ("  ", "<i>blank text</i>"),
+        ("a\x00b\x7f", "<bdi>a␀b␦</bdi>"),
+        ("<b>", "<bdi>&lt;b&gt;</bdi>"),
+    ],
+)
+def test_labels_that_could_be_missed(text: str, shown: Any) -> None:
+    assert str(wording.label(text)) == shown
