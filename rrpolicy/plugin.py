@@ -21,6 +21,7 @@ from rrpolicy.utility.metric import UtilityMetric
 
 if TYPE_CHECKING:
     from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention
+    from rrpolicy.channel.expected import expected_squared_error, mean_norms
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
     from rrpolicy.solve.equal import (
@@ -51,9 +52,11 @@ _LAZY = {
     "common_retention_for_epsilon": "rrpolicy.solve.equal",
     "common_retention_for_k": "rrpolicy.solve.equal",
     "equalise": "rrpolicy.solve.optimal",
+    "expected_squared_error": "rrpolicy.channel.expected",
     "full_column_rank": "rrpolicy.channel.rank",
     "keep_of": "rrpolicy.solve.equal",
     "marginal": "rrpolicy.solve.objective",
+    "mean_norms": "rrpolicy.channel.expected",
     "minimise": "rrpolicy.solve.optimal",
     "retention_of": "rrpolicy.solve.equal",
     "round_down": "rrpolicy.solve.equal",
@@ -133,10 +136,12 @@ __all__ = [
     "common_retention_for_k",
     "equalise",
     "exact",
+    "expected_squared_error",
     "full_column_rank",
     "hookimpl",
     "keep_of",
     "marginal",
+    "mean_norms",
     "minimise",
     "pretty",
     "rational",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.plugin import ExpectedError, Identity, Original, PolicyError, Problem, Retention, Task, Term, Variable
+from rrpolicy.plugin import ExpectedError, Original, PolicyError, Problem, Task, Term, Variable, mean_norms
 from rrpolicy_pram.channel import given_axis
 from rrpolicy_pram.layout import Explicit, Invariant, Layout, Retained, Treatment
 from rrpolicy_pram.options import Options
@@ -109,16 +109,9 @@ def _block_sizes(treatment: Treatment) -> Array:
 
 def _costs(treatment: Treatment) -> Array:
     """Return h(v) = sum_u P[u, v] ||P^-1[., u]||^2 of each category, for parameters that are given."""
-    axis = given_axis(treatment.attribute, treatment.attribute.domain or (), treatment.rule)
-    if isinstance(axis, Identity):
-        return np.ones(axis.original_size)
-    if isinstance(axis, Retention):
-        costs = np.empty(axis.original_size)
-        for block in axis.blocks:
-            costs[list(block.members)] = float(block.inverse_norm())
-        return costs
-    matrix = np.array(axis.entries, dtype=np.float64)
-    return np.asarray(matrix.T @ np.sum(np.linalg.pinv(matrix) ** 2, axis=0))
+    attribute = treatment.attribute
+    axis = given_axis(attribute, attribute.domain or (), treatment.rule)
+    return np.broadcast_to(np.asarray(mean_norms(axis, (attribute.name,))), (axis.original_size,))
 
 
 def refuse_without_data(what: str, policy_key: str, task: Task) -> PolicyError:

@@ -1,0 +1,127 @@
+"""The metric `expected-l2`: how far estimated proportions will lie from the true ones, on average over draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.base import Channel
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.finding import Measure, Standing
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+MOST_CELLS = 1_000_000
+"""Marginals of more cells are not reconstructed for a realised figure."""
+
+
+class Options(BaseModel):
+    """Which marginal, and the proportions of what."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attributes: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="Attributes of the marginal; default: all that are randomised."
+    )
+    target: Literal["table", "population"] = Field(
+        default="table",
+        description="Proportions of this table (a census), or of the population that it is a sample of.",
+    )
+
+
+class ExpectedL2:
+    """sqrt E||pi^ - pi||^2 of the moment estimate, over the draws of a release.
+
+    References:
+        Chaudhuri, Mukerjee 1988, chapter 3; Guo, Ying, Wu 2011, eq. 2.
+    """
+
+    name = "expected-l2"
+    options = Options
+    meaning = (
+        "the expected distance (root of the summed squared differences) between the estimated and the true proportions"
+        " of all cells"
+    )
+
+    def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
+        """Return the expectation over draws; exact.
+
+        Args:
+            options: the marginal and the target.
+            channel: a `Product`; of any other channel nothing is known.
+            original: the table, or the number of records, which is enough for plain retention and target = "table".
+
+        Returns:
+            None if the channel and the number of records do not tell.
+
+        Raises:
+            PolicyError: RR239 if an attribute of the marginal is not released with categories.
+        """
+        from rrpolicy.channel.expected import expected_squared_error
+        from rrpolicy.channel.product import Product
+
+        if not isinstance(channel, Product):
+            return None
+        known = {name for axis in channel.axes for name in axis.attributes}
+        for name in options.attributes or ():
+            if name not in known:
+                raise PolicyError(
+                    Problem(
+                        "RR239",
+                        f"expected-l2: '{name}' is not released with categories",
+                        hint=f"name some of: {', '.join(sorted(known))}",
+                    )
+                )
+        squared = expected_squared_error(channel, original, options.attributes, options.target)
+        return None if squared is None else Measure(math.sqrt(max(squared, 0.0)), Standing.EXACT)
+
+    def realised(self, options: Options, public: Path, original: Original) -> Measure | None:
+        """Return the distance that one draw attained; audit only, it never gates.
+
+        Args:
+            options: the marginal and the target.
+            public: the release's public/ folder.
+            original: the table it was drawn from.
+
+        Returns:
+            None for the population, whose proportions nobody knows, and where the marginal has over 10^6 cells.
+        """
+        import numpy as np
+
+        from rrpolicy.estimate.opening import open_release
+
+        release = open_release(public)
+        names = options.attributes or tuple(
+            name for d in release.document["decoders"] if d["form"] != "identity" for name in d["attributes"]
+        )
+        attributes = [original.policy.attributes[name] for name in names]
+        if options.target == "population" or math.prod(len(a.domain or ()) for a in attributes) > MOST_CELLS:
+            return None
+        columns = {a.release_as or a.name: a for a in attributes}
+        table = release.crosstab(tuple(columns))
+        order = [column for group in table.groups for column in group.columns]
+        domains = [[columns[c].domain or () for c in group.columns] for group in table.groups]
+        shares = original.counts(*(columns[c].name for c in order)).dense() / original.records
+        shares = shares.reshape([math.prod(map(len, parts)) for parts in domains])
+        estimate = np.zeros(shares.shape)
+        cells = [_cells(group.labels, parts) for group, parts in zip(table.groups, domains, strict=True)]
+        estimate[np.ix_(*cells)] = table.estimate / release.records
+        return Measure(float(np.linalg.norm(estimate - shares)), Standing.EXACT)
+
+
+def _cells(labels: Sequence[tuple[Value, ...]], domains: Sequence[Sequence[Value]]) -> list[int]:
+    """Return the position of each group in the C-order product of its columns' domains."""
+    places = [{label: code for code, label in enumerate(domain)} for domain in domains]
+    cells = []
+    for group in labels:
+        cell = 0
+        for label, place in zip(group, places, strict=True):
+            cell = cell * len(place) + place[label]
+        cells.append(cell)
+    return cells
