@@ -20,18 +20,21 @@ def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
 @hookimpl
 def rrpolicy_privacy_models() -> Iterable[PrivacyModel[Any]]:
     """Offer the privacy models of the core."""
+    from rrpolicy.privacy.attribute_disclosure import AttributeDisclosure
+    from rrpolicy.privacy.identity_disclosure import IdentityDisclosure
     from rrpolicy.privacy.local_dp import LocalDP
     from rrpolicy.privacy.pk_anonymity import PkAnonymity
 
-    return [PkAnonymity(), LocalDP()]
+    return [PkAnonymity(), LocalDP(), AttributeDisclosure(), IdentityDisclosure()]
 
 
 @hookimpl
 def rrpolicy_assessors() -> Iterable[Assessor]:
     """Offer the assessors of the core's models."""
-    from rrpolicy.privacy import local_dp, pk_anonymity
+    from rrpolicy.privacy import attribute_disclosure, identity_disclosure, local_dp, pk_anonymity
 
-    return [*pk_anonymity.assessors(), *local_dp.assessors()]
+    models = (pk_anonymity, local_dp, attribute_disclosure, identity_disclosure)
+    return [assessor for model in models for assessor in model.assessors()]
 
 
 @hookimpl

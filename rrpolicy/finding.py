@@ -50,12 +50,21 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """A number that stands beside a finding so that nobody takes one for the other."""
+    """A number that stands beside a finding so that nobody takes one for the other.
+
+    Attributes:
+        name: what it is.
+        measure: the number.
+        basis: the least that recomputes it.
+        meaning: what it says, in a sentence.
+        of: the value it speaks of, such as `disease = Flu`; "" for the finding as a whole.
+    """
 
     name: str
     measure: Measure
     basis: Basis
     meaning: str
+    of: str = ""
 
     def to_json(self) -> Json:
         """Return the companion with its basis as a lower-case word."""
@@ -64,6 +73,7 @@ class Companion:
             "measure": self.measure.to_json(),
             "basis": self.basis.name.lower(),
             "meaning": self.meaning,
+            "of": self.of,
         }
 
 

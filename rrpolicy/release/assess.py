@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, exact
+from rrpolicy.canonical import Json, exact, number
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.errors import Place
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
@@ -35,7 +35,9 @@ class UtilityFinding:
         return {
             "metric": self.metric,
             "options": self.options,
-            "value": None if self.expected is None else self.expected.to_json(),
+            "value": None if self.expected is None else number(self.expected.value),
+            "standing": None if self.expected is None else self.expected.standing.value,
+            "error": None if self.expected is None else number(self.expected.error),
             "limit": float(self.limit),
             "limit_exact": exact(self.limit),
             "verdict": self.verdict.value,

@@ -1,0 +1,176 @@
+"""Attribute disclosure under linking: how likely randomised values lead back to a person's sensitive value.
+
+    risk(alpha, u) = c_u R_QI(alpha) R_S(u | alpha)
+
+for every combination alpha of quasi-identifiers and sensitive value u that occur together, c_u the share of u in the
+group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.product import Product
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.finding import Basis, Finding, Verdict
+from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.rational import Rational
+from rrpolicy.privacy.model import Assessor, Order, Smooth
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+NAME = "attribute-disclosure"
+REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
+ADVERSARY = (
+    "knows a person's quasi-identifiers and everything released, draws a released record by its posterior weight for "
+    "them, and reads the sensitive value back: how likely he hits that person's combination and the true value"
+)
+NOT_COVERED = (
+    "This is the chance of one event, not the chance that a guess of the value is right: read `success` beside it.",
+    "Who knows or reconstructs the whole table guesses the commonest value of a group: read `group inference`.",
+    "A person with more than one record, and knowledge from elsewhere beyond the quasi-identifiers.",
+)
+
+
+class Options(BaseModel):
+    """Keys of the [[privacy]] entry.
+
+    Attributes:
+        threshold: the largest risk, in (0, 1]; of all sensitive values that `thresholds` does not name.
+        thresholds: the largest risk by sensitive value.
+        sensitive: the attributes to protect; by default every sensitive one.
+        known_sensitive: the attacker knows the other sensitive attributes.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: Annotated[Rational | None, Field(description="the largest risk, in (0, 1]")] = None
+    thresholds: Annotated[dict[str, Rational], Field(description="the largest risk by sensitive value")] = {}
+    sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
+    known_sensitive: Annotated[bool, Field(description="the attacker knows the other sensitive attributes")] = False
+
+    @model_validator(mode="after")
+    def _stated(self) -> Options:
+        if self.threshold is None and not self.thresholds:
+            raise ValueError("give `threshold`, or `thresholds` by sensitive value")
+        if any(not 0 < t <= 1 for t in (self.threshold or Fraction(1), *self.thresholds.values())):
+            raise ValueError("a threshold lies over 0 and is at most 1")
+        return self
+
+    def limit(self, value: object) -> Fraction:
+        """Return the limit of one sensitive value; 1, which nothing exceeds, where none is stated."""
+        return self.thresholds.get(str(value), self.threshold or Fraction(1))
+
+
+class AttributeDisclosure:
+    """The privacy model `attribute-disclosure`."""
+
+    name = NAME
+    options = Options
+    not_covered = NOT_COVERED
+
+    def describe(self, options: Options) -> str:
+        """Return such as `risk <= 1/3`."""
+        parts = [] if options.threshold is None else [f"risk <= {options.threshold}"]
+        parts += [f"risk of {value} <= {t}" for value, t in options.thresholds.items()]
+        of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
+        return ", ".join(parts) + of + (", other sensitive values known" if options.known_sensitive else "")
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:
+        """Refuse attributes that are not sensitive, and thresholds of values that do not exist."""
+        sensitive = targets(options, policy)
+        if not sensitive:
+            return "the policy names no sensitive attribute"
+        for name in sensitive:
+            if name not in policy.attributes or policy.attributes[name].role is not Role.SENSITIVE:
+                return f"'{name}' is not a sensitive attribute of the policy"
+        domains = [policy.attributes[name].domain for name in sensitive]
+        if None not in domains:
+            known = {str(value) for domain in domains for value in domain or ()}
+            for value in options.thresholds:
+                if value not in known:
+                    return f"`thresholds` names '{value}', which is no category of {', '.join(sensitive)}"
+        return None
+
+    def compare(self, old: Options, new: Options) -> Order:
+        """Compare limits: weaker if one rises, stronger if one falls."""
+        if (old.sensitive, old.known_sensitive) != (new.sensitive, new.known_sensitive):
+            return Order.INCOMPARABLE
+        values = [*old.thresholds, *new.thresholds, None]
+        change = {(new.limit(v) > old.limit(v)) - (new.limit(v) < old.limit(v)) for v in values} - {0}
+        if len(change) > 1:
+            return Order.INCOMPARABLE
+        return {frozenset(): Order.EQUAL, frozenset({1}): Order.WEAKER, frozenset({-1}): Order.STRONGER}[
+            frozenset(change)
+        ]
+
+
+def targets(options: Options, policy: Policy) -> tuple[str, ...]:
+    """Return the sensitive attributes that an entry protects."""
+    return options.sensitive or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
+
+
+def assessors() -> Iterable[Assessor]:
+    """Return the assessor for product channels."""
+    return [Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth)]
+
+
+def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+    """Refuse axes whose released values cannot be listed, and subgroups by what the attacker does not know."""
+    for axis in axes:
+        if not all(hasattr(axis, name) for name in ("forward", "back", "column")):
+            return f"the released values of '{axis.kind}' axes cannot be listed"
+    known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
+    known |= {a.name for a in policy.with_role(Role.SENSITIVE)}
+    foreign = [name for name in requirement.where if name not in known]
+    return f"`where` names {', '.join(foreign)}, which is neither quasi-identifier nor sensitive" if foreign else None
+
+
+def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+    """Return the largest risk over everybody that the entry speaks of; undecided without the original."""
+    options = requirement.options
+    assert isinstance(channel, Product)
+    assert isinstance(options, Options)
+    if isinstance(original, int):
+        return Finding(NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY)
+    from rrpolicy.privacy.disclosure import assess_attribute
+
+    refuse_coupled(channel, original.policy, targets(options, original.policy))
+    found = [assess_attribute(requirement, channel, original, name) for name in targets(options, original.policy)]
+    worst = max(found, key=lambda f: f.ratio)
+    holds = all(f.finding.verdict is Verdict.HOLDS for f in found)
+    return replace(
+        worst.finding,
+        verdict=Verdict.HOLDS if holds else Verdict.FAILS,
+        beside=tuple(companion for f in found for companion in f.finding.beside),
+        groups_over=sum(f.finding.groups_over for f in found),
+        people_over=sum(f.finding.people_over for f in found),
+    )
+
+
+def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:
+    """Return risk/limit - 1 of every (group, value) as functions of the keep probabilities."""
+    from rrpolicy.privacy.constraint import attribute_constraint
+
+    options = requirement.options
+    assert isinstance(channel, Product)
+    assert isinstance(options, Options)
+    assert not isinstance(original, int)
+    return attribute_constraint(requirement, channel, original, targets(options, original.policy))
+
+
+def refuse_coupled(channel: Product, policy: Policy, sensitive: Sequence[str]) -> None:
+    """Raise `PolicyError` (RR227) if a sensitive attribute has no axis of its own."""
+    from rrpolicy.privacy.evidence import coupled
+
+    for name in sensitive:
+        reason = coupled([axis.attributes for axis in channel.axes], policy, name)
+        if reason is not None:
+            raise PolicyError(Problem("RR227", f"{NAME}: {reason}"))

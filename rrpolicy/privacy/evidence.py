@@ -1,0 +1,203 @@
+"""What an attacker holds against a product channel: groups with equal quasi-identifiers, and their sensitive values.
+
+Everything released counts as evidence: quasi-identifiers, and whatever else is released unchanged unless the policy
+states why it links nobody. A sensitive attribute is what he does not know, unless the requirement says that he does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.axes import Identity
+from rrpolicy.channel.base import Axis
+from rrpolicy.channel.product import Product
+from rrpolicy.policy.model import Policy, Role
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.table import Column
+    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.source.protocol import Original
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Which axes of a channel tell who somebody is, and which tells the sensitive value.
+
+    Attributes:
+        known: axes of what the attacker knows of a person.
+        carried: columns without a domain that he knows, released as they are.
+        sensitive: the axis of the sensitive attribute; None for linking.
+    """
+
+    known: tuple[Axis, ...]
+    carried: tuple[Column, ...]
+    sensitive: Axis | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The groups of a table: people who agree in all that an attacker knows.
+
+    Attributes:
+        axes: the randomised axes among what is known.
+        codes: (groups, len(axes)) each group's category on them.
+        context: (groups,) number of the combination of unchanged values that each group has, from 0, non-decreasing.
+        n: (groups,) people.
+        sensitive: the axis of the sensitive attribute; None for linking.
+        histograms: (groups, categories) people by sensitive value; one column for linking.
+        names: attributes that are known, unchanged ones included.
+        labels: the categories of each.
+        values: (groups, len(names)) each group's category on them.
+    """
+
+    axes: tuple[Axis, ...]
+    codes: Codes
+    context: Ints
+    n: Ints
+    sensitive: Axis | None
+    histograms: Ints
+    names: tuple[str, ...]
+    labels: tuple[Sequence[Value], ...]
+    values: Codes
+
+    @property
+    def records(self) -> int:
+        """Return N."""
+        return int(self.n.sum())
+
+    def describe(self, group: int) -> str:
+        """Return a group's values in words. Audit only."""
+        return ", ".join(f"{a} = {self.labels[i][self.values[group, i]]}" for i, a in enumerate(self.names))
+
+
+def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sensitive: bool = False) -> Sides:
+    """Tell what is known from what is sensitive.
+
+    Args:
+        channel: what is released.
+        policy: for the roles.
+        sensitive: the sensitive attribute; None for linking.
+        known_sensitive: whether the attacker knows the other sensitive attributes.
+    """
+    known: list[Axis] = []
+    target: Axis | None = None
+    for axis in channel.axes:
+        roles = {policy.attributes[name].role for name in axis.attributes}
+        if sensitive is not None and sensitive in axis.attributes:
+            target = axis
+        elif roles == {Role.SENSITIVE}:
+            if known_sensitive:
+                known.append(axis)
+        elif isinstance(axis, Identity):
+            if axis.columns()[0].assume_unlinkable is None:
+                known.append(axis)
+        elif Role.QUASI_IDENTIFIER in roles:
+            known.append(axis)
+    return Sides(tuple(known), tuple(c for c in channel.carried if c.assume_unlinkable is None), target)
+
+
+def coupled(channel_axes: Sequence[tuple[str, ...]], policy: Policy, sensitive: str) -> str | None:
+    """Return why a sensitive attribute cannot be assessed: its axis must be its own, or independence is lost."""
+    for attributes in channel_axes:
+        if sensitive in attributes and len(attributes) > 1:
+            return (
+                f"'{sensitive}' is randomised together with other attributes; the risk needs it on an axis of its own"
+            )
+    return None if sensitive in policy.attributes else f"there is no attribute '{sensitive}'"
+
+
+def gather(original: Original, known: Sides) -> Evidence:
+    """Count the groups of a table, in one pass.
+
+    Args:
+        original: the table.
+        known: what `sides` told.
+    """
+    attributes = [name for axis in known.known for name in axis.attributes]
+    own = list(known.sensitive.attributes) if known.sensitive is not None else []
+    codes, n, labels = _cells(original, attributes, [c.attribute for c in known.carried], own)
+    width = codes.shape[1] - len(own)
+    groups, starts = _runs(codes[:, :width])
+    member = np.repeat(np.arange(len(groups)), np.diff(np.append(starts, len(codes))))
+    size = known.sensitive.original_size if known.sensitive is not None else 1
+    value = codes[:, width] if own else np.zeros(len(codes), dtype=np.int32)
+    histograms = np.bincount(member * size + value, weights=n, minlength=len(groups) * size).astype(np.int64)
+    histograms = histograms.reshape(len(groups), size)
+
+    flat, unchanged, column = [], list(range(len(attributes), width)), 0
+    randomised: list[Axis] = []
+    for axis in known.known:
+        span = range(column, column + len(axis.attributes))
+        column += len(axis.attributes)
+        if isinstance(axis, Identity):
+            unchanged += span
+        else:
+            randomised.append(axis)
+            shape = tuple(len(labels[i]) for i in span)
+            flat.append(np.ravel_multi_index(tuple(groups[:, i] for i in span), shape))
+    context = _number(groups[:, unchanged]) if unchanged else np.zeros(len(groups), dtype=np.int64)
+    order = np.argsort(context, kind="stable")
+    own_codes = np.stack(flat, axis=1).astype(np.int32) if flat else np.zeros((len(groups), 0), np.int32)
+    histograms = histograms[order]
+    return Evidence(
+        tuple(randomised),
+        own_codes[order],
+        context[order],
+        histograms.sum(axis=1),
+        known.sensitive,
+        histograms,
+        (*attributes, *(c.attribute for c in known.carried)),
+        tuple(labels),
+        groups[order],
+    )
+
+
+def _cells(
+    original: Original, attributes: Sequence[str], carried: Sequence[str], own: Sequence[str]
+) -> tuple[Codes, Ints, list[Sequence[Value]]]:
+    """Return occupied cells sorted by (attributes, carried, own), their counts, and the labels of the first two."""
+    domains = [original.policy.attributes[a].domain or () for a in attributes]
+    if not carried:
+        counts = original.counts(*attributes, *own)
+        return counts.codes, counts.n, [list(d) for d in domains]
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(list(original.rows(*attributes, *carried, *own)))
+    columns: list[Codes] = []
+    labels: list[Sequence[Value]] = [list(d) for d in domains]
+    for i in range(table.num_columns):
+        column = table.column(i).combine_chunks()
+        if len(attributes) <= i < len(attributes) + len(carried):
+            encoded = column.dictionary_encode(null_encoding="encode")
+            labels.append(encoded.dictionary.to_pylist())
+            column = encoded.indices
+        columns.append(np.asarray(column, dtype=np.int32))
+    rows = np.stack(columns, axis=1)
+    rows = rows[np.lexsort(rows.T[::-1])]
+    cells, starts = _runs(rows)
+    return cells, np.diff(np.append(starts, len(rows))).astype(np.int64), labels
+
+
+def _runs(rows: Codes) -> tuple[Codes, Ints]:
+    """Return the distinct rows of a sorted table and where each begins."""
+    first = np.ones(len(rows), dtype=bool)
+    if rows.shape[1]:
+        first[1:] = np.any(rows[1:] != rows[:-1], axis=1)
+    else:
+        first[1:] = False
+    starts = np.flatnonzero(first)
+    return rows[starts], starts.astype(np.int64)
+
+
+def _number(rows: Codes) -> Ints:
+    """Return the number of each row among the distinct rows, in lexicographic order."""
+    order = np.lexsort(rows.T[::-1])
+    step = np.any(rows[order][1:] != rows[order][:-1], axis=1)
+    number = np.empty(len(rows), dtype=np.int64)
+    number[order] = np.concatenate(([0], np.cumsum(step)))
+    return number

@@ -1,0 +1,128 @@
+"""Identity disclosure: how likely an attacker who knows a person's quasi-identifiers picks that person's record.
+
+    link(alpha) = sum_beta P_QI[beta, alpha]^2 / (N lambda_QI[beta]) = R_QI(alpha) / (N pi[alpha])
+
+(Teng, Du 2006, Theorem 3.2). On an untouched or generalised table it is 1 over the size of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.product import Product
+from rrpolicy.finding import Basis, Finding, Verdict
+from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.rational import Rational
+from rrpolicy.privacy.model import Assessor, Order, Smooth
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+NAME = "identity-disclosure"
+REFERENCE = "Teng, Du 2006, Theorem 3.2"
+ADVERSARY = (
+    "knows a person's quasi-identifiers, that the person is in the table, and everything released, and picks a record "
+    "by its posterior weight: how likely it is that person's"
+)
+NOT_COVERED = (
+    "It bounds one attacker, who draws by posterior weight; 1/k beside it bounds every attacker.",
+    "It says nothing of what a record tells once it is found: that is attribute disclosure.",
+    "A person with more than one record.",
+)
+
+
+class Options(BaseModel):
+    """Keys of the [[privacy]] entry.
+
+    Attributes:
+        threshold: the largest chance, in (0, 1].
+        percentile: bounds the mean over this percentage of the individuals, those most at risk; absent: the maximum.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: Annotated[Rational, Field(description="the largest chance of linking, in (0, 1]")]
+    percentile: Annotated[
+        Rational | None, Field(description="bound the mean over this percentage of individuals, those most at risk")
+    ] = None
+
+    @field_validator("threshold")
+    @classmethod
+    def _chance(cls, threshold: Fraction) -> Fraction:
+        if not 0 < threshold <= 1:
+            raise ValueError("a threshold lies over 0 and is at most 1")
+        return threshold
+
+    @field_validator("percentile")
+    @classmethod
+    def _percentage(cls, percentile: Fraction | None) -> Fraction | None:
+        if percentile is not None and not 0 < percentile <= 100:  # noqa: PLR2004
+            raise ValueError("a percentile lies over 0 and is at most 100")
+        return percentile
+
+
+class IdentityDisclosure:
+    """The privacy model `identity-disclosure`."""
+
+    name = NAME
+    options = Options
+    not_covered = NOT_COVERED
+
+    def describe(self, options: Options) -> str:
+        """Return such as `link <= 1/100`."""
+        if options.percentile is None:
+            return f"link <= {options.threshold}"
+        return f"mean link of the {options.percentile} % most at risk <= {options.threshold}"
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:  # noqa: ARG002
+        """Refuse a policy without quasi-identifiers."""
+        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
+
+    def compare(self, old: Options, new: Options) -> Order:
+        """Compare thresholds; different percentiles are incomparable."""
+        if old.percentile != new.percentile:
+            return Order.INCOMPARABLE
+        if new.threshold == old.threshold:
+            return Order.EQUAL
+        return Order.STRONGER if new.threshold < old.threshold else Order.WEAKER
+
+
+def assessors() -> Iterable[Assessor]:
+    """Return the assessor for product channels."""
+    return [Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth)]
+
+
+def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+    """Refuse axes whose released values cannot be listed, and subgroups by what the attacker does not know."""
+    for axis in axes:
+        if not all(hasattr(axis, name) for name in ("forward", "back", "column")):
+            return f"the released values of '{axis.kind}' axes cannot be listed"
+    known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
+    foreign = [name for name in requirement.where if name not in known]
+    return f"`where` names {', '.join(foreign)}, which is no quasi-identifier" if foreign else None
+
+
+def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+    """Return the largest chance of linking, or its mean over those most at risk; undecided without the original."""
+    options = requirement.options
+    assert isinstance(channel, Product)
+    assert isinstance(options, Options)
+    if isinstance(original, int):
+        return Finding(NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY)
+    from rrpolicy.privacy.linking import assess_linking
+
+    return assess_linking(requirement, channel, original)
+
+
+def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:
+    """Return link/limit - 1 of every group, or of the mean, as functions of the keep probabilities."""
+    from rrpolicy.privacy.constraint import linking_constraint
+
+    assert isinstance(channel, Product)
+    assert not isinstance(original, int)
+    return linking_constraint(requirement, channel, original)

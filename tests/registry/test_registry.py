@@ -1,0 +1,79 @@
+"""Holding plugins: names taken twice, hooks that do not exist, assessors that overlap are refused, never resolved silently."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import PolicyError, RefusedError
+from rrpolicy.plugin import hookimpl
+from rrpolicy.registry import PluginInfo, Registry
+
+
+def info(name: str) -> PluginInfo:
+    return PluginInfo(name, f"acme-{name}", "1.0", ())
+
+
+def plugin(hook: str, *things: object) -> Any:
+    def offer() -> list[object]:
+        return list(things)
+
+    offer.__name__ = hook
+    return SimpleNamespace(__name__="acme", **{hook: hookimpl(offer)})
+
+
+def test_builtins_come_from_the_entry_points_of_the_distribution() -> None:
+    registry = load_registry()
+
+    assert {i.distribution for i in registry.plugins} == {"rrpolicy"}
+    assert {"pk-anonymity", "local-dp"} <= set(registry.privacy_models)
+    assert "pram" in registry.mechanisms
+    assert {"product", "identity", "retention", "matrix"} <= set(registry.kinds)
+    assert {"parquet", "csv"} & set(registry.sources) or registry.sources
+
+
+def test_two_plugins_that_offer_one_mechanism_are_refused() -> None:
+    offer = [plugin("rrpolicy_mechanisms", SimpleNamespace(name="pram")) for _ in range(2)]
+    registry = Registry([("one", offer[0]), ("two", offer[1])], [info("one"), info("two")])
+
+    with pytest.raises(RefusedError, match="RR405.*'pram': 'one' and 'two'"):
+        _ = registry.mechanisms
+
+
+def test_a_hook_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(RefusedError, match="RR406"):
+        Registry([("one", plugin("rrpolicy_mechanism"))], [info("one")])
+
+
+def test_a_hook_that_fails_names_its_plugin() -> None:
+    def offer() -> list[object]:
+        raise RuntimeError("no licence")
+
+    offer.__name__ = "rrpolicy_mechanisms"
+    broken = SimpleNamespace(__name__="acme", rrpolicy_mechanisms=hookimpl(offer))
+    registry = Registry([("broken", broken)], [info("broken")])
+
+    with pytest.raises(RefusedError, match="RR406.*'broken' failed in rrpolicy_mechanisms: RuntimeError: no licence"):
+        _ = registry.mechanisms
+
+
+def test_a_listed_distribution_that_is_missing_is_refused_with_what_to_install() -> None:
+    with pytest.raises(RefusedError) as caught:
+        load_registry(["acme-nowhere>=1.2"])
+
+    (problem,) = caught.value.problems
+    assert problem.code == "RR404"
+    assert problem.hint == "pip install 'acme-nowhere>=1.2'"
+
+
+def test_a_listed_distribution_must_be_a_requirement() -> None:
+    with pytest.raises(PolicyError, match="RR229"):
+        load_registry(["not a requirement!"])
+
+
+def test_the_builtin_distribution_of_another_version_is_refused() -> None:
+    with pytest.raises(RefusedError, match="RR404.*is installed"):
+        load_registry(["rrpolicy>=99"])

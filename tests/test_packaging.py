@@ -1,0 +1,54 @@
+"""What the wheel holds, what it registers, and that the two never drift apart."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_packages_are_the_top_level_names_and_the_entry_points() -> None:
+    packages = {Path(p).name for p in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
+    folders = {
+        p.name for room in ("plugins", "reports") for p in (ROOT / room).iterdir() if (p / "__init__.py").exists()
+    }
+    entries = set(PROJECT["project"]["entry-points"]["rrpolicy"].values())
+
+    assert packages == set(PROJECT["tool"]["check-wheel-contents"]["toplevel"])
+    assert packages == set(PROJECT["tool"]["importlinter"]["root_packages"])
+    assert packages - {"rrpolicy"} == folders == entries - {"rrpolicy.builtin"}
+
+
+def test_every_package_is_typed() -> None:
+    for package in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
+        assert (ROOT / package / "py.typed").exists(), package
+
+
+def test_dependencies_state_ranges() -> None:
+    from packaging.requirements import Requirement
+
+    for text in PROJECT["project"]["dependencies"]:
+        specifier: SpecifierSet = Requirement(text).specifier
+        assert any(s.operator == ">=" for s in specifier), text
+        assert not any(s.operator == "==" for s in specifier), text
+
+
+def test_plugin_module_loads_no_heavy_library() -> None:
+    code = "import sys, rrpolicy.plugin; print([m for m in ('numpy', 'scipy', 'pyarrow', 'duckdb', 'pandas', 'jinja2') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_artifacts_name_no_registry_and_no_workplace_path() -> None:
+    """Files under version control name no package registry host and no absolute home path."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    hosts = ("pypi" + ".org", "npmjs" + ".org", "deb.debian" + ".org", "/root" + "/", "/home" + "/")
+    for name in listed:
+        text = (ROOT / name).read_bytes().decode("utf-8", "ignore")
+        assert not [host for host in hosts if host in text], name
