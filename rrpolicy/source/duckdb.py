@@ -20,9 +20,10 @@ from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Attribute
 from rrpolicy.source import database, delimited, parquet
 from rrpolicy.source.columns import Stored
-from rrpolicy.source.encoding import Encoded, encode, released_type
+from rrpolicy.source.encoding import encode, released_type
 from rrpolicy.source.failures import engine_errors
 from rrpolicy.source.files import Pinned, pin, shown
+from rrpolicy.source.packing import Pack, pack
 from rrpolicy.source.quoting import literal
 
 if TYPE_CHECKING:
@@ -71,41 +72,43 @@ class TableSnapshot:
         """Return the column's distinct values (None for null or NaN, last), sorted, at most `most + 1` of them."""
         column = self.stored[attribute.name].observed
         sql = f"SELECT value FROM (SELECT DISTINCT {column} AS value FROM {self.source}) LIMIT {int(most) + 1}"
-        found = (v for batch in self._stream(sql, ["value"]) for v in batch.column(0).to_pylist())
+        found = (v for batch in self._stream(sql, [], ["value"]) for v in batch.column(0).to_pylist())
         values = [int(v) if isinstance(v, Decimal) else v for v in found]
         return (*sorted(v for v in values if v is not None), *[None] * (None in values))
 
     def tally(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
-        """Return grouped counts in one pass; see `Snapshot.tally`. Sorted by all columns, nulls last."""
-        keys, codes, joins = self._encoded(attributes, carried)
-        grouped = f"SELECT {', '.join([*keys, 'count(*) AS n'])} FROM {self.source}" + (" GROUP BY ALL" if keys else "")
-        order = _order(len(codes))
-        sql = f"SELECT {', '.join([*codes, 'sum(n)::BIGINT AS n'])} FROM ({grouped}) {joins}" + (
-            f" GROUP BY ALL{order}" if codes else ""
-        )
-        return self._stream(sql, [*(a.name for a in attributes), *carried, "n"])
+        """Return grouped counts in one pass; see `Snapshot.tally`."""
+        query = self._query(attributes, carried)
+        if carried:
+            select = ", ".join([*query.packed, *query.carried, "count(*) AS n"])
+            sql = f"SELECT {select} FROM (SELECT {', '.join(query.keys)} FROM {self.source}) {query.joins} GROUP BY ALL"
+        else:
+            # Grouped by keys first: the codes are then computed once a group.
+            inner = f"SELECT {', '.join([*query.keys, 'count(*) AS n'])} FROM {self.source}"
+            inner += " GROUP BY ALL" if attributes else ""
+            select = ", ".join([*query.packed, "sum(n)::BIGINT AS n"])
+            sql = f"SELECT {select} FROM ({inner}) {query.joins}" + (" GROUP BY ALL" if attributes else "")
+        return self._stream(sql + query.order, query.packs, [*(a.name for a in attributes), *carried, "n"])
 
     def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
-        """Return encoded rows, sorted by all columns, nulls last; see `Snapshot.rows`."""
-        keys, codes, joins = self._encoded(attributes, carried)
-        sql = (
-            f"SELECT {', '.join(codes)} FROM (SELECT {', '.join(keys)} FROM {self.source}) {joins}{_order(len(codes))}"
-        )
-        return self._stream(sql, [*(a.name for a in attributes), *carried])
+        """Return encoded rows; see `Snapshot.rows`."""
+        query = self._query(attributes, carried)
+        inner = f"SELECT {', '.join(query.keys)} FROM {self.source}"
+        sql = f"SELECT {', '.join([*query.packed, *query.carried])} FROM ({inner}) {query.joins}{query.order}"
+        return self._stream(sql, query.packs, [*(a.name for a in attributes), *carried])
 
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
         self.pinned.unchanged()
 
-    def _encoded(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> tuple[list[str], list[str], str]:
-        """Return the SQL of the keys, of the codes over them, and of the joins between them, under names of ours."""
-        encoded: list[Encoded] = [encode(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
+    def _query(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> _Query:
+        encoded = [encode(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
         keys = [f"{sql} AS {name}" for e in encoded for name, sql in e.keys.items()]
         keys += [f"{self.stored[name].released} AS c{i}" for i, name in enumerate(carried)]
-        codes = [f"{e.code} AS a{i}" for i, e in enumerate(encoded)] + [f"c{i}" for i in range(len(carried))]
-        return keys, codes, " ".join(e.join for e in encoded if e.join)
+        packs = pack([e.code for e in encoded], [len(a.domain or ()) for a in attributes])
+        return _Query(keys, packs, [f"c{i}" for i in range(len(carried))], " ".join(e.join for e in encoded if e.join))
 
-    def _stream(self, sql: str, names: list[str]) -> pa.RecordBatchReader:
+    def _stream(self, sql: str, packs: Sequence[Pack], names: Sequence[str]) -> pa.RecordBatchReader:
         import pyarrow as pa
 
         with engine_errors(self.name):
@@ -114,25 +117,42 @@ class TableSnapshot:
             relation = cursor.sql(sql)
             fetch = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             reader = fetch(BATCH)
-            schema = pa.schema([pa.field(n, f.type) for n, f in zip(names, reader.schema, strict=True)])
-        return pa.RecordBatchReader.from_batches(schema, self._guarded(cursor, reader, schema))
+        codes = sum(len(p.codes) for p in packs)
+        types = [*[pa.int32()] * codes, *(f.type for f in list(reader.schema)[len(packs) :])]
+        schema = pa.schema([pa.field(n, t) for n, t in zip(names, types, strict=True)])
+        return pa.RecordBatchReader.from_batches(schema, self._guarded(cursor, reader, packs, schema))
 
     def _guarded(
-        self, cursor: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, schema: pa.Schema
+        self, cursor: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, packs: Sequence[Pack], schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the batches under the table's own names, then look whether the table is still the same."""
+        """Yield the batches unpacked under the table's own names, then look whether the table is still the same."""
         import pyarrow as pa
 
         with engine_errors(self.name):
             for batch in reader:
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                codes = [c for p, numbers in zip(packs, batch.columns, strict=False) for c in p.unpack(numbers)]
+                yield pa.RecordBatch.from_arrays([*codes, *batch.columns[len(packs) :]], schema=schema)
             cursor.close()
             self.unchanged()
 
 
-def _order(columns: int) -> str:
-    keys = ", ".join(f"{i + 1} ASC NULLS LAST" for i in range(columns))
-    return f" ORDER BY {keys}" if keys else ""
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, …."""
+
+    keys: list[str]
+    packs: list[Pack]
+    carried: list[str]
+    joins: str
+
+    @property
+    def packed(self) -> list[str]:
+        return [f"{p.sql} AS p{i}" for i, p in enumerate(self.packs)]
+
+    @property
+    def order(self) -> str:
+        columns = ", ".join(f"{i + 1} ASC NULLS LAST" for i in range(len(self.packs) + len(self.carried)))
+        return f" ORDER BY {columns}" if columns else ""
 
 
 class DuckDBSource:
