@@ -1,0 +1,249 @@
+"""What a product channel releases: every record once, in canonical order, by the key alone; and how it is written down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.canonical import canonical
+from rrpolicy.channel.axes import Identity, Matrix, Retention
+from rrpolicy.channel.matrix import Domain
+from rrpolicy.channel.product import Product
+from rrpolicy.channel.reading import channel_from_json
+from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.table import Column
+
+SEX, EDUCATION, RACE = ("m", "f"), ("z", "é", "B", "a"), (3, 10, 9)
+KINDS: dict[str, Any] = {k.kind: k for k in (Product, Identity, Retention, Matrix)}
+NUMBER = Column("number", "carried", (), "", "x", "a random code")
+
+
+def coupled() -> Matrix:
+    """Return a rectangular axis over two attributes: six originals, four released."""
+    weights = [[1 + (3 * u + 2 * v) % 5 for v in range(6)] for u in range(4)]
+    totals = [sum(row[v] for row in weights) for v in range(6)]
+    entries = tuple(tuple(Fraction(w, totals[v]) for v, w in enumerate(row)) for row in weights)
+    columns = (Column("sex", "category", SEX, "", "sex"), Column("group", "category", ("y", "x"), "", "race"))
+    return Matrix((Domain("sex", SEX), Domain("race", RACE)), columns, entries)
+
+
+def plain(keep: Fraction = Fraction(7, 10)) -> Product:
+    axes = (
+        Retention.uniform("sex", SEX, keep),
+        Retention.in_blocks("education", EDUCATION, [(("z", "B"), keep), (("é", "a"), Fraction(3, 5))], "schooling"),
+        Identity.of("race", RACE),
+    )
+    return Product(axes, (NUMBER,), ("number", "race", "schooling", "sex"))
+
+
+@pytest.fixture(scope="module")
+def survey(memory):
+    def build(records: int = 3_000, seed: int = 1, values: int = 40, batch: int = 777) -> Any:
+        rng = np.random.default_rng(seed)
+        domains = {"sex": SEX, "education": EDUCATION, "race": RACE}
+        codes = {name: rng.integers(0, len(domain), records) for name, domain in domains.items()}
+        numbers = [None if i % 97 == 0 else int(i) for i in rng.integers(-values, values, records)]
+        return memory(domains, codes, {"x": pa.array(numbers, pa.int64())}, batch)
+
+    return build
+
+
+def drawn(product: Product, original: Any, collector: Any, streams: Streams | None = None) -> Any:
+    sink = collector()
+    product.draw(original, streams or Streams.for_tests(1), sink)
+    return sink
+
+
+def sort_key(row: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    return [
+        (value is None, 0 if value is None else value.encode() if isinstance(value, str) else value) for value in row
+    ]
+
+
+@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("product", [plain(), Product((coupled(),), (), ("group", "sex"))])
+def test_every_record_is_released_once_under_the_released_names(survey, collector, product, sampler):
+    sink = drawn(replace(product, sampler=sampler), survey(), collector)
+
+    assert sum(row[-1] for row in sink.rows()) == 3_000
+    assert {tuple(batch.schema.names) for batch, _, _ in sink.batches} == {product.order}
+    assert {in_order for _, _, in_order in sink.batches} == {sampler == "cells"}
+
+
+def says_nothing_by_its_order(rows: list[tuple[Any, ...]]) -> bool:
+    """Tell whether rows come distinct and sorted: an order that is a function of the multiset."""
+    keys = [sort_key(row[:-1]) for row in rows]
+    return keys == sorted(keys) and all(a != b for a, b in pairwise(keys))
+
+
+def test_cells_come_in_the_canonical_order_of_released_values(survey, collector):
+    rows = drawn(plain(), survey(), collector).rows()
+
+    assert says_nothing_by_its_order(rows)
+    assert rows[-1][0] is None
+    assert not says_nothing_by_its_order(sorted(rows, key=lambda row: EDUCATION.index(row[2])))
+
+
+def test_rows_in_the_order_of_the_original_are_caught(survey, collector):
+    """The record path hands rows over as they come: only a sink that sorts may write them."""
+    sink = drawn(replace(plain(), sampler="records"), survey(), collector)
+
+    assert not says_nothing_by_its_order(sink.rows())
+
+
+@pytest.mark.parametrize("sampler", ["cells", "records"])
+def test_a_kept_key_gives_the_same_rows_and_anything_else_gives_others(survey, collector, sampler):
+    product, key = replace(plain(), sampler=sampler), bytes(range(32))
+
+    def rows(*context: Any) -> Any:
+        return drawn(product, survey(), collector, Streams(*context)).rows()
+
+    assert rows(key, b"s", b"p", sampler) == rows(key, b"s", b"p", sampler)
+    for other in ((bytes(32), b"s", b"p"), (key, b"t", b"p"), (key, b"s", b"q")):
+        assert rows(key, b"s", b"p", sampler) != rows(*other, sampler)
+
+
+def records_of(original: Any, order: np.ndarray) -> Any:
+    """Return the same table with its records stored in another order."""
+    shuffled = type(original).__new__(type(original))
+    shuffled.__dict__.update(original.__dict__)
+    shuffled.codes = {name: codes[order] for name, codes in original.codes.items()}
+    shuffled.carried = {name: values.take(pa.array(order)) for name, values in original.carried.items()}
+    return shuffled
+
+
+class Unsorted:
+    """An original whose rows come as they are stored: what every engine must not do."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def rows(self, *columns: str) -> Any:
+        held = self._original.codes | self._original.carried
+        yield from pa.table({c: pa.array(held[c]) for c in columns}).to_batches()
+
+
+@pytest.mark.parametrize("sampler", ["cells", "records"])
+def test_a_draw_does_not_depend_on_the_order_of_the_input_and_one_that_does_is_caught(survey, collector, sampler):
+    product, original = replace(plain(), sampler=sampler), survey()
+    other = records_of(original, np.random.default_rng(5).permutation(3_000))
+
+    def rows(table: Any) -> Any:
+        return sorted(map(str, drawn(product, table, collector).rows()))
+
+    assert rows(original) == rows(other)
+    if sampler == "records":
+        assert rows(Unsorted(original)) != rows(Unsorted(other))
+
+
+def test_a_draw_does_not_depend_on_how_the_engine_cuts_its_batches(survey, collector):
+    product = replace(plain(), sampler="records")
+
+    assert drawn(product, survey(batch=1), collector).rows() == drawn(product, survey(batch=3_000), collector).rows()
+
+
+def test_what_is_not_randomised_keeps_its_joint_table(survey, collector):
+    sure = Product(plain().axes[2:], (NUMBER,), ("race", "number"))
+    original = survey()
+    expected: dict[tuple[Any, Any], int] = {}
+    for code, value in zip(original.codes["race"], original.carried["x"].to_pylist(), strict=True):
+        expected[RACE[code], value] = expected.get((RACE[code], value), 0) + 1
+    for sampler in ("cells", "records"):
+        rows = drawn(replace(sure, sampler=sampler), original, collector).rows()  # type: ignore[arg-type]
+
+        assert {(race, value): n for race, value, n in rows} == expected
+
+
+def test_coupled_attributes_have_the_law_of_their_matrix(memory, collector):
+    axis, each = coupled(), 20_000
+    original = memory(
+        {"sex": SEX, "race": RACE},
+        {"sex": np.repeat([0, 0, 0, 1, 1, 1], each), "race": np.tile(np.repeat([0, 1, 2], each), 2)},
+    )
+    expected = np.array([[float(p) for p in row] for row in axis.entries]).sum(axis=1) * each
+    variance = np.array([sum(float(p * (1 - p)) for p in row) for row in axis.entries]) * each
+    for sampler in ("cells", "records"):
+        product = Product((axis,), (), ("sex", "group"), sampler)  # type: ignore[arg-type]
+        counts = np.zeros(4)
+        for sex, group, n in drawn(product, original, collector).rows():
+            counts[2 * SEX.index(sex) + ("y", "x").index(group)] += n
+
+        assert (np.abs(counts - expected) < 5.5 * np.sqrt(variance)).all()
+
+
+def test_an_engine_that_groups_rows_itself_gives_the_same_release(survey, collector):
+    original = survey()
+
+    class Grouping(Unsorted):
+        def tally(self, *columns: str) -> Any:
+            held = self._original.codes | self._original.carried
+            table = (
+                pa.table({c: pa.array(held[c]) for c in columns}).group_by(list(columns)).aggregate([([], "count_all")])
+            )
+            yield from table.rename_columns([*columns, "n"]).to_batches()
+
+    assert drawn(plain(), original, collector).rows() == drawn(plain(), Grouping(original), collector).rows()
+
+
+def test_the_path_is_chosen_by_the_data_and_types_are_filled_in(survey):
+    original = survey(values=3)
+    original.types = {"sex": "VARCHAR", "education": "VARCHAR", "race": "INTEGER", "x": "INTEGER"}
+    settled = plain().settle(original)
+
+    assert settled.sampler == "cells"
+    assert [c.type for c in settled.tables()[0].columns] == ["INTEGER", "INTEGER", "VARCHAR", "VARCHAR"]
+    original.cells = lambda: 70_000
+    assert plain().settle(original).sampler == "records"
+    original.records = 140_000
+    assert plain().settle(original).sampler == "cells"
+    original.records, original.cells = 10**9, lambda: 10**7
+    assert plain().settle(original).sampler == "records"  # released cells would not fit in memory
+
+
+def test_the_description_comes_back_from_its_json_and_names_no_count():
+    for product in (plain(), Product((coupled(),), (), ("group", "sex"), "records")):
+        assert channel_from_json(product.to_json(), KINDS) == product
+        assert channel_from_json(product.to_public_json(), KINDS) == product
+        assert canonical(product.to_json()) == canonical(Product.from_json(product.to_json(), KINDS).to_json())
+    with pytest.raises(ValueError, match="version"):
+        Product.from_json({**plain().to_json(), "version": 2}, KINDS)
+    with pytest.raises(ValueError, match="sampler"):
+        Product.from_json({**plain().to_json(), "sampler": "rows"}, KINDS)
+
+
+def test_tables_and_decoders_cover_every_released_column():
+    product = plain()
+
+    assert [c.name for c in product.tables()[0].columns] == ["number", "race", "schooling", "sex"]
+    assert product.tables()[0].sort == product.order
+    assert [d.form for d in product.decoders()] == ["retention", "retention", "identity", "identity"]
+    assert product.decoders()[-1].parameters == {"columns": ["number"], "labels": [[]]}
+    assert product.discloses() == ()
+    with pytest.raises(ValueError, match="every released column"):
+        Product(product.axes, (), product.order)
+    with pytest.raises(ValueError, match="two axes"):
+        Product((Identity.of("a", SEX), Identity.of("a", SEX, "b")), (), ("a", "b"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.tuples(st.integers(1, 60), st.integers(0, 10**6)), st.fractions(0, 1), st.sampled_from(["cells", "records"]))
+def test_blocks_are_never_left_and_totals_are_kept(survey, collector, table, keep, sampler):
+    records, seed = table
+    original = survey(records, seed)
+    product = replace(plain(keep), sampler=sampler)
+    rows = drawn(product, original, collector, Streams.for_tests(seed)).rows()
+    in_block = sum(n for _, _, schooling, _, n in rows if schooling in {"z", "B"})
+
+    assert sum(row[-1] for row in rows) == records
+    assert in_block == int(np.isin(original.codes["education"], [0, 2]).sum())
