@@ -27,11 +27,13 @@ class Written:
         path: relative to public/.
         rows: how many it has.
         digest: of its canonical row stream, `sha256:…`; the same in every format.
+        counts: category column -> records of each label.
     """
 
     path: str
     rows: int
     digest: str
+    counts: Mapping[str, tuple[int, ...]]
 
 
 class FolderSink:
@@ -137,15 +139,50 @@ class _Ordered:
         from rrpolicy.source.rowdigest import RowDigest
 
         self._path = path
+        self._counts = LabelCounts(spec)
         self._digest = RowDigest()
         self._rows = Grouping(open_writer(form, path, spec))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa
 
+        self._counts.add(rows, n)
         self._digest.update(rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64())))
         self._rows.write(rows, n)
 
     def finish(self) -> Written:
         self._rows.close()
-        return Written(self._path.name, self._rows.written, "sha256:" + self._digest.digest().hex())
+        digest = "sha256:" + self._digest.digest().hex()
+        return Written(self._path.name, self._rows.written, digest, self._counts.counts())
+
+
+class LabelCounts:
+    """Counts the labels of category columns while rows pass, and refuses what is no label."""
+
+    def __init__(self, spec: TableSpec) -> None:
+        import numpy as np
+        import pyarrow as pa
+
+        kinds = {f.name: f.type for f in arrow_schema(spec)}
+        columns = [c for c in spec.columns if c.kind in {"category", "interval"}]
+        self._labels = {c.name: pa.array(c.labels, kinds[c.name]) for c in columns}
+        self._counts = {c.name: np.zeros(len(c.labels), dtype=np.int64) for c in columns}
+
+    def add(self, rows: pa.RecordBatch, n: Ints) -> None:
+        """Take distinct rows with their multiplicities.
+
+        Raises:
+            ValueError: if a value is not among its column's labels.
+        """
+        import numpy as np
+        import pyarrow.compute as pc
+
+        for name, labels in self._labels.items():
+            codes = pc.index_in(rows.column(name), value_set=labels)
+            if codes.null_count:
+                raise ValueError(f"the draw released values of {name!r} outside its labels")
+            np.add.at(self._counts[name], codes.to_numpy(), n)
+
+    def counts(self) -> Mapping[str, tuple[int, ...]]:
+        """Return the records of each label, by column."""
+        return {name: tuple(counts.tolist()) for name, counts in self._counts.items()}

@@ -1,0 +1,84 @@
+"""audit/audit.json: what was released from what, by which software and when. Refers to public/ by digest."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rrpolicy.canonical import Json
+from rrpolicy.release.assess import Assessment
+from rrpolicy.release.plan import Plan
+
+SCHEMA = "rrpolicy.audit/1"
+FINDINGS = "rrpolicy.findings/1"
+NAME = "audit.json"
+
+
+def audit_record(
+    plan: Plan, public: Mapping[str, Json], public_file: str, *, label: str | None, commit: str | None, as_written: bool
+) -> dict[str, Json]:
+    """Return audit.json without the digests of the files beside it.
+
+    Args:
+        plan: that was executed, settled, with its source tag.
+        public: release.json.
+        public_file: digest of its bytes.
+        label: of the release.
+        commit: of the policy file, see `git_commit`.
+        as_written: whether policy.toml stands beside it.
+    """
+    return {
+        "schema": SCHEMA,
+        "release": label,
+        "public": {"digest": public["digest"], "file": public_file},
+        "plan_digest": plan.digest(),
+        "policy_digest": plan.policy_digest,
+        "source_tag": plan.source_tag,
+        "software": dict(plan.software),
+        "writers": writers(),
+        "policy_as_written": as_written,
+        "policy_commit": commit,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def findings_document(assessment: Assessment) -> dict[str, Json]:
+    """Return audit/findings.json: every number of the final assessment."""
+    return {
+        "schema": FINDINGS,
+        "findings": [f.to_json() for f in assessment.findings],
+        "utility": [u.to_json() for u in assessment.utility],
+    }
+
+
+def writers() -> dict[str, Json]:
+    """Return the versions that the bytes of a release depend on."""
+    import duckdb
+    import numpy as np
+    import pyarrow as pa
+
+    return {
+        "python": platform.python_version(),
+        "pyarrow": pa.__version__,
+        "duckdb": duckdb.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def git_commit(policy_file: Path) -> str | None:
+    """Return the commit that the policy file stands in, with `-dirty` if it differs from it; None outside git."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(policy_file.absolute().parent), *arguments, "--", policy_file.name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 fixed words
+        return done.stdout.strip()
+
+    try:
+        commit = git("log", "-1", "--format=%H")
+        changed = git("status", "--porcelain")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return (commit + ("-dirty" if changed else "")) if commit else None

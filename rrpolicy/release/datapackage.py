@@ -1,0 +1,115 @@
+"""public/datapackage.json: the release as a Frictionless Data Package (v1), for tools that know nothing of rrpolicy.
+
+A function of the manifest and the data files' sizes and digests; verify writes it again and compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import Json
+from rrpolicy.release.manifest import file_digest
+
+NAME = "datapackage.json"
+_TYPES = {
+    "VARCHAR": "string",
+    "BOOLEAN": "boolean",
+    "DOUBLE": "number",
+    "FLOAT": "number",
+    "DECIMAL": "number",
+    "DATE": "date",
+    "TIME": "time",
+    "UUID": "string",
+}
+_MEDIA = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "duckdb": "application/vnd.duckdb.file",
+}
+
+
+def datapackage(document: Mapping[str, Any], public: Path) -> dict[str, Json]:
+    """Return the data package's description.
+
+    Args:
+        document: release.json, without need of `files` and `digest`.
+        public: the folder with the data files.
+    """
+    policy, form = document["policy"], document["data"]["format"]
+    return {
+        "profile": "tabular-data-package" if form == "csv" else "data-package",
+        "name": _slug(policy["name"]),
+        "title": policy["name"],
+        "version": policy["version"],
+        "description": policy["purpose"],
+        "contributors": [{"title": policy["owner"], "role": "publisher"}] if policy["owner"] else [],
+        "resources": [_resource(table, document, public) for table in document["tables"]],
+        "rrpolicy": {
+            "schema": document["schema"],
+            "release": document["release"],
+            "records": document["records"],
+            "note": "values are randomised as `channel` says: estimate with `decoders`, do not count them as they are",
+            "channel": document["channel"],
+            "decoders": document["decoders"],
+            "assumptions": document["assumptions"],
+        },
+    }
+
+
+def _resource(table: Mapping[str, Any], document: Mapping[str, Any], public: Path) -> Json:
+    form, data = document["data"]["format"], document["data"]["tables"][table["name"]]
+    path = public / data["path"]
+    resource: dict[str, Json] = {
+        "name": _slug(table["name"]),
+        "path": data["path"],
+        "profile": "tabular-data-resource" if form == "csv" else "data-resource",
+        "format": form,
+        "mediatype": _MEDIA[form],
+        "bytes": path.stat().st_size,
+        "hash": file_digest(path),
+        "schema": {
+            "fields": [_field(column, document, form) for column in table["columns"]],
+            "missingValues": [""],
+        },
+        "rrpolicy": {"rows": data["rows"], "digest": data["digest"], "sort": table["sort"]},
+    }
+    if form == "csv":
+        resource["encoding"] = "utf-8"
+        resource["dialect"] = {"delimiter": ",", "quoteChar": '"', "doubleQuote": True, "lineTerminator": "\r\n"}
+    return resource
+
+
+def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) -> Json:
+    attribute: Mapping[str, Any] = next((a for a in document["attributes"] if a["name"] == column["attribute"]), {})
+    field: dict[str, Json] = {"name": column["name"], "type": _type(column)}
+    if column["kind"] == "set":
+        field["description"] = "a list of categories" + (", as JSON text" if form == "csv" else "")
+    elif column["labels"]:
+        field["constraints"] = {"enum": column["labels"], "required": True}
+    field["rrpolicy"] = {
+        "kind": column["kind"],
+        "attribute": column["attribute"],
+        "labels": column["labels"],
+        "role": attribute.get("role"),
+        "scale": attribute.get("scale"),
+    }
+    return field
+
+
+def _type(column: Mapping[str, Any]) -> str:
+    """Return the Frictionless type of a column."""
+    from rrpolicy.release.columns import of_labels
+
+    if column["kind"] == "set" or column["type"].endswith("[]"):
+        return "array"
+    kind = (column["type"] or of_labels(tuple(column["labels"]))).partition("(")[0]
+    if kind.startswith("TIMESTAMP"):
+        return "datetime"
+    return _TYPES.get(kind, "integer" if kind.endswith("INT") or kind == "INTEGER" else "string")
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-") or "release"

@@ -1,0 +1,126 @@
+"""public/release.json: what was released, how, and what holds of it. Read by verify, by estimate and by people.
+
+It holds nothing whose basis is the original, no time, no host and no path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.finding import Basis
+from rrpolicy.mechanism import Origin
+from rrpolicy.policy.model import Attribute
+from rrpolicy.release.assess import Assessment, UtilityFinding
+from rrpolicy.release.check import disclosed
+from rrpolicy.release.plan import Plan
+from rrpolicy.release.sink import Written
+
+SCHEMA = "rrpolicy.release/1"
+NAME = "release.json"
+CHUNK = 1 << 20
+
+
+def manifest(
+    plan: Plan, assessment: Assessment, written: Mapping[str, Written], *, label: str | None, test: bool
+) -> dict[str, Json]:
+    """Return release.json without the digests of the files beside it.
+
+    Args:
+        plan: that was executed, settled.
+        assessment: of its channel, before the draw.
+        written: the data files.
+        label: of the release, such as `2026-11`.
+        test: the draw came from a test's seed; verify refuses it.
+    """
+    policy, channel = plan.policy, plan.channel
+    described = channel.to_public_json()
+    document: dict[str, Json] = {
+        "schema": SCHEMA,
+        "release": label,
+        "policy": {
+            "name": policy.name,
+            "version": policy.version,
+            "owner": policy.owner,
+            "purpose": policy.purpose,
+            "digest": plan.policy_digest,
+        },
+        "software": dict(plan.software),
+        "records": plan.records,
+        "mechanism": policy.mechanism.name,
+        "attributes": [_attribute(a) for a in policy.released],
+        "channel": described,
+        "sampler": described.get("sampler") if isinstance(described, dict) else None,
+        "decoders": [d.to_json() for d in channel.decoders()],
+        "tables": [t.to_json() for t in channel.tables()],
+        "data": {
+            "format": policy.release.format,
+            "tables": {name: {"path": w.path, "rows": w.rows, "digest": w.digest} for name, w in written.items()},
+        },
+        "requirements": [r.to_json() for r in policy.requirements],
+        "findings": [f.to_json(up_to=Basis.RELEASE) for f in assessment.findings],
+        "utility": [_utility(u) for u in assessment.utility],
+        "origins": {name: origin.value for name, origin in plan.origins.items()},
+        "derived": list(derived(plan)),
+        "assumptions": list(assessment.assumptions),
+    }
+    if test:
+        document["test"] = True
+    return document
+
+
+def derived(plan: Plan) -> tuple[str, ...]:
+    """Return, in words, what of the public description is a statistic of the data."""
+    chosen = (f"the parameters of '{n}' were {o.value}" for n, o in plan.origins.items() if o is Origin.DATA)
+    told = (f"the channel's description tells the original's '{item}'" for item in plan.channel.discloses())
+    return (*disclosed(plan.policy), *chosen, *told)
+
+
+def sealed(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, Json]:
+    """Return a record with the digests of the files that it covers, and its own.
+
+    Args:
+        document: the record, without `files` and `digest`.
+        files: relative path -> digest of its bytes.
+    """
+    whole: dict[str, Json] = {**document, "files": dict(sorted(files.items()))}
+    return {**whole, "digest": own_digest(whole)}
+
+
+def own_digest(document: Mapping[str, Json]) -> str:
+    """Return the digest of a record's canonical form without its key `digest`."""
+    return digest(canonical({key: value for key, value in document.items() if key != "digest"}))
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    import hashlib
+
+    with path.open("rb") as file:
+        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_digests(folder: Path, *, but: str) -> dict[str, str]:
+    """Return the digest of every file of a folder but one, by relative path with slashes."""
+    found = (p for p in folder.rglob("*") if p.is_file())
+    paths = {path.relative_to(folder).as_posix(): path for path in found}
+    return {name: file_digest(path) for name, path in sorted(paths.items()) if name != but}
+
+
+def _attribute(attribute: Attribute) -> Json:
+    return {
+        "name": attribute.name,
+        "release_as": attribute.release_as or attribute.name,
+        "role": attribute.role.value,
+        "domain": None if attribute.domain is None else list(attribute.domain),
+        "observed": attribute.observed,
+        "scale": attribute.scale,
+    }
+
+
+def _utility(finding: UtilityFinding) -> Json:
+    """Return a utility gate as the public may see it: the number is a statistic of the original."""
+    document = finding.to_json()
+    assert isinstance(document, dict)
+    return {**document, "value": None, "standing": None, "error": None}
