@@ -129,7 +129,7 @@ def audit_report(public: Path, audit: AuditPieces, *, released: Mapping[str, Seq
         marginals=with_original(page.marginals, audit.shares),
         utility=useful,
         sections=audit.sections,
-        provenance=page.provenance + audit.provenance,
+        provenance=(*page.provenance, Fact("Digest of release.json", document["digest"]), *audit.provenance),
     )
 
 
@@ -205,7 +205,6 @@ def _provenance(document: Mapping[str, Any]) -> tuple[Fact, ...]:
     facts.append(Fact("Digest of the policy’s meaning", document["policy"]["digest"]))
     for name, table in document["data"]["tables"].items():
         facts.append(Fact(f"Digest of the released table {name}", table["digest"]))
-    facts.append(Fact("Digest of release.json", document["digest"]))
     return tuple(facts)
 
 

@@ -46,8 +46,10 @@ def marginals(
     release = open_release(public)
     return tuple(
         _marginal(release, axis, None if released is None else released.get(name))
+        if len(axis.columns) == 1
+        else _coupled(release, axis, name)
         for name, axis in release.columns.axes.items()
-        if len(axis.columns) == 1 and len(axis.original) <= WIDEST
+        if len(axis.original) <= WIDEST
     )
 
 
@@ -73,6 +75,20 @@ def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
             left_out=0,
         )
     )
+
+
+def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
+    """Return the one-way table of one of several columns that an axis randomises together."""
+    position = axis.columns.index(name)
+    (codes,), n = count(release.data, [axis])
+    shares = dict.fromkeys((cell[position] for cell in axis.released), 0.0)
+    for code, records in zip(codes, n, strict=True):
+        shares[axis.released[code][position]] += float(records) / release.records
+    rows = [
+        _row(category(row.group[name]), shares.get(row.group[name]), row, release.records)
+        for row in release.crosstab([name], level=LEVEL).rows
+    ]
+    return _shortened(Marginal(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
 
 
 def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:

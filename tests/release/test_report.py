@@ -1,0 +1,389 @@
+"""Filling the report: the public page from public/ alone, the audit page with every number, numbers in words."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrpolicy.canonical import canonical, digest
+from rrpolicy.errors import Place, PolicyError
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict
+from rrpolicy.mechanism import Origin, Remark
+from rrpolicy.release import figures
+from rrpolicy.release.assess import UtilityFinding
+from rrpolicy.release.not_covered import EVERY_MODEL, MODELS, not_covered
+from rrpolicy.release.report import AuditPieces, audit_report, public_report, read_report
+from rrpolicy.report import Fact
+
+CANARY = 0.61803398874
+SEX, AREA = ["F", "M"], ["North", "South", "West"]
+KEEP = {"sex": Fraction(9, 10), "area": Fraction(3, 5)}
+TRUE = {"sex": np.array([0.4, 0.6]), "area": np.array([0.5, 0.3, 0.2])}
+RECORDS = 10_000
+
+
+def finding(**changes: Any) -> Finding:
+    fields: dict[str, Any] = {
+        "code": "local-dp",
+        "model": "local-dp",
+        "requirement": "epsilon <= 6",
+        "place": Place("policy.toml", 12, 1, "privacy.0"),
+        "reached": Measure(5.25),
+        "limit": Fraction(6),
+        "verdict": Verdict.HOLDS,
+        "basis": Basis.CHANNEL,
+        "adversary": "Knows all but one person's values.",
+        "assumptions": ("one person is one record",),
+        "beside": (
+            Companion("e^epsilon", Measure(math.exp(5.25), Standing.UPPER_BOUND), Basis.CHANNEL, "odds"),
+            Companion("worst group", Measure(CANARY), Basis.ORIGINAL, "seen in the data", "disease = Flu"),
+        ),
+        "reference": "Ikarashi et al. 2014",
+        "assessor": "core (rrpolicy)",
+    }
+    return Finding(**(fields | changes))
+
+
+def disclosure() -> Finding:
+    return finding(
+        code="attribute-disclosure",
+        model="attribute-disclosure",
+        requirement="risk <= 2/3",
+        reached=Measure(CANARY, Standing.UPPER_BOUND),
+        limit=Fraction(2, 3),
+        basis=Basis.ORIGINAL,
+        profile=Profile("risk", (0.0, 0.5, CANARY), (9_000, 1_000), None, (("area=West", CANARY, 3),)),
+        groups_over=0,
+    )
+
+
+@pytest.fixture
+def public(tmp_path: Path) -> Path:
+    """A release with exactly the expected released counts, so that reconstruction returns the original shares."""
+    folder = tmp_path / "public"
+    folder.mkdir()
+    columns = {}
+    for name, labels in (("sex", SEX), ("area", AREA)):
+        d, p = len(labels), float(KEEP[name])
+        expected = TRUE[name] * (p - (1 - p) / (d - 1)) + (1 - p) / (d - 1)
+        columns[name] = np.repeat(labels, np.rint(expected * RECORDS).astype(int))
+    columns["hours"] = np.arange(RECORDS) % 40
+    pq.write_table(pa.table(columns), folder / "data.parquet")
+    document: dict[str, Any] = {
+        "schema": "rrpolicy.release/1",
+        "release": "2026-11",
+        "policy": {
+            "name": "survey",
+            "version": "1.0.0",
+            "owner": "Statistics",
+            "purpose": "teaching",
+            "digest": "sha256:p",
+        },
+        "software": {
+            "rrpolicy": "0.1.0",
+            "plugins": [{"name": "pram", "distribution": "rrpolicy", "version": "0.1.0", "hooks": []}],
+        },
+        "records": RECORDS,
+        "attributes": [
+            {
+                "name": "sex",
+                "release_as": "sex",
+                "role": "quasi-identifier",
+                "domain": SEX,
+                "observed": False,
+                "scale": "nominal",
+            },
+            {
+                "name": "area",
+                "release_as": "area",
+                "role": "sensitive",
+                "domain": AREA,
+                "observed": True,
+                "scale": "nominal",
+            },
+            {
+                "name": "hours",
+                "release_as": "hours",
+                "role": "insensitive",
+                "domain": None,
+                "observed": False,
+                "scale": "interval",
+            },
+        ],
+        "channel": {"kind": "product", "version": 1},
+        "sampler": "cells",
+        "decoders": [
+            {
+                "attributes": [name],
+                "form": "retention",
+                "parameters": {
+                    "column": name,
+                    "labels": labels,
+                    "blocks": [{"members": list(range(len(labels))), "keep_probability": str(KEEP[name])}],
+                },
+                "unbiased": True,
+                "independent": True,
+            }
+            for name, labels in (("sex", SEX), ("area", AREA))
+        ],
+        "tables": [
+            {
+                "name": "data",
+                "columns": [
+                    {
+                        "name": "sex",
+                        "kind": "category",
+                        "labels": SEX,
+                        "type": "VARCHAR",
+                        "attribute": "sex",
+                        "assume_unlinkable": None,
+                    },
+                    {
+                        "name": "area",
+                        "kind": "category",
+                        "labels": AREA,
+                        "type": "VARCHAR",
+                        "attribute": "area",
+                        "assume_unlinkable": None,
+                    },
+                    {
+                        "name": "hours",
+                        "kind": "carried",
+                        "labels": [],
+                        "type": "BIGINT",
+                        "attribute": "hours",
+                        "assume_unlinkable": None,
+                    },
+                ],
+                "sort": ["sex", "area", "hours"],
+                "joins": {},
+            }
+        ],
+        "data": {
+            "format": "parquet",
+            "tables": {"data": {"path": "data.parquet", "rows": RECORDS, "digest": "sha256:d"}},
+        },
+        "findings": [finding().to_json(Basis.RELEASE), disclosure().to_json(Basis.RELEASE)],
+        "derived": ["the categories of area were observed in the data"],
+        "assumptions": ["one person is one record"],
+        "files": {},
+    }
+    (folder / "release.json").write_bytes(canonical(document | {"digest": digest(canonical(document))}))
+    return folder
+
+
+def pieces() -> AuditPieces:
+    utility = UtilityFinding(
+        "expected-l2",
+        {"attributes": None, "target": "table"},
+        Measure(0.0125),
+        Fraction(1, 50),
+        Verdict.HOLDS,
+        "Smaller is better.",
+        None,
+    )
+    return AuditPieces(
+        findings=(finding(), disclosure()),
+        utility=(utility,),
+        realised=(Measure(0.011),),
+        origins={"sex": Origin.RECORDS, "area": Origin.DATA},
+        remarks=(Remark("gain", "less error than equal allocation", Measure(0.31)),),
+        shares={"sex": {"F": 0.4, "M": 0.6}, "area": {"North": 0.5, "South": 0.3, "West": 0.2}},
+        dropped=("person_id: identifier, never counted and never released",),
+        provenance=(Fact("Commit of the policy", "0a1b2c3"),),
+    )
+
+
+def test_the_public_page_is_filled_from_public_alone(public: Path) -> None:
+    report = public_report(public)
+
+    assert (report.page, report.passed) == ("public", True)
+    assert report.title == "survey, version 1.0.0, release 2026-11"
+    assert report.decision == "All 2 privacy requirements hold."
+    assert report.assumptions == ("one person is one record",)
+    assert report.derived == ("the categories of area were observed in the data",)
+    assert Fact("Plugin", "pram (rrpolicy 0.1.0)") in report.provenance
+    assert Fact("Released attributes", "3, of which 2 are randomised") in report.facts
+    assert (report.utility, report.dropped, report.remarks) == ((), (), ())
+
+
+def test_marginals_are_reconstructed_with_intervals(public: Path) -> None:
+    sex, area = public_report(public).marginals
+    half = 1.959963984540054 * math.sqrt(0.1 * 0.9 / RECORDS) / 0.8
+
+    assert [m.attribute for m in (sex, area)] == ["sex", "area"]
+    assert [r.category for r in area.rows] == AREA
+    assert [r.estimate for r in area.rows] == pytest.approx(TRUE["area"], abs=1e-9)
+    assert [r.released for r in sex.rows] == pytest.approx([0.42, 0.58])
+    assert [r.original for r in sex.rows] == [None, None]
+    assert (sex.rows[0].low, sex.rows[0].high) == pytest.approx((0.4 - half, 0.4 + half), abs=1e-9)
+
+
+def test_counts_at_hand_spare_reading_the_data(public: Path) -> None:
+    read = public_report(public).marginals
+    (public / "data.parquet").write_bytes(b"")
+
+    assert public_report(public, released={"sex": [4200, 5800], "area": [4000, 3200, 2800]}).marginals[0] == read[0]
+
+
+def test_panels_tell_treatment_parameters_and_matrix(public: Path) -> None:
+    sex, area, hours = public_report(public).attributes
+
+    assert Fact("Keep probability", "0.9") in sex.parameters
+    assert Fact("Retention probability", "0.4") in area.parameters
+    assert Fact("Epsilon of this attribute alone", figures.figure(math.log(9))) in sex.parameters
+    assert area.matrix is not None
+    assert np.allclose(np.array(area.matrix.rows).sum(axis=0), 1)
+    assert area.matrix.rows[0] == pytest.approx((0.6, 0.2, 0.2))
+    assert area.domain == "3 categories, observed in the data"
+    assert (hours.matrix, hours.parameters) == (None, ())
+
+
+def test_no_audit_number_is_on_the_public_page(public: Path) -> None:
+    from rrpolicy_reports.document import JsonRenderer
+    from rrpolicy_reports.html import HtmlRenderer
+
+    report = public_report(public)
+    withheld = report.findings[1]
+
+    assert (withheld.reached, withheld.gauge, withheld.margin, withheld.histogram) == (None, None, None, None)
+    assert (withheld.groups_over, withheld.people_over) == (None, None)
+    assert (withheld.verdict, withheld.limit) == ("holds", "at most 0.666667 (2/3)")
+    for renderer in (HtmlRenderer(), JsonRenderer()):
+        page = renderer.render(report)
+        assert b"618" not in page
+        assert b"worst group" not in page
+
+
+def test_the_audit_page_has_every_number(public: Path) -> None:
+    report = audit_report(public, pieces())
+    row = report.findings[1]
+
+    assert report.page == "audit"
+    assert report.decision == "All 2 privacy requirements hold, and so does the utility limit."
+    assert (row.reached, row.standing) == ("at most 0.618034", "upper bound")
+    assert row.histogram is not None
+    assert row.histogram.top == (("area=West", CANARY, 3),)
+    assert report.findings[0].beside[1].of == "disease = Flu"
+    assert [r.original for r in report.marginals[1].rows] == [0.5, 0.3, 0.2]
+    assert report.attributes[1].origin == "chosen from the data"
+    assert report.utility[0].expected == "0.0125"
+    assert report.utility[0].realised == "0.011"
+    assert report.remarks == (Fact("gain", "less error than equal allocation (0.31, exact)"),)
+    assert report.provenance[-1] == Fact("Commit of the policy", "0a1b2c3")
+
+
+def test_the_audit_report_reads_back(public: Path) -> None:
+    report = audit_report(public, pieces())
+
+    assert read_report(json.loads(json.dumps(report.to_json()))) == report
+    with pytest.raises(PolicyError, match="RR259"):
+        read_report({"schema": "else"})
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reached", "sentence"),
+    [
+        (Verdict.FAILS, Measure(7.0), "Not every limit holds: 1 of 1. local-dp, epsilon <= 6 (fails)."),
+        (Verdict.UNDECIDED, None, "Not every limit holds: 1 of 1. local-dp, epsilon <= 6 (undecided)."),
+        (None, Measure(1.0), "The policy asks for nothing: no privacy requirement was stated."),
+    ],
+)
+def test_what_does_not_hold_heads_the_page(
+    public: Path, verdict: Verdict | None, reached: Measure | None, sentence: str
+) -> None:
+    row = finding(verdict=verdict, reached=reached, limit=None if verdict is None else Fraction(6))
+    report = audit_report(public, AuditPieces(findings=(row,)))
+
+    assert (report.passed, report.decision) == (False, sentence)
+
+
+def test_a_folder_without_a_release_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="RR260"):
+        public_report(tmp_path)
+
+
+def test_a_model_says_itself_what_it_leaves_open() -> None:
+    class Model:
+        not_covered = ("Something else.",)
+
+    assert not_covered("local-dp", Model()) == ("Something else.",)
+    assert not_covered("local-dp") == MODELS["local-dp"] + EVERY_MODEL
+    assert "does not say" in not_covered("acme-model")[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (math.inf, "unbounded"),
+        (0.0, "0"),
+        (50_000.0, "50,000"),
+        (1234.5678, "1,234.57"),
+        (0.333333333, "0.333333"),
+        (0.00002, "2.000 × 10^−5"),
+        (-0.5, "−0.5"),
+        (100.0, "100"),
+    ],
+)
+def test_figures(value: float, text: str) -> None:
+    assert figures.figure(value) == text
+
+
+@given(st.floats(0.01, 1e6), st.floats(-1e-9, 1e-9))
+def test_a_number_is_never_written_as_the_limit_it_misses(limit: float, apart: float) -> None:
+    value = limit * (1 + apart)
+
+    assert (figures.beside_limit(value, limit) == figures.figure(limit)) <= (abs(value - limit) <= 1e-13 * limit)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "reached", "limit", "verdict", "side"),
+    [
+        ("k >= 2", 3.0, 2.0, Verdict.HOLDS, "at least"),
+        ("epsilon <= 6", 7.0, 6.0, Verdict.FAILS, "at most"),
+        ("acme budget 5", 7.0, 5.0, Verdict.HOLDS, "at least"),
+        ("acme budget 5", 4.0, 5.0, Verdict.FAILS, "at least"),
+        ("acme budget 5", 4.0, 5.0, Verdict.HOLDS, "at most"),
+        ("acme budget 5", None, 5.0, Verdict.UNDECIDED, "at most"),
+    ],
+)
+def test_on_which_side_a_limit_holds(
+    requirement: str, reached: float | None, limit: float, verdict: Verdict, side: str
+) -> None:
+    assert figures.direction(requirement, reached, limit, verdict) == side
+
+
+def test_a_bound_of_what_must_be_large_is_a_lower_one() -> None:
+    assert figures.worded(Measure(2.5, Standing.UPPER_BOUND), "at least") == "at least 2.5"
+    assert figures.worded(Measure(2.5, Standing.UPPER_BOUND)) == "at most 2.5"
+    assert figures.worded(Measure(2.5, Standing.ESTIMATE, 0.123)) == "2.5 ± 0.12"
+    assert figures.worded(Measure(math.inf, Standing.UPPER_BOUND)) == "unbounded"
+
+
+@given(st.floats(0, 1e9), st.floats(1e-3, 1e9))
+def test_gauges_keep_the_order_of_reached_and_limit(reached: float, limit: float) -> None:
+    drawn = figures.gauge(reached, limit, "at most")
+
+    assert drawn is not None
+    assert 0 <= drawn.reached <= 1
+    assert 0 <= drawn.limit <= 1
+    assert (drawn.reached <= drawn.limit + 1e-12) or reached > limit
+    assert (drawn.reached >= drawn.limit - 1e-12) or reached < limit
+
+
+def test_what_cannot_be_drawn_is_not() -> None:
+    assert figures.gauge(1.0, math.inf, "at most") is None
+    assert figures.gauge(0.0, 0.0, "at most") is None
+    unbounded = figures.gauge(math.inf, 6.0, "at most")
+    assert unbounded is not None
+    assert (unbounded.limit, unbounded.reached) == (0.5, 1.0)
