@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from pydantic_core import PydanticCustomError
+
 from rrpolicy.canonical import Value
 from rrpolicy.errors import Problem
 from rrpolicy.policy.document import Node
@@ -56,6 +58,7 @@ class _Reader:
         observed = self.table.domain == "observed"
         outside, nulls = self.spare("outside"), self.spare("nulls")
         full = self.extended(domain, outside, nulls)
+        outside, nulls = (next((v for v in full or () if s is not None and same(s, v)), s) for s in (outside, nulls))
         self.sizes(full, observed=observed)
         self.scale(domain, binned=bins is not None)
         return Attribute(
@@ -150,9 +153,9 @@ class _Reader:
         for item in at.items:
             try:
                 value = category(item.value)
-            except ValueError:
+            except PydanticCustomError as error:
                 self.refuse(
-                    "RR212", f"{spelled(item.value)} is not a category", item, "text, a finite number, true or false"
+                    "RR212", f"{spelled(item.value)} is not a category", item, (error.context or {})["expected"]
                 )
                 return None
             if (isinstance(value, bool), value) in seen:
@@ -171,9 +174,7 @@ class _Reader:
         if not values:
             self.refuse("RR212", "the domain is empty", at, "the categories")
             return None
-        if any(isinstance(v, float) for v in values):
-            return tuple(float(v) for v in values)
-        return tuple(values)
+        return _alike(values)
 
     def spare(self, key: str) -> Value | None:
         """Return the category of what is outside, or null; `reject` is none."""
@@ -191,19 +192,24 @@ class _Reader:
         return value
 
     def extended(self, domain: tuple[Value, ...] | None, *spare: Value | None) -> tuple[Value, ...] | None:
+        """Return the domain with the categories of `outside` and `nulls`; these may also be text beside numbers."""
         if domain is None:
             return None
         full = list(domain)
         for key, value in zip(("outside", "nulls"), spare, strict=True):
-            if value is None:
+            if value is None or any(same(value, v) for v in full):
                 continue
-            if _kind(value) != _kind(domain[0]):
+            spelled_so = [_text(v) for v in full]
+            if _kind(value) != _kind(domain[0]) and not isinstance(value, str):
                 message = f"{spelled(value)} is not {_kind(domain[0])}, as the domain of '{self.name}' is"
-                hint = "write the whole domain as text" if isinstance(value, str) else None
-                self.refuse("RR214", message, self.node.table[key], _kind(domain[0]), hint)
-            elif not any(same(value, v) for v in full):
+                expected = " or ".join(dict.fromkeys([_kind(domain[0]), "text"]))
+                self.refuse("RR214", message, self.node.table[key], expected)
+            elif _text(value) in spelled_so:
+                message = f"{spelled(value)} would be released like a category that is no text"
+                self.refuse("RR214", message, self.node.table[key], "text that no other category is spelled as")
+            else:
                 full.append(value)
-        return tuple(full)
+        return _alike(full)
 
     def sizes(self, full: tuple[Value, ...] | None, *, observed: bool) -> None:
         protected = self.role in {Role.QUASI_IDENTIFIER, Role.SENSITIVE}
@@ -260,6 +266,17 @@ def _intervals(edges: Sequence[float]) -> list[str]:
     last = len(edges) - 2
     ends = (")" if i < last or edges[i + 1] == float("inf") else "]" for i in range(len(edges) - 1))
     return [f"[{a:.15g}, {b:.15g}{end}" for a, b, end in zip(edges, edges[1:], ends, strict=False)]
+
+
+def _alike(values: Sequence[Value]) -> tuple[Value, ...]:
+    """Return categories with whole numbers as floats where others are floats; 1 and 1.0 are one category."""
+    if not any(isinstance(v, float) for v in values):
+        return tuple(values)
+    return tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in values)
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _kind(value: Value) -> str:

@@ -90,8 +90,7 @@ def read_document(path: Path, shown: str) -> Node:
         values = tomllib.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError) as error:
         raise PolicyError(_syntax(error, lines, shown)) from error
-    start = Place(shown, 1, 1, "", lines[0])
-    return _node(values, (), places_of(content, lines, shown), start)
+    return _node(values, (), places_of(content, lines, shown), Place(shown, 1, 1))
 
 
 def _content(path: Path, shown: str) -> bytes:

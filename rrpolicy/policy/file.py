@@ -74,7 +74,11 @@ def category(value: object) -> Value:
     raise _refusal("a category: text, a finite number, true or false")
 
 
-Line = Annotated[str, AfterValidator(_line), WithJsonSchema({"type": "string", "minLength": 1})]
+Line = Annotated[
+    str,
+    AfterValidator(_line),
+    WithJsonSchema({"type": "string", "pattern": r"^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$"}),
+]
 Semver = Annotated[str, AfterValidator(_semver), WithJsonSchema({"type": "string", "pattern": _SEMVER})]
 Relaxable = Annotated[
     str, AfterValidator(_relaxable), WithJsonSchema({"type": "string", "pattern": f"(^|\\.)({'|'.join(RELAXABLE)})$"})

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.errors import Place, Problem
+from rrpolicy.errors import Problem
 from rrpolicy.policy.document import Node
 
 _EXPECTED = {
@@ -128,31 +128,24 @@ def _locate(root: Node, error: Any) -> _Located:
 
 def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
     node, error = group[0].node, group[0].error
+    last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "missing":
-        name = str(error["loc"][-1])
-        known = [str(k) for k in known_keys(model, error["loc"][:-1])]
         return Problem(
-            "RR206",
-            f"the key '{name}' is missing{_in(node.place)}",
-            node.place,
-            f"a value for '{name}'",
-            next(
-                (f"'{k}' stands there: {h}" for k in node.table if k not in known and (h := suggest(k, [name]))), None
-            ),
+            "RR206", f"the key '{last}' is missing{_in(node.place.key)}", node.place, f"a value for '{last}'"
         )
     if error["type"] == "extra_forbidden":
-        name = str(error["loc"][-1])
-        known = known_keys(model, error["loc"][:-1])
-        above = _in(node.key, parent=True)
-        return Problem("RR205", f"unknown key '{name}'{above}", node.key, one_of(known), suggest(name, known))
+        known, above = known_keys(model, error["loc"][:-1]), node.key.key.rpartition(".")[0]
+        hint = suggest(last, known)
+        if hint is None and last in known_keys(model):
+            hint = f"[{last}] is a table of its own: write its header first, outside of [{above}]"
+        return Problem("RR205", f"unknown key '{last}'{_in(above)}", node.key, one_of(known), hint)
     expected = " or ".join(dict.fromkeys(_expected(one.error) for one in group))
-    typed = all(one.error["type"] in _EXPECTED for one in group)
-    name = _named(node.place.key)
-    value = node.plain()
-    hint = None
+    name, value, hint = _named(node.place.key), node.plain(), None
     if error["type"] in {"literal_error", "enum"} and isinstance(value, str):
-        hint = suggest(value, _quoted(expected))
-    if typed:
+        hint = suggest(value, expected.split("'")[1::2])
+    if all(one.error["type"] in _EXPECTED for one in group):
+        if isinstance(value, dict) and expected == _EXPECTED["list_type"]:
+            hint = f"an array of tables has double brackets: [[{node.place.key}]]"
         return Problem("RR207", f"{name} is {_kind(value)}", node.place, expected, hint)
     return Problem("RR208", f"{name} cannot be {spelled(value)}", node.place, expected, hint)
 
@@ -188,10 +181,6 @@ def _expected(error: Any) -> str:
     return message.removeprefix("Input should be ").removeprefix("Value error, ")
 
 
-def _quoted(expected: str) -> list[str]:
-    return expected.split("'")[1::2]
-
-
 def _kind(value: object) -> str:
     names: dict[type, str] = {
         bool: "true or false",
@@ -211,6 +200,5 @@ def _named(key: str) -> str:
     return f"[{key}]" if above in {"privacy", "utility"} else f"item {int(last) + 1} of {_named(above)}"
 
 
-def _in(place: Place, *, parent: bool = False) -> str:
-    key = place.key.rpartition(".")[0] if parent else place.key
+def _in(key: str) -> str:
     return f" in [{key}]" if key else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
@@ -23,6 +24,10 @@ def rational(value: object) -> Fraction:
     """
     if isinstance(value, Fraction):
         return value
+    if isinstance(value, str) and not _SPELLING.fullmatch(value.strip()):
+        raise ValueError('expected a number such as 0.25 or a fraction such as "1/3"')
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _LARGEST_EXPONENT:
+        raise ValueError("expected a number that is neither vast nor tiny beyond reason")
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
         raise ValueError('expected a number such as 0.25 or a fraction such as "1/3"')  # noqa: TRY004  pydantic asks for it
     try:
@@ -31,13 +36,19 @@ def rational(value: object) -> Fraction:
         raise ValueError('expected a number such as 0.25 or a fraction such as "1/3"') from error
 
 
+_SPELLING = re.compile(r"[+-]?\d+(/\d+|(\.\d+)?([eE][+-]?\d{1,3})?)", re.ASCII)
+_LARGEST_EXPONENT = 999
+
 Rational = Annotated[
     Fraction,
     PlainValidator(rational),
     PlainSerializer(exact, return_type=str),
     WithJsonSchema(
         {
-            "anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(\.\d+)?(/\d+)?$"}],
+            "anyOf": [
+                {"type": "number"},
+                {"type": "string", "pattern": r"^[+-]?\d+(/\d+|(\.\d+)?([eE][+-]?\d{1,3})?)$"},
+            ],
             "title": "exact rational",
         }
     ),

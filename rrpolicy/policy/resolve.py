@@ -145,7 +145,7 @@ class Resolver:
             if at is None or at.wrong:
                 continue
             options = self.options("privacy model", catalogue.privacy_models, at, node, {"model", "where"})
-            where = {} if (w := node.get("where")) is None or w.wrong else self.where(w, attributes)
+            where = {} if (given := node.get("where")) is None else self.where(given, attributes)
             if options is not None:
                 place = replace(at.place, key=f"privacy.{index}")
                 found.append(Requirement(str(at.value), options, where, place))
@@ -154,8 +154,8 @@ class Resolver:
     def where(self, node: Node, attributes: Mapping[str, Attribute | None]) -> dict[str, Value]:
         """Read the subgroup of a requirement: known attributes, known categories."""
         found: dict[str, Value] = {}
-        given = PrivacyEntry.model_validate({"model": "", "where": node.plain()}).where
-        for name, value in given.items():
+        right = {name: at.plain() for name, at in node.table.items() if not at.wrong}
+        for name, value in PrivacyEntry.model_validate({"model": "", "where": right}).where.items():
             at = node.table[name]
             if name not in attributes:
                 self.problems.append(unknown("RR218", "attribute", at, attributes, at_key=True))
@@ -211,7 +211,7 @@ class Resolver:
     def options(
         self, what: str, known: Mapping[str, type[BaseModel]], name: Node, node: Node, ours: set[str]
     ) -> BaseModel | None:
-        """Validate a plugin's options: by its class, then once more without any conversion of types.
+        """Validate a plugin's options by its class: without any conversion of types, then with exact decimals.
 
         Raises:
             RefusedError: RR406 if the class itself fails.
@@ -229,8 +229,8 @@ class Resolver:
                 message = f"unknown key '{key}' in [{node.place.key}]: {what} '{name.value}' has none of that name"
                 self.problems.append(Problem("RR205", message, at.key, one_of(keys), suggest(key, keys)))
         try:
-            validated = options.model_validate(rest.plain())
             options.model_validate_json(json.dumps(rest.plain(), default=_jsonable), strict=True)
+            validated = options.model_validate(rest.plain())
         except ValidationError as error:
             self.problems += problems_of(error, rest, options)
             return None
