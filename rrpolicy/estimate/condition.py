@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +40,8 @@ class Condition:
     parameters: tuple[Any, ...]
 
 
-def split(where: str | None, columns: Columns) -> Condition:
-    """Read a condition and split it.
+def split(where: str | Sequence[Expression] | None, columns: Columns) -> Condition:
+    """Read a condition, or take one that was read, and split it.
 
     Raises:
         PolicyError: RR262, RR264, RR265 for what cannot be read, RR266 where OR or NOT joins a randomised axis with
@@ -49,7 +50,7 @@ def split(where: str | None, columns: Columns) -> Condition:
     masks: dict[int, tuple[AxisWeights, Mask]] = {}
     filters: list[str] = []
     parameters: list[Any] = []
-    for part in parse_condition(where) if where is not None else ():
+    for part in parse_condition(where) if isinstance(where, str) else where or ():
         expression = rewrite(part, lambda leaf: _typed(leaf, columns))
         names = columns_of(expression)
         randomised = {id(a): a for n in names if n in columns.axes and (a := columns.axes[n]).randomised}

@@ -94,13 +94,38 @@ def parse_condition(text: str) -> tuple[Expression, ...]:
 
     with duckdb.connect() as connection:
         query = f"SELECT 1 FROM release WHERE {text}\n"  # noqa: S608 - parsed here, never executed
-        document = _serialised(connection, query)
-        if document["error"]:
-            raise unreadable(str(document.get("error_message", "not a condition")))
-        statements = document["statements"]
-        node = statements[0]["node"] if len(statements) == 1 else {}
-        _only_a_condition(node, _serialised(connection, "SELECT 1 FROM release WHERE true"))
-        return _conjuncts(_Reader(connection).read(node["where_clause"]))
+        node = select_node(connection, query)
+        differing = set(beyond(connection, node)) - {"where_clause"}
+        if differing or not node.get("where_clause"):
+            raise unreadable("it holds more than a condition")
+        return read_condition(connection, node["where_clause"])
+
+
+def select_node(connection: Any, query: str) -> Mapping[str, Any]:
+    """Return DuckDB's syntax tree of a single SELECT; nothing is executed.
+
+    Raises:
+        PolicyError: RR264 if it is not one.
+    """
+    document = _serialised(connection, query)
+    if document["error"]:
+        raise unreadable(str(document.get("error_message", "not a condition")))
+    statements = document["statements"]
+    if len(statements) != 1:
+        raise unreadable("it holds more than one statement")
+    node: Mapping[str, Any] = statements[0]["node"]
+    return node
+
+
+def beyond(connection: Any, node: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the parts of a SELECT that a plain `SELECT 1 FROM release` has not, or has otherwise."""
+    plain = select_node(connection, "SELECT 1 FROM release")
+    return tuple(k for k in {*node, *plain} if _bare(node.get(k)) != _bare(plain.get(k)))
+
+
+def read_condition(connection: Any, node: Mapping[str, Any]) -> tuple[Expression, ...]:
+    """Return the conjuncts of a WHERE clause's syntax tree; raises as `parse_condition` does."""
+    return _conjuncts(_Reader(connection).read(node))
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
@@ -190,14 +215,6 @@ def _serialised(connection: Any, query: str) -> dict[str, Any]:
         raise unreadable(str(error)) from error
     document: dict[str, Any] = json.loads(text)
     return document
-
-
-def _only_a_condition(node: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
-    """Refuse text that brought more than a WHERE clause with it: every other part must be as in a plain query."""
-    expected = plain["statements"][0]["node"]
-    differing = [k for k in {*node, *expected} - {"where_clause"} if _bare(node.get(k)) != _bare(expected.get(k))]
-    if differing or not node.get("where_clause"):
-        raise unreadable("it holds more than a condition")
 
 
 def _bare(part: Any) -> Any:

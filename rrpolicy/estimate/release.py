@@ -71,11 +71,31 @@ class Release:
             PolicyError: RR262-RR271 if a name, a value, the condition or the size is wrong, or the released values
                 do not determine the count.
         """
-        names = tuple(self.columns.name(b) for b in ([by] if isinstance(by, str) else by))
+        return self._crosstab([by] if isinstance(by, str) else by, where, split(where, self.columns), target, level)
+
+    def query(self, sql: str, target: Target = "table", level: float = 0.95) -> Crosstab:
+        """Answer `SELECT columns, count(*) FROM release WHERE … GROUP BY columns` with corrected counts.
+
+        Args:
+            sql: read by DuckDB's parser and never executed.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+
+        Raises:
+            PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; else as `crosstab`.
+        """
+        from rrpolicy.estimate.query import parse_query
+
+        asked = parse_query(sql)
+        return self._crosstab(asked.by, asked.where, split(asked.conjuncts, self.columns), target, level)
+
+    def _crosstab(
+        self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
+    ) -> Crosstab:
+        names = tuple(map(self.columns.name, by))
         check_target(target, level)
         if len(set(names)) < len(names):
             raise PolicyError(Problem("RR263", "a column is grouped by twice", hint="name each column once"))
-        condition = split(where, self.columns)
         axes = list({id(a): a for a in map(self.columns.axis, names)}.values())
         grouped = [_grouped(axis, names, condition) for axis in axes]
         _check_size(axes, [g for g, _ in grouped], names)

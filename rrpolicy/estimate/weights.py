@@ -152,7 +152,8 @@ class RetentionWeights(AxisWeights):
             if len(members) > 1 and varies.any():
                 kept, moved = self.kept_and_moved(members, keep)
                 part = inside[:, varies]
-                solved = (kept - moved) * part + moved * part.sum(axis=0)
+                inside_too = part.sum(axis=0)
+                solved = np.where(part > 0, kept + moved * (inside_too - 1), moved * inside_too)
                 w[np.ix_(np.array(members), np.flatnonzero(varies))] = solved
         return w
 
