@@ -1,0 +1,85 @@
+"""`rrpolicy plan POLICY`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rrpolicy.release.outlook import Outlook
+
+
+def command(
+    policy: Annotated[Path, typer.Argument(help="A policy file.", metavar="POLICY")],
+    out: Annotated[Path | None, typer.Option(help="Write the plan here; `release` then executes exactly it.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="Where the plan's key goes; default: the plan with .key added.")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="Read this table in place of the policy's.")] = None,
+    expected_rows: Annotated[int | None, typer.Option(min=1, help="Plan for so many records, without data.")] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON on standard output.")] = False,
+) -> int:
+    """Show what would be released, at what risk and with what error. Nothing is released.
+
+    With --out the plan is written, and a key with it: `rrpolicy release` then executes exactly this plan, and refuses
+    it as stale if the policy, the plugins or the table changed.
+    """
+    from rrpolicy.canonical import pretty
+    from rrpolicy.cli.progress import progress
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.release.opening import open_policy
+    from rrpolicy.release.outlook import look_ahead
+    from rrpolicy.release.planfile import plan_document, save_plan
+
+    if expected_rows is not None and (out is not None or source is not None):
+        raise PolicyError(
+            Problem("RR250", "--expected-rows plans without data: it goes with neither --out nor --source")
+        )
+    if key is not None and out is None:
+        raise PolicyError(Problem("RR250", "--key goes with --out"))
+    opened = open_policy(policy, source=source)
+    if expected_rows is not None:
+        outlook = look_ahead(opened.policy, opened.registry, expected_rows)
+        document = outlook.to_json()
+    else:
+        from rrpolicy.release.keys import KeyFile, new_key, source_tag, write_key
+        from rrpolicy.source.opening import open_original
+
+        with (
+            tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch,
+            progress() as report,
+            open_original(opened.policy, opened.registry.sources, Path(scratch)) as original,
+        ):
+            outlook = look_ahead(opened.policy, opened.registry, original, report)
+            if out is not None:
+                secret = new_key()
+                tag = source_tag(secret, original.content())
+                original.unchanged()
+                outlook = outlook.with_tag(tag)
+                write_key(key or out.with_name(out.name + ".key"), KeyFile(secret, outlook.plan.digest(), tag))
+        document = outlook.to_json()
+        if out is not None:
+            document = plan_document(outlook, policy, out.parent)
+            save_plan(document, out)
+    if json:
+        sys.stdout.write(pretty(document).decode())
+    else:
+        from rrpolicy.cli.plan_text import lines
+
+        print("\n".join(lines(outlook)))
+        print(f"\n{_next(outlook, policy, out, key, source)}")
+    return 0 if outlook.decision.passed else 1
+
+
+def _next(outlook: Outlook, policy: Path, out: Path | None, key: Path | None, source: str | None) -> str:
+    if not outlook.decision.passed:
+        return "the gate does not pass: mend the policy, then `rrpolicy plan` again"
+    over = f" --source {source}" if source else ""
+    if out is None:
+        return f"next: rrpolicy release {policy} --out DIR{over}"
+    return f"next: rrpolicy release {out} --key {key or out.with_name(out.name + '.key')} --out DIR{over}"

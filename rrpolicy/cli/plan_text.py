@@ -1,0 +1,85 @@
+"""The plan as text: assumptions first, then parameters, requirements, errors, and what is dropped or unchanged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rrpolicy.finding import Finding, Verdict
+from rrpolicy.release.gate import shown
+from rrpolicy.release.outlook import parameters, unchanged
+
+if TYPE_CHECKING:
+    from rrpolicy.release.outlook import Outlook
+
+MARKS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.UNDECIDED: "undecided", None: "measured"}
+MOST_BESIDE = 12
+
+
+def lines(outlook: Outlook) -> list[str]:
+    """Return the plan, line by line; it reads without colour."""
+    plan, policy = outlook.plan, outlook.plan.policy
+    text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
+    text += _section("rests on", outlook.assessment.assumptions)
+    text += _section("derived from the data", outlook.derived)
+    text += ["", "parameters", *_parameters(outlook)]
+    text += _section("chosen so", [remark.text for remark in plan.remarks])
+    text += ["", "requirements"]
+    for finding in outlook.assessment.findings:
+        text += _finding(finding)
+    if outlook.assessment.utility:
+        text += ["", "utility"]
+    for gate in outlook.assessment.utility:
+        expected = "unknown without data" if gate.expected is None else shown(gate.expected)
+        text.append(f"  {MARKS[gate.verdict]:<9} {gate.metric}: {expected}, at most {float(gate.limit):g}")
+    text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
+    text += _section("released unchanged", unchanged(plan))
+    text += _section("dropped", [f"{a.name} ({a.role})" for a in policy.attributes.values() if a.role.dropped])
+    return text
+
+
+def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
+    return ["", title, *(f"  {item}" for item in items)] if items else []
+
+
+def _parameters(outlook: Outlook) -> list[str]:
+    rows = []
+    for name, values in parameters(outlook.plan).items():
+        if not isinstance(values, dict):
+            continue
+        if values["form"] != "retention":
+            told = f"by a {values['form']}"
+        elif values["keep_probability"] is None:
+            told = f"kept in {len(values['blocks']) if isinstance(values['blocks'], list) else 0} blocks"
+        else:
+            told = (
+                f"keep probability {values['keep_probability']:.6g}, "
+                f"retention probability {values['retention_probability']:.6g}"
+            )
+        rows.append(f"  {name}: {told} ({values['origin']})")
+    return rows or ["  nothing is randomised"]
+
+
+def _finding(finding: Finding) -> list[str]:
+    head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.requirement}"
+    if finding.reached is not None:
+        head += f"; reached {shown(finding.reached)}"
+        if finding.limit is not None:
+            head += f", margin {abs(float(finding.limit) - finding.reached.value):.3g}"
+    rows = [f"{head} [{finding.basis.name.lower()}]"]
+    if finding.groups_over:
+        rows.append(f"            {finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
+    beside = [c for c in finding.beside if "=" not in c.of]
+    rows += [
+        f"            beside it, {c.name}{f' ({c.of})' if c.of else ''}: {shown(c.measure)}"
+        for c in beside[:MOST_BESIDE]
+    ]
+    return rows
+
+
+def _errors(outlook: Outlook) -> list[str]:
+    if not outlook.errors:
+        return ["  none: nothing is randomised"]
+    return [
+        f"  {' x '.join(e.attributes)}: {'unknown without data' if e.error is None else f'{e.error:.4g}'}"
+        for e in outlook.errors
+    ]

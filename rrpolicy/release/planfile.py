@@ -1,0 +1,83 @@
+"""A plan as a file, with its key beside it: what `release plan.json` executes exactly, or refuses as stale."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import Json, pretty
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.registry import Registry
+from rrpolicy.release.opening import open_policy
+from rrpolicy.release.outlook import Outlook
+from rrpolicy.release.plan import SCHEMA, Plan, software
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """A plan that is still fresh, with the policy file that it was made of."""
+
+    plan: Plan
+    registry: Registry
+    policy_file: Path
+
+
+def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str, Json]:
+    """Return the plan's document with the policy's path, relative to the folder that the plan will lie in."""
+    document = outlook.to_json()
+    document["policy_file"] = os.path.relpath(policy_file.absolute(), folder.absolute())
+    return document
+
+
+def save_plan(document: Mapping[str, Json], path: Path) -> None:
+    """Write a plan's file, mode 0600, as a whole; a plan is audit-class.
+
+    Raises:
+        RefusedError: RR407 if the folder is missing or cannot be written to.
+    """
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(pretty(dict(document)))
+        scratch.replace(path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise RefusedError(Problem("RR407", f"{path} cannot be written: {error.strerror}")) from error
+
+
+def read_plan(path: Path, *, source: str | None = None) -> ReadPlan:
+    """Read a plan's file and the policy it was made of.
+
+    Args:
+        path: what `plan --out` wrote.
+        source: a uri that takes the place of the policy's own.
+
+    Raises:
+        RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since.
+    """
+    try:
+        document: dict[str, Any] = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {type(error).__name__}")) from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA or "policy_file" not in document:
+        raise RefusedError(
+            Problem("RR401", f"{path} is no plan of schema {SCHEMA}", hint="`rrpolicy plan --out` writes one")
+        )
+    policy_file = path.parent / document["policy_file"]
+    opened = open_policy(policy_file, source=source)
+    uri = opened.policy.source.uri
+    plan = Plan.from_json(document, opened.registry, uri=uri, folder=opened.policy.folder)
+    if opened.policy.digest() != plan.policy_digest:
+        raise stale("the policy has changed")
+    if dict(plan.software) != software(opened.registry):
+        raise stale("rrpolicy or a plugin is of another version")
+    return ReadPlan(plan, opened.registry, policy_file)
+
+
+def stale(why: str) -> RefusedError:
+    """Return the error of a plan that no longer fits."""
+    return RefusedError(Problem("RR401", f"the plan is stale: {why} since it was made", hint="plan again"))
