@@ -11,17 +11,8 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.columns import Columns
 from rrpolicy.estimate.contingency import quote
-from rrpolicy.estimate.predicate import (
-    Comparison,
-    Expression,
-    Member,
-    Null,
-    columns_of,
-    holds,
-    parse_condition,
-    rewrite,
-    to_sql,
-)
+from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
+from rrpolicy.estimate.predicate import parse_condition
 from rrpolicy.estimate.weights import AxisWeights, Mask
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
@@ -154,7 +155,8 @@ def _r(document: Mapping[str, Any], columns: Sequence[Column], weights: Sequence
         "```r",
         *reading,
         *_r_weights("w", first),
-        f"counts <- as.data.frame(table(released = as.character(release[[{column}]])), stringsAsFactors = FALSE)",
+        f"counts <- as.data.frame(table(released = release[[{column}]], exclude = NULL), stringsAsFactors = FALSE)",
+        "w$released <- as.character(w$released)",
         'm <- merge(counts, w, by = "released")',
         "estimate <- tapply(m$Freq * m$weight, m$original, sum)",
         "se <- sqrt(tapply(m$Freq * m$weight^2, m$original, sum) - estimate)",
@@ -173,7 +175,7 @@ def _r(document: Mapping[str, Any], columns: Sequence[Column], weights: Sequence
             *_r_weights("w2", second),
             "wide <- function(w) xtabs(weight ~ released + original, w)",
             "A <- wide(w); B <- wide(w2)",
-            f"n <- table({both})",
+            f"n <- table({both}, exclude = NULL)",
             "n <- unclass(n)[match(rownames(A), rownames(n)), match(rownames(B), colnames(n)), drop = FALSE]",
             "n[is.na(n)] <- 0",
             "estimate <- t(A) %*% n %*% B",
@@ -185,7 +187,6 @@ def _r(document: Mapping[str, Any], columns: Sequence[Column], weights: Sequence
 
 def _r_reading(document: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
     path = r_text(document["data"]["tables"]["data"]["path"])
-    del columns
     match document["data"]["format"]:
         case "parquet":
             return [f"release <- as.data.frame(arrow::read_parquet({path}))"]
@@ -201,8 +202,16 @@ def _r_reading(document: Mapping[str, Any], columns: Sequence[Column]) -> list[s
 
 
 def _r_weights(name: str, file: WeightFile) -> list[str]:
-    kinds = 'c("character", "character", "numeric")'
+    released, original = (_r_class(tuple(c[0] for c in cells)) for cells in (file.axis.released, file.axis.original))
+    kinds = f'c("{released}", "{original}", "numeric")'
     return [f"{name} <- read.csv({r_text(file.path)}, colClasses = {kinds}, na.strings = character(0))"]
+
+
+def _r_class(labels: Sequence[Value]) -> str:
+    """Return R's class for a column of these labels, so that released values and weights are spelled alike."""
+    if all(isinstance(v, bool) for v in labels):
+        return "logical"
+    return "character" if any(isinstance(v, (str, bool)) for v in labels) else "numeric"
 
 
 def _rrpolicy(weights: Sequence[WeightFile]) -> str:
@@ -226,7 +235,7 @@ def _never() -> str:
 - Do not refer a chi-square statistic of a *corrected* table to the chi-square law: at independence it rejects about
   half the time. Test independence on the released columns as they are (the level holds, power is lost), or by Wald
   with the covariance of the corrected counts.
-- Do not correct a table of all columns and add up its cells: correct the marginal that you need.
+- Do not correct the table of all columns at once: nearly all its cells are noise. Correct the marginal you need.
 - Do not read a single record: it may say nothing of any person. Do not try to find out who is in it."""
 
 

@@ -7,14 +7,12 @@ of one randomised axis, and becomes a 0/1 vector over its original categories.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from rrpolicy.errors import PolicyError, Problem
-
-Constant: TypeAlias = Any
-"""A constant as DuckDB reads it: str, int, Decimal, float, bool, date, …"""
+from rrpolicy.estimate.expression import And, Comparison, Constant, Expression, Member, Not, Null, Or
 
 _COMPARISONS = {
     "COMPARE_EQUAL": "=",
@@ -25,62 +23,6 @@ _COMPARISONS = {
     "COMPARE_GREATERTHANOREQUALTO": ">=",
 }
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-_TESTS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "=": lambda a, b: bool(a == b),
-    "<>": lambda a, b: bool(a != b),
-    "<": lambda a, b: bool(a < b),
-    ">": lambda a, b: bool(a > b),
-    "<=": lambda a, b: bool(a <= b),
-    ">=": lambda a, b: bool(a >= b),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """`column operator value`."""
-
-    column: str
-    operator: str
-    value: Constant
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """`column IN (values)`."""
-
-    column: str
-    values: tuple[Constant, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Null:
-    """`column IS NULL`."""
-
-    column: str
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """`NOT part`."""
-
-    part: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class And:
-    """`part AND part …`."""
-
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """`part OR part …`."""
-
-    parts: tuple[Expression, ...]
-
-
-Expression: TypeAlias = Comparison | Member | Null | Not | And | Or
 
 
 def parse_condition(text: str) -> tuple[Expression, ...]:
@@ -126,72 +68,6 @@ def beyond(connection: Any, node: Mapping[str, Any]) -> tuple[str, ...]:
 def read_condition(connection: Any, node: Mapping[str, Any]) -> tuple[Expression, ...]:
     """Return the conjuncts of a WHERE clause's syntax tree; raises as `parse_condition` does."""
     return _conjuncts(_Reader(connection).read(node))
-
-
-def columns_of(expression: Expression) -> tuple[str, ...]:
-    """Return the columns an expression speaks of, once each, in order."""
-    match expression:
-        case Comparison(column=c) | Member(column=c) | Null(column=c):
-            return (c,)
-        case Not(part=part):
-            return columns_of(part)
-        case And(parts=parts) | Or(parts=parts):
-            return tuple(dict.fromkeys(c for p in parts for c in columns_of(p)))
-
-
-def holds(expression: Expression, values: Mapping[str, Any]) -> bool:
-    """Evaluate an expression for one original category; categories are never null."""
-    match expression:
-        case Comparison(column=c, operator=o, value=v):
-            return _TESTS[o](values[c], v)
-        case Member(column=c, values=vs):
-            return values[c] in vs
-        case Null():
-            return False
-        case Not(part=part):
-            return not holds(part, values)
-        case And(parts=parts):
-            return all(holds(p, values) for p in parts)
-        case Or(parts=parts):
-            return any(holds(p, values) for p in parts)
-
-
-def to_sql(expression: Expression, quote: Callable[[str], str], parameters: list[Constant]) -> str:
-    """Write an expression as SQL anew, with its constants as parameters.
-
-    Args:
-        expression: over columns released as they are.
-        quote: turns a column's name into SQL.
-        parameters: the constants are appended here.
-    """
-    match expression:
-        case Comparison(column=c, operator=o, value=v):
-            parameters.append(v)
-            return f"{quote(c)} {o} ?"
-        case Member(column=c, values=vs):
-            parameters.extend(vs)
-            return f"{quote(c)} IN ({', '.join('?' for _ in vs)})"
-        case Null(column=c):
-            return f"{quote(c)} IS NULL"
-        case Not(part=part):
-            return f"NOT ({to_sql(part, quote, parameters)})"
-        case And(parts=parts):
-            return " AND ".join(f"({to_sql(p, quote, parameters)})" for p in parts)
-        case Or(parts=parts):
-            return " OR ".join(f"({to_sql(p, quote, parameters)})" for p in parts)
-
-
-def rewrite(expression: Expression, leaf: Callable[[Comparison | Member | Null], Expression]) -> Expression:
-    """Return the expression with every leaf replaced, such as by one with the column's exact name."""
-    match expression:
-        case Comparison() | Member() | Null():
-            return leaf(expression)
-        case Not(part=part):
-            return Not(rewrite(part, leaf))
-        case And(parts=parts):
-            return And(tuple(rewrite(p, leaf) for p in parts))
-        case Or(parts=parts):
-            return Or(tuple(rewrite(p, leaf) for p in parts))
 
 
 def unreadable(message: str) -> PolicyError:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.predicate import Expression, read_condition, select_node
+from rrpolicy.estimate.expression import Expression
+from rrpolicy.estimate.predicate import read_condition, select_node
 
 _REASONS: Mapping[str, str] = {
     "DISTINCT_MODIFIER": "DISTINCT lists released values, which are not the original ones",

@@ -190,3 +190,12 @@ def test_nothing_of_a_label_becomes_markup(made):
 
     assert "<script>" not in text.split("## In SQL")[0]
     assert "\n# h" not in text.split("## In SQL")[0]
+
+
+def test_the_r_example_reads_each_column_as_its_labels_are(made):
+    axes = [made.retention("n", (1.0, 2.5), [((0, 1), "3/5")]), made.retention("yes", (False, True), [((0, 1), "3/5")])]
+    text = readme(made.manifest(axes, 10, "csv", [made.column("hours", (), "carried", "DOUBLE")]))
+
+    assert 'read.csv("data.csv", colClasses = c("numeric", "logical", NA)' in text
+    assert 'read.csv("weights/n.csv", colClasses = c("numeric", "numeric", "numeric")' in text
+    assert 'read.csv("weights/yes.csv", colClasses = c("logical", "logical", "numeric")' in text
