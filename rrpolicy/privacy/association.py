@@ -61,7 +61,7 @@ def largest_cramers_v(original: Original, attributes: Sequence[str], others: Seq
 
 
 def cramers_v(rows: Ints | Codes, columns: Ints | Codes, n: Ints) -> float:
-    """Return Cramér's V = sqrt(chi2 / (N (min(r, c) - 1))) of a contingency table given by its occupied cells.
+    """Return Cramér's V = sqrt(chi2 / (N (min(r, c) - 1))) of a contingency table given by its cells.
 
     Args:
         rows: (cells,) row of each.
@@ -74,8 +74,10 @@ def cramers_v(rows: Ints | Codes, columns: Ints | Codes, n: Ints) -> float:
     References:
         Cramér 1946, Mathematical Methods of Statistics, section 21.9.
     """
-    _, row = np.unique(rows, return_inverse=True)
-    _, column = np.unique(columns, return_inverse=True)
+    occupied = n > 0
+    n = n[occupied]
+    _, row = np.unique(rows[occupied], return_inverse=True)
+    _, column = np.unique(columns[occupied], return_inverse=True)
     in_row, in_column = np.bincount(row, n), np.bincount(column, n)
     smaller = min(len(in_row), len(in_column))
     if smaller < 2:  # noqa: PLR2004 - nothing varies
