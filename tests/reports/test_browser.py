@@ -54,6 +54,22 @@ def test_a_big_report_opens_without_scrolling_sideways(examples: Any, opened: Ca
     assert page.locator("table.heat").first.is_visible() is False
 
 
+@pytest.mark.parametrize("width", [320, 768, 900, 1400])
+@pytest.mark.parametrize("name", ["audit", "failing"])
+def test_no_text_is_squeezed_into_a_column_of_letters(
+    examples: Any, opened: Callable[..., Any], name: str, width: int
+) -> None:
+    squeezed = opened(examples.EXAMPLES[name](), width).evaluate(
+        """() => [...document.querySelectorAll('main :is(th, td, caption, p, dd, dt, li, h3, h4)')]
+          .filter(e => e.checkVisibility({contentVisibilityAuto: true}) && !e.querySelector('.unseen'))
+          .filter(e => e.innerText.length > 14 && e.getBoundingClientRect().width > 2
+                       && e.getBoundingClientRect().width < 60)
+          .map(e => e.tagName + ' ' + e.innerText)"""
+    )
+
+    assert squeezed == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["audit", "failing"])
 def test_all_text_has_the_contrast_of_wcag_aa(
