@@ -191,9 +191,9 @@ def _r_reading(document: Mapping[str, Any], columns: Sequence[Column]) -> list[s
         case "parquet":
             return [f"release <- as.data.frame(arrow::read_parquet({path}))"]
         case "csv":
-            return [
-                f'release <- read.csv({path}, colClasses = "character", na.strings = character(0), check.names = FALSE)'
-            ]
+            kinds = ", ".join(f'"{_r_class(c.labels)}"' if c.labels else "NA" for c in columns)
+            options = "na.strings = character(0), check.names = FALSE"
+            return [f"release <- read.csv({path}, colClasses = c({kinds}), {options})"]
         case _:
             return [
                 f"connection <- DBI::dbConnect(duckdb::duckdb(), {path}, read_only = TRUE)",
