@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Value
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Attribute, Bins, Policy
 from rrpolicy.source.columns import Family, family
@@ -100,30 +99,19 @@ def resolved(attribute: Attribute, snapshot: Snapshot) -> Attribute:
     if None in values and attribute.nulls is None:
         raise DataError(_nulls(attribute, None))
     if attribute.nulls is not None and attribute.nulls not in known:
+        if str(attribute.nulls) in {str(v) for v in known}:
+            raise DataError(
+                Problem(
+                    "RR320",
+                    f"a value of '{attribute.name}' is spelled like the category of its nulls",
+                    attribute.place,
+                    "a name for nulls that no value has",
+                )
+            )
         known = (*known, attribute.nulls)
     if not known:
         raise DataError(Problem("RR317", f"'{attribute.name}' has no values", attribute.place, "at least one value"))
-    return replace(attribute, domain=known, hierarchy=_climbed(attribute, known))
-
-
-def _climbed(attribute: Attribute, domain: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...] | None:
-    """Return the hierarchy in the order of the observed domain."""
-    if attribute.hierarchy is None:
-        return None
-    row = {str(value): i for i, value in enumerate(attribute.hierarchy[0])}
-    missing = sum(str(v) not in row for v in domain)
-    if missing:
-        raise DataError(
-            Problem(
-                "RR320",
-                f"the hierarchy of '{attribute.name}' lacks {missing} of the {len(domain)} observed values",
-                attribute.place,
-                "a row for every value of the column, and one for the category of nulls",
-                "add the rows, or declare the `domain`",
-            )
-        )
-    rows = [row[str(v)] for v in domain]
-    return (domain, *(tuple(level[i] for i in rows) for level in attribute.hierarchy[1:]))
+    return replace(attribute, domain=known)
 
 
 def check_codes(attributes: Sequence[Attribute], tallies: Iterable[Counts]) -> Iterator[Problem]:
