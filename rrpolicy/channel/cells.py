@@ -1,4 +1,4 @@
-"""Cells with many codes: packed into as few 63-bit words as hold them, merged, and put in order."""
+"""Cells with many codes: packed into as few words of 62 bits as hold them, merged, and put in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from rrpolicy.source.counts import Ints
 
-_WORD = 2**62
+_WORD = 62
 _DENSE = 1 << 16
 
 
@@ -31,46 +31,48 @@ class Cells:
         """
         self.sizes = tuple(sizes)
         self._where: list[tuple[int, int]] = []
-        self._room: list[int] = []
+        self._bits: list[int] = []
         self._place()
         self.n = n.astype(np.int64, copy=False)
-        self.words = [np.zeros(len(n), dtype=np.int64) for _ in self._room]
-        for (word, stride), part in zip(self._where, codes, strict=True):
-            self.words[word] += part.astype(np.int64) * stride
+        self.words = [np.zeros(len(n), dtype=np.int64) for _ in self._bits]
+        for (word, shift), part in zip(self._where, codes, strict=True):
+            self.words[word] |= part.astype(np.int64) << shift
 
     def _place(self) -> None:
-        """Give every slot a word and a stride, from the last slot to the first."""
-        words: list[tuple[int, int]] = []
-        word, stride = 0, 1
+        """Give every slot a word and the bits of it that hold its codes, from the last slot to the first."""
+        places: list[tuple[int, int]] = []
+        word, shift = 0, 0
         for size in reversed(self.sizes):
-            if stride * size > _WORD:
-                self._room.append(stride)
-                word, stride = word + 1, 1
-            words.append((word, stride))
-            stride *= size
-        self._room.append(stride)
-        self._where = words[::-1]
+            bits = (size - 1).bit_length()
+            if shift + bits > _WORD:
+                self._bits.append(shift)
+                word, shift = word + 1, 0
+            places.append((word, shift))
+            shift += bits
+        self._bits.append(shift)
+        self._where = places[::-1]
 
     def __len__(self) -> int:
         return len(self.n)
 
-    def slot(self, slot: int) -> Ints:
-        """Return (cells,) the codes of a slot."""
-        word, stride = self._where[slot]
-        return self.words[word] // stride % self.sizes[slot]
+    def slot(self, slot: int, part: slice = slice(None)) -> Ints:
+        """Return (cells,) the codes of a slot; or those of a part of the cells."""
+        word, shift = self._where[slot]
+        return (self.words[word][part] >> shift) & ((1 << (self.sizes[slot] - 1).bit_length()) - 1)
 
     def replace(self, slot: int, parent: Ints, codes: Ints, n: Ints) -> None:
         """Split cells: part i is of cell parent[i], with code codes[i] in the slot and n[i] records."""
-        where, stride = self._where[slot]
-        change = (codes - self.slot(slot)[parent]) * stride
+        where, shift = self._where[slot]
+        others = ~(((1 << (self.sizes[slot] - 1).bit_length()) - 1) << shift)
         self.words = [word[parent] for word in self.words]
-        self.words[where] += change
+        self.words[where] &= others
+        self.words[where] |= codes.astype(np.int64) << shift
         self.n = n
 
     def merge(self) -> None:
         """Add up equal cells and sort them."""
-        if len(self.words) == 1 and self._room[0] <= 2 * len(self.n) + _DENSE:
-            total = np.zeros(self._room[0], dtype=np.int64)
+        if len(self.words) == 1 and 1 << self._bits[0] <= 2 * len(self.n) + _DENSE:
+            total = np.zeros(1 << self._bits[0], dtype=np.int64)
             np.add.at(total, self.words[0], self.n)
             self.words = [np.flatnonzero(total)]
             self.n = total[self.words[0]]

@@ -53,7 +53,7 @@ def draw_cells(product: Product, original: Original, streams: Streams, sink: Sin
     for low in range(0, len(released_cells), _BATCH):
         part = slice(low, low + _BATCH)
         arrays = [
-            _released(released_cells.slot(i)[part], values[i], product.locate(name)[0] >= len(product.axes))
+            _released(released_cells.slot(i, part), values[i], product.locate(name)[0] >= len(product.axes))
             for i, name in enumerate(product.order)
         ]
         batch = pa.RecordBatch.from_arrays(arrays, names=list(product.order))

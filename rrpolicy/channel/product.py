@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 _FEW_CELLS = 1 << 16
-_MANY_CELLS = 1 << 24
-"""The cell path holds every released cell in memory: about 50 bytes each."""
+_MANY_CELLS = 1 << 23
+"""The cell path holds every released cell in memory: about 160 bytes each at its peak."""
 
 
 @runtime_checkable
@@ -89,7 +89,7 @@ class Product(Channel):
         """Choose the sampler's path and fill in engine types: the original's, or what labels that do not fit it are.
 
         Cells, if distinct original rows are few (65,536, or half the records) and the released cells that they can
-        become fit in memory (2^24); else records, out of core.
+        become fit in memory (2^23); else records, out of core.
         """
         carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
         axes = tuple(_typed(axis, original.types) for axis in self.axes)

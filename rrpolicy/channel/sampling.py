@@ -108,7 +108,7 @@ def multinomial(n: Ints, law: Ints, laws: Sequence[Law], stream: Stream) -> Part
         stream: random bits.
 
     Returns:
-        cell, value, count: each (k,); only counts > 0; sorted by cell and value.
+        cell, value, count: each (k,); only counts > 0; cells in order.
     """
     small = n <= DIRECT
     if small.all():
@@ -121,8 +121,9 @@ def multinomial(n: Ints, law: Ints, laws: Sequence[Law], stream: Stream) -> Part
 
 
 def _sorted(parts: Parts) -> Parts:
+    """Put parts in the order of their cells. They come in a few runs that are in order: a stable sort merges these."""
     cell, value, count = parts
-    order = np.lexsort((value, cell))
+    order = np.argsort(cell, kind="stable")
     return cell[order], value[order], count[order]
 
 
@@ -130,7 +131,8 @@ def _descend(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream
     """Split every cell's records down the tree of its law, all cells level by level."""
     used, law = np.unique(law, return_inverse=True)
     forest = Forest([laws[i] for i in used])
-    node, done = forest.roots[law], []
+    node = forest.roots[law]
+    done: list[Parts] = []
     while len(node):
         leaf = forest.left[node] < 0
         done.append((cell[leaf], forest.value[node[leaf]], n[leaf]))
@@ -141,8 +143,6 @@ def _descend(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream
         n = np.column_stack((left, n - left)).ravel()
         some = n > 0
         cell, node, n = cell[some], node[some], n[some]
-    if not done:
-        return cell, cell, cell
     return tuple(np.concatenate(column) for column in zip(*done, strict=True))  # type: ignore[return-value]
 
 
@@ -150,20 +150,20 @@ def _direct(cell: Ints, n: Ints, law: Ints, laws: Sequence[Law], stream: Stream)
     """Draw the records of small cells one by one, then count equal ones."""
     if bool((n == 1).all()):
         return cell, _categories(law, laws, stream), n
-    done: list[Parts] = []
+    some = n > 0
+    cell, n, law = cell[some], n[some], law[some]
+    done: list[Parts] = [(cell[:0], cell[:0], cell[:0])]
     ends = np.cumsum(n)
     low = 0
     while low < len(n):
         before = int(ends[low - 1]) if low else 0
         high = max(low + 1, int(np.searchsorted(ends, before + _RECORDS, side="right")))
-        owner = np.repeat(cell[low:high], n[low:high])
         value = _categories(np.repeat(law[low:high], n[low:high]), laws, stream)
-        order = np.lexsort((value, owner))
-        owner, value = owner[order], value[order]
-        new = np.ones(len(owner), dtype=bool)
-        new[1:] = (owner[1:] != owner[:-1]) | (value[1:] != value[:-1])
-        starts = np.flatnonzero(new)
-        done.append((owner[starts], value[starts], np.diff(starts, append=len(owner))))
+        least, width = int(value.min()), int(value.max() - value.min()) + 1
+        key = np.sort(np.repeat(np.arange(high - low), n[low:high]) * width + (value - least))
+        starts = np.flatnonzero(np.diff(key, prepend=-1))
+        owner, value = np.divmod(key[starts], width)
+        done.append((cell[low:high][owner], value + least, np.diff(starts, append=len(key))))
         low = high
     return tuple(np.concatenate(column) for column in zip(*done, strict=True))  # type: ignore[return-value]
 
