@@ -1,0 +1,20 @@
+"""The conformance kit: what every axis, assessor, source and mechanism must do, whoever wrote it.
+
+Call the checks from the tests of a plugin; each raises AssertionError with the reason in words. The built-ins are held
+to the same checks.
+
+    from rrpolicy.testing import check_axis, check_mechanism
+
+    def test_conformance(policy):
+        check_axis(UnaryAxis.of("sex", ["f", "m"], keep=Fraction(3, 4)))
+        check_mechanism(UnaryEncoding(), policy, requirements, 10_000, kinds)
+"""
+
+from rrpolicy.testing.assessors import check_assessor
+from rrpolicy.testing.axes import check_axis
+from rrpolicy.testing.demand import demand
+from rrpolicy.testing.mechanisms import check_mechanism
+from rrpolicy.testing.memory import TableInMemory
+from rrpolicy.testing.sources import check_source
+
+__all__ = ["TableInMemory", "check_assessor", "check_axis", "check_mechanism", "check_source", "demand"]

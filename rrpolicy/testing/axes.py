@@ -1,0 +1,153 @@
+"""What every axis must do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import cast, get_args
+
+import numpy as np
+
+from rrpolicy.canonical import Json, canonical
+from rrpolicy.channel.base import Axis, Transition
+from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.table import Form
+from rrpolicy.source.counts import Codes, Ints
+from rrpolicy.testing.demand import demand
+
+DRAWS = 300_000
+BY_ENUMERATION = 12
+"""Axes of at most so many categories have their ratios recomputed entry by entry."""
+
+
+def check_axis(axis: Axis, *, seed: int = 0) -> None:
+    """Check that an axis keeps the promises of `Axis`, and of `Transition` if it lists its released values.
+
+    Args:
+        axis: an example of it; check several, with the edges of its parameters.
+        seed: of the draws; a correct axis fails with a chance below 1e-6.
+
+    Raises:
+        AssertionError: saying what is not as promised.
+    """
+    _check_description(axis)
+    _check_documents(axis)
+    _check_split(axis, seed)
+    if isinstance(axis, Transition):
+        _check_matrix(axis, axis)
+        _check_ratios(axis, axis)
+        if len(axis.columns()) == 1:
+            _check_law(axis, axis, seed)
+
+
+def _check_description(axis: Axis) -> None:
+    demand(bool(axis.attributes), "an axis tells of at least one attribute")
+    demand(axis.original_size >= 1, "original_size is at least 1")
+    columns, decoder = axis.columns(), axis.decoder()
+    demand(bool(columns), "an axis releases at least one column")
+    names = [column.name for column in columns]
+    demand(len(set(names)) == len(names), f"released columns share a name: {names}")
+    strange = {column.attribute for column in columns} - set(axis.attributes)
+    demand(not strange, f"columns tell of attributes that are not the axis': {sorted(strange)}")
+    demand(decoder.form in get_args(Form), f"'{decoder.form}' is not one of the six decoder forms")
+    demand(set(decoder.attributes) == set(axis.attributes), "the decoder tells of other attributes than the axis")
+    canonical(decoder.to_json())
+
+
+def _check_documents(axis: Axis) -> None:
+    for name, document in (("to_json", axis.to_json()), ("to_public_json", axis.to_public_json())):
+        demand(isinstance(document, dict), f"{name}() returns an object")
+        described = cast("dict[str, Json]", document)
+        canonical(described)
+        demand(described.get("kind") == axis.kind, f"{name}() names its kind")
+        demand(described.get("version") == axis.version, f"{name}() names its version")
+        again = type(axis).from_json(described)
+        demand(again.to_public_json() == axis.to_public_json(), f"from_json({name}()) describes another axis")
+        demand(again.decoder() == axis.decoder(), f"from_json({name}()) is undone otherwise")
+        try:
+            type(axis).from_json({**described, "version": axis.version + 1_000_000})
+        except ValueError:
+            continue
+        raise AssertionError("from_json() takes a version that it cannot know")
+    whole = type(axis).from_json(cast("Mapping[str, Json]", axis.to_json()))
+    demand(whole.to_json() == axis.to_json(), "from_json(to_json()) is another axis")
+
+
+def _split(axis: Axis, codes: Ints, n: Ints, seed: int) -> tuple[Ints, Codes, Ints]:
+    return axis.split(codes, n, Streams.for_tests(seed).stream("axis", *axis.attributes))
+
+
+def _check_split(axis: Axis, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    codes: Ints = generator.integers(0, axis.original_size, size=40)
+    n: Ints = generator.integers(0, 30, size=40)
+    n[:3] = (0, 1, 63)
+    cell, released, count = _split(axis, codes, n, seed)
+    demand(released.shape == (len(cell), len(axis.columns())), "split() returns one released code a part and column")
+    demand(bool(np.all(np.diff(cell) >= 0)), "split() returns cells in order")
+    demand(bool(np.all(count > 0)), "split() returns a part without records")
+    kept = np.bincount(cell, weights=count, minlength=len(n))
+    demand(bool(np.array_equal(kept, n)), "split() loses or makes up records")
+    for index, column in enumerate(axis.columns()):
+        if column.kind in {"category", "interval"}:
+            inside = (released[:, index] >= 0) & (released[:, index] < len(column.labels))
+            demand(bool(np.all(inside)), f"split() returns a code that '{column.name}' has no label for")
+    again = _split(axis, codes, n, seed)
+    same = [again[0].tolist(), again[1].tolist(), again[2].tolist()] == [
+        cell.tolist(),
+        released.tolist(),
+        count.tolist(),
+    ]
+    demand(same, "split() gives other results from the same bits")
+
+
+def _entries(axis: Axis, transition: Transition) -> dict[int, Mapping[int, Fraction]]:
+    return {v: transition.column(v) for v in range(axis.original_size)}
+
+
+def _check_matrix(axis: Axis, transition: Transition) -> None:
+    entries = _entries(axis, transition)
+    dense = np.zeros((transition.released_size, axis.original_size))
+    for v, column in entries.items():
+        demand(sum(column.values(), Fraction(0)) == 1, f"column {v} of the matrix does not sum to exactly 1")
+        demand(all(p > 0 for p in column.values()), f"column {v} lists an entry that is not positive")
+        for u, p in column.items():
+            demand(0 <= u < transition.released_size, f"column {v} has an entry outside the released values")
+            dense[u, v] = float(p)
+    for power in (1, 2):
+        exponent = cast("object", power)
+        forward = transition.forward(np.eye(axis.original_size), 0, exponent)  # type: ignore[arg-type]
+        back = transition.back(np.eye(transition.released_size), 0, exponent)  # type: ignore[arg-type]
+        demand(bool(np.allclose(forward, dense**power, atol=1e-12)), f"forward(power={power}) is not the matrix")
+        demand(bool(np.allclose(back, dense.T**power, atol=1e-12)), f"back(power={power}) is not its transpose")
+
+
+def _check_ratios(axis: Axis, transition: Transition) -> None:
+    if max(axis.original_size, transition.released_size) > BY_ENUMERATION:
+        return
+    entries = _entries(axis, transition)
+    rows = [[entries[v].get(u, Fraction(0)) for v in entries] for u in range(transition.released_size)]
+    rows = [row for row in rows if any(row)]
+    worst = [math.inf if min(row) == 0 else math.log(max(row) / min(row)) for row in rows]
+    demand(axis.log_ratio().value >= max(worst) - 1e-12, "log_ratio() is below the truth: it must be rounded up")
+    cross = min(
+        (a[w] * b[v] / (a[v] * b[w]) for a in rows for b in rows for v in entries for w in entries if a[v] * b[w]),
+        default=Fraction(1),
+    )
+    demand(axis.min_cross_ratio() <= cross, "min_cross_ratio() is above the truth: it must be rounded down")
+
+
+def _check_law(axis: Axis, transition: Transition, seed: int) -> None:
+    """Compare draws with the columns: every frequency within Bernstein's bound at 1e-7 over all of them."""
+    codes: Ints = np.arange(axis.original_size, dtype=np.int64)
+    draws = max(200, DRAWS // axis.original_size)
+    cell, released, count = _split(axis, codes, np.full(axis.original_size, draws, dtype=np.int64), seed)
+    chance = math.log(2e7 * axis.original_size * transition.released_size)
+    for v, column in _entries(axis, transition).items():
+        here = cell == v
+        seen = np.bincount(released[here, 0], weights=count[here], minlength=transition.released_size)
+        for u in range(transition.released_size):
+            p = float(column.get(u, Fraction(0)))
+            room = math.sqrt(2 * draws * p * (1 - p) * chance) + chance * (2 / 3 if 0 < p < 1 else 0)
+            demand(abs(seen[u] - draws * p) <= room, f"split() draws {u} from {v} with another chance than the matrix")

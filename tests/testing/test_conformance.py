@@ -1,0 +1,230 @@
+"""The conformance kit holds for the built-ins, and catches what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from rrpolicy.channel.axes import Identity, Matrix, Retention
+from rrpolicy.channel.product import Product
+from rrpolicy.finding import Basis, Measure, Verdict
+from rrpolicy.policy.model import (
+    Attribute,
+    MechanismChoice,
+    Policy,
+    ReleaseSettings,
+    Requirement,
+    Role,
+    SourceSettings,
+)
+from rrpolicy.privacy import local_dp, pk_anonymity
+from rrpolicy.source.duckdb import DuckDBSource
+from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_source
+
+THIRD = Fraction(1, 3)
+RECTANGULAR = [["7/10", "1/10"], ["1/10", "7/10"], ["1/5", "1/5"]]
+AXES = {
+    "identity": Identity.of("a", ["x", "y", "z"]),
+    "identity of one": Identity.of("a", ["x"]),
+    "retention": Retention.uniform("a", ["x", "y", "z"], Fraction(3, 5)),
+    "retention, nearly all kept": Retention.uniform("a", ["x", "y"], Fraction(99_999, 100_000)),
+    "retention, nearly nothing kept": Retention.uniform("a", list("abcdefg"), Fraction(14_286, 100_000)),
+    "retention of everything": Retention.uniform("a", ["x", "y", "z"], Fraction(1)),
+    "blocks": Retention.in_blocks("a", ["x", "y", "z"], [(["x", "z"], Fraction(4, 5)), (["y"], Fraction(1))]),
+    "rectangular": Matrix.explicit("a", ["x", "y"], ["u", "v", "w"], [[Fraction(p) for p in r] for r in RECTANGULAR]),
+    "invariant": Matrix.preserving("a", ["x", "y", "z"], [THIRD, THIRD, THIRD], Fraction(2, 3), of="declared"),
+    "observed invariant": Matrix.preserving(
+        "a", ["x", "y", "z"], [Fraction(1, 7), Fraction(4, 7), Fraction(2, 7)], Fraction(2, 3), of="observed"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_the_axes_conform(name):
+    check_axis(AXES[name])
+
+
+class WrongRows(Retention):
+    """Draws the released category of a transposed, and so another, matrix."""
+
+    def column(self, code):
+        return super().column((code + 1) % self.original_size)
+
+
+class Losing(Retention):
+    """Loses a record."""
+
+    def split(self, codes, n, stream):
+        cell, released, count = super().split(codes, n, stream)
+        return cell[1:], released[1:], count[1:]
+
+
+class Optimistic(Retention):
+    """Claims a smaller epsilon."""
+
+    def log_ratio(self):
+        return Measure(super().log_ratio().value / 2)
+
+
+class Credulous(Retention):
+    """Reads any version."""
+
+    @classmethod
+    def from_json(cls, document):
+        return super().from_json({**document, "version": cls.version})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (WrongRows, "forward.* is not the matrix"),
+        (Losing, "loses or makes up records"),
+        (Optimistic, "must be rounded up"),
+        (Credulous, "takes a version that it cannot know"),
+    ],
+)
+def test_a_wrong_axis_is_caught(wrong, reason):
+    with pytest.raises(AssertionError, match=reason):
+        check_axis(wrong.uniform("a", ["x", "y", "z"], Fraction(3, 5)))
+
+
+def test_a_sampler_with_another_chance_is_caught():
+    class Slipped(Retention):
+        def split(self, codes, n, stream):
+            kept = Retention.uniform("a", list(self.labels), Fraction(57, 100))
+            return kept.split(codes, n, stream)
+
+    with pytest.raises(AssertionError, match="another chance than the matrix"):
+        check_axis(Slipped.uniform("a", ["x", "y", "z"], Fraction(3, 5)))
+
+
+def policy(*attributes: Attribute, uri: str = "none") -> Policy:
+    return Policy(
+        "test",
+        "1.0.0",
+        "o",
+        "p",
+        (),
+        SourceSettings(uri),
+        {a.name: a for a in attributes},
+        (),
+        MechanismChoice("pram", pk_anonymity.PkOptions(k=2)),
+        (),
+        ReleaseSettings(),
+    )
+
+
+CHANNELS = tuple(
+    Product(
+        (
+            Retention.uniform("a", ["x", "y", "z"], keep),
+            Retention.in_blocks("b", ["u", "v"], [(["u", "v"], Fraction(11, 20))]),
+        ),
+        (),
+        ("a", "b"),
+    )
+    for keep in (Fraction(34, 100), Fraction(1, 2), Fraction(9, 10))
+)
+PAIR = policy(*(Attribute(n, Role.QUASI_IDENTIFIER, tuple(d), release_as=n) for n, d in (("a", "xyz"), ("b", "uv"))))
+
+
+@pytest.mark.parametrize(
+    ("assessors", "requirement"),
+    [
+        (pk_anonymity.assessors(), Requirement("pk-anonymity", pk_anonymity.PkOptions(k=9))),
+        (local_dp.assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1))),
+        (local_dp.assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1, scope="attribute"))),
+    ],
+    ids=["pk-anonymity", "local-dp, record", "local-dp, attribute"],
+)
+def test_the_assessors_conform(assessors, requirement):
+    (assessor,) = assessors
+
+    for original in (50, TableInMemory.random(PAIR, 50, 3)):
+        findings = check_assessor(assessor, requirement, PAIR, CHANNELS, original)
+
+        assert [f.verdict for f in findings][-1] is Verdict.FAILS
+        assert findings[0].verdict is Verdict.HOLDS
+
+
+def test_a_wrong_assessor_is_caught():
+    (right,) = pk_anonymity.assessors()
+    requirement = Requirement("pk-anonymity", pk_anonymity.PkOptions(k=9))
+
+    def told_more(r, c, o):
+        return replace(right.assess(r, c, o), basis=Basis.ORIGINAL)
+
+    def steeper(r, c, o):
+        smooth = right.smooth(r, c, o)
+        return replace(smooth, jacobian=lambda x: 2 * smooth.jacobian(x))
+
+    def silent(r, c, o):
+        return replace(right.assess(r, c, o), adversary=" ")
+
+    for wrong, reason in (
+        (replace(right, assess=told_more), "rests on more"),
+        (replace(right, smooth=steeper), "is not the derivative"),
+        (replace(right, assess=silent), "which adversary"),
+    ):
+        with pytest.raises(AssertionError, match=reason):
+            check_assessor(wrong, requirement, PAIR, CHANNELS, 50)
+
+
+@pytest.fixture
+def survey(tmp_path):
+    rows = ["a,b,hours", *(f"{'xyz'[i % 3]},{'uv'[i % 2]},{i % 7}" for i in range(50))]
+    path = tmp_path / "survey.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_the_duckdb_source_conforms(survey, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir(mode=0o700)
+    attributes = [Attribute(n, Role.QUASI_IDENTIFIER, tuple(d), release_as=n) for n, d in (("a", "xyz"), ("b", "uv"))]
+    hours = Attribute("hours", Role.INSENSITIVE, None, release_as="hours")
+
+    check_source(DuckDBSource(), str(survey), None, policy(*attributes, hours, uri=str(survey)), scratch)
+
+
+def test_a_wrong_source_is_caught(survey, tmp_path):
+    from contextlib import contextmanager
+
+    @dataclass
+    class Off:
+        snapshot: object
+
+        def __getattr__(self, name):
+            return getattr(self.snapshot, name)
+
+        def records(self):
+            return self.snapshot.records() + 1
+
+    class OneMore(DuckDBSource):
+        @contextmanager
+        def open(self, uri, table, scratch):
+            with super().open(uri, table, scratch) as snapshot:
+                yield Off(snapshot)
+
+    attributes = [Attribute(n, Role.QUASI_IDENTIFIER, tuple(d), release_as=n) for n, d in (("a", "xyz"), ("b", "uv"))]
+    hours = Attribute("hours", Role.INSENSITIVE, None, release_as="hours")
+
+    with pytest.raises(AssertionError, match="does not add up to records"):
+        check_source(OneMore(), str(survey), None, policy(*attributes, hours), tmp_path)
+
+
+def test_a_table_in_memory_counts_what_it_holds():
+    table = TableInMemory.of(PAIR, {"a": [0, 2, 2, 1], "b": [1, 0, 0, 1]})
+
+    counts = table.counts("b", "a")
+
+    assert counts.codes.tolist() == [[0, 2], [1, 0], [1, 1]]
+    assert counts.n.tolist() == [2, 1, 1]
+    assert table.cells() == 3
+    assert table.records == 4
+    assert np.array_equal(np.concatenate([b.column("b") for b in table.rows("b", "a")]), [0, 0, 1, 1])
+    assert table.content() == TableInMemory.of(PAIR, {"a": [2, 0, 1, 2], "b": [0, 1, 1, 0]}).content()
+    assert table.content() != TableInMemory.of(PAIR, {"a": [2, 0, 1, 1], "b": [0, 1, 1, 0]}).content()
