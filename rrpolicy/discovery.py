@@ -7,11 +7,9 @@ distribution; an unlisted one is never imported, so it cannot break or change wh
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.registry import GROUP, PluginInfo, Registry
@@ -66,7 +64,14 @@ def _installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
     return available
 
 
+def canonicalize_name(name: str) -> str:
+    """Return a distribution's name as PEP 503 compares them."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def _find(text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPoint]], place: Place | None) -> Wanted:
+    from packaging.requirements import InvalidRequirement, Requirement
+
     try:
         requirement = Requirement(text)
     except InvalidRequirement as error:

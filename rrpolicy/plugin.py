@@ -15,7 +15,6 @@ from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Remark, Tas
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational, rational
 from rrpolicy.privacy.model import Assessor, Order, PerClass, PrivacyModel, Smooth
-from rrpolicy.report import Renderer, Report
 from rrpolicy.source.protocol import Original, Snapshot, Source
 from rrpolicy.utility.metric import UtilityMetric
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.expected import expected_squared_error, mean_norms
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
+    from rrpolicy.report import Renderer, Report
     from rrpolicy.solve.equal import (
         common_retention,
         common_retention_for_epsilon,
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from rrpolicy.solve.problem import Allocation, Solution
 
 _LAZY = {
+    "Renderer": "rrpolicy.report",
+    "Report": "rrpolicy.report",
     "Allocation": "rrpolicy.solve.problem",
     "Block": "rrpolicy.channel.axes",
     "Domain": "rrpolicy.channel.axes",

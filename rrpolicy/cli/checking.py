@@ -1,0 +1,98 @@
+"""What `rrpolicy check` does, without the option parser: a pre-commit hook calls it again and again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import Problem, RRPolicyError
+from rrpolicy.finding import Finding, Verdict
+
+if TYPE_CHECKING:
+    from rrpolicy.release.check import Checked
+
+
+def check_all(policies: Sequence[str], *, json: bool) -> int:
+    """Check policy files and print what was found.
+
+    Args:
+        policies: the files.
+        json: print one JSON document on standard output in place of text.
+
+    Returns:
+        The worst exit status of any file.
+    """
+    found = [_check(name, json=json) for name in policies]
+    worst = max(status for _, status in found)
+    if json:
+        from rrpolicy.canonical import pretty
+
+        print(pretty({"exit_status": worst, "policies": [document for document, _ in found]}).decode(), end="")
+    elif worst == 0:
+        print(f"next: rrpolicy plan {policies[0]}" if len(policies) == 1 else f"all {len(policies)} policies are sound")
+    return worst
+
+
+def _check(name: str, *, json: bool) -> tuple[Json, int]:
+    """Check one file; return it as plain data where that is asked for, with the exit status."""
+    from rrpolicy.release.check import check
+    from rrpolicy.release.opening import open_policy
+
+    try:
+        checked = check(open_policy(Path(name)))
+    except RRPolicyError as error:
+        return _refused(name, error.problems, error.exit_status), error.exit_status
+    status = 1 if any(f.verdict is Verdict.FAILS for f in checked.findings) else 0
+    if json:
+        return _document(name, checked, status), status
+    print("\n".join(_lines(name, checked)))
+    return None, status
+
+
+def _document(name: str, checked: Checked, status: int) -> Json:
+    policy = checked.policy
+    return {
+        "file": name,
+        "exit_status": status,
+        "policy": {"name": policy.name, "version": policy.version, "digest": policy.digest()},
+        "findings": [f.to_json() for f in checked.findings],
+        "disclosed": list(checked.disclosed),
+        "problems": [],
+    }
+
+
+def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:
+    from rrpolicy.cli.main import wants_colour
+    from rrpolicy.policy.diagnostics import render, to_json
+
+    print(render(problems, colour=wants_colour()), file=sys.stderr)
+    count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+    print(f"\n{name}: {count}; `rrpolicy explain {problems[0].code}` says more", file=sys.stderr)
+    return {"file": name, "exit_status": status, "problems": to_json(problems)}
+
+
+def _lines(name: str, checked: Checked) -> list[str]:
+    policy = checked.policy
+    roles: dict[str, list[str]] = {}
+    for attribute in policy.attributes.values():
+        roles.setdefault(attribute.role.value, []).append(attribute.name)
+    lines = [f"{name}: {policy.name} {policy.version}, mechanism {policy.mechanism.name}"]
+    lines += [f"  {role}: {', '.join(names)}" for role, names in roles.items()]
+    lines += [_finding(f) for f in checked.findings]
+    lines += [f"  {g.metric} <= {g.max}: decided by `rrpolicy plan`, which counts the data" for g in policy.gates]
+    lines += [f"  note: {text}" for text in checked.disclosed]
+    assumed = [a for a in policy.released if a.assume_unlinkable is not None]
+    lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
+    return lines
+
+
+def _finding(finding: Finding) -> str:
+    where = f"  {finding.model}: {finding.requirement}: "
+    if finding.verdict is Verdict.HOLDS:
+        return where + "holds, whatever the data"
+    if finding.verdict is Verdict.FAILS:
+        return where + "fails, whatever the data"
+    return where + "decided by `rrpolicy plan`"
