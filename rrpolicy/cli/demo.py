@@ -1,0 +1,26 @@
+"""`rrpolicy demo DIR`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="Where to write; made if missing.", metavar="DIR")],
+    records: Annotated[int, typer.Option(min=1, max=100_000_000, help="People in the table.")] = 50_000,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other people of the same kind.")] = 20_260_101,
+) -> None:
+    """Write the demo table and a policy for it.
+
+    The table is made up: 50,000 people with an identifier, sex, age, education, region, occupation, disease, income
+    band and weekly hours of sport. Nothing is overwritten.
+    """
+    from rrpolicy.source.starting import write_demo
+
+    written = write_demo(folder, records, seed)
+    for path in written:
+        print(f"wrote {path}")
+    print(f"next: rrpolicy check {written[1]}")

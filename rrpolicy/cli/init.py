@@ -1,0 +1,29 @@
+"""`rrpolicy init TABLE`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+
+def command(
+    uri: Annotated[
+        str, typer.Argument(help="A Parquet or CSV file, a glob, a DuckDB database, or demo:survey.", metavar="TABLE")
+    ],
+    table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
+) -> None:
+    """Draft a policy from a table, with guessed roles to be edited.
+
+    The draft goes to standard output: rrpolicy init people.parquet > policy.toml. Every role in it is a guess, and its
+    domains and bins are taken from the data: showing them to anybody discloses them.
+    """
+    from rrpolicy.discovery import load_registry
+    from rrpolicy.source.draft import draft
+
+    drafted = draft(uri, table, load_registry().sources)
+    print(drafted.text, end="")
+    for warning in drafted.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print("next: edit the roles, then rrpolicy check policy.toml", file=sys.stderr)
