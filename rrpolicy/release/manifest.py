@@ -116,6 +116,7 @@ def _attribute(attribute: Attribute) -> Json:
         "domain": None if attribute.domain is None else list(attribute.domain),
         "observed": attribute.observed,
         "scale": attribute.scale,
+        "assume_unlinkable": attribute.assume_unlinkable,
     }
 
 

@@ -1,0 +1,132 @@
+"""What a verification says: the level, every check with its outcome, and what stays undecided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import Problem
+from rrpolicy.finding import Finding
+
+
+class Level(IntEnum):
+    """What a verification has at hand; each level includes those before."""
+
+    PUBLIC = 0
+    AUDIT = 1
+    SOURCE = 2
+    KEY = 3
+
+    @property
+    def word(self) -> str:
+        """Return the level as the command line names it."""
+        return self.name.lower()
+
+    @classmethod
+    def of(cls, word: str) -> Level:
+        """Return the level of a word.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        for level in cls:
+            if level.word == word:
+                return level
+        raise ValueError(f"no such level: {word!r}; one of {', '.join(level.word for level in cls)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what, in words.
+        level: the level that it belongs to.
+        passed: whether it holds.
+        detail: with what result.
+    """
+
+    name: str
+    level: Level
+    passed: bool
+    detail: str = ""
+
+    def to_json(self) -> Json:
+        """Return the check as plain data."""
+        return {"name": self.name, "level": self.level.word, "passed": self.passed, "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was verified of a bundle.
+
+    Attributes:
+        level: up to which it was looked at.
+        checks: in order.
+        problems: what does not hold, with codes RR110 to RR129.
+        findings: recomputed at this level.
+        undecided: what this level cannot recompute.
+        reproduced: how the redraw agreed: "byte for byte", "row for row"; None below level key.
+    """
+
+    level: Level
+    checks: tuple[Check, ...]
+    problems: tuple[Problem, ...]
+    findings: tuple[Finding, ...]
+    undecided: tuple[str, ...]
+    reproduced: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Return whether everything that this level recomputes holds."""
+        return not self.problems
+
+    def last_line(self) -> str:
+        """Return the line that a reader must not miss."""
+        verified = "verified" if self.ok else "NOT verified"
+        undecided = "; ".join(self.undecided) or "nothing"
+        return f"{verified} at level {self.level.word}; undecided: {undecided}"
+
+    def to_json(self) -> Json:
+        """Return the verification as plain data."""
+        return {
+            "schema": "rrpolicy.verification/1",
+            "level": self.level.word,
+            "ok": self.ok,
+            "checks": [c.to_json() for c in self.checks],
+            "problems": [{"code": p.code, "message": p.message, "hint": p.hint} for p in self.problems],
+            "findings": [f.to_json() for f in self.findings],
+            "undecided": list(self.undecided),
+            "reproduced": self.reproduced,
+        }
+
+
+@dataclass(slots=True)
+class Log:
+    """Gathers checks while a bundle is looked through; nothing that fails stops the rest."""
+
+    level: Level = Level.PUBLIC
+    checks: list[Check] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
+    reproduced: str | None = None
+
+    def check(self, name: str, passed: bool, code: str, failure: str, detail: str = "") -> bool:
+        """Note one check and, if it fails, the problem."""
+        self.checks.append(Check(name, self.level, passed, detail if passed else failure))
+        if not passed:
+            self.problems.append(Problem(code, failure))
+        return passed
+
+    def done(self, level: Level) -> Verification:
+        """Return what was found."""
+        return Verification(
+            level,
+            tuple(self.checks),
+            tuple(self.problems),
+            tuple(self.findings),
+            tuple(dict.fromkeys(self.undecided)),
+            self.reproduced,
+        )

@@ -1,0 +1,138 @@
+"""Verifying a bundle: what was written is recomputed, as far as the inputs at hand allow, and nothing is believed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.release.keys import read_key
+from rrpolicy.release.reading import UnlikeSpecError
+from rrpolicy.release.records import scan
+from rrpolicy.release.verification import Level, Log, Verification
+from rrpolicy.release.verify_audit import verify_audit, verify_key, verify_source
+from rrpolicy.release.verify_public import PublicSide, verify_public
+
+BELOW = {
+    Level.PUBLIC: "what audit/ states",
+    Level.AUDIT: "whether the release conforms to its channel",
+    Level.SOURCE: "whether the source and the key give this release",
+}
+
+
+def verify(
+    bundle: Path,
+    level: Level | None = None,
+    *,
+    source: str | None = None,
+    folder: str = ".",
+    key: Path | None = None,
+    progress: Callable[[str, float], None] = lambda *_: None,
+) -> Verification:
+    """Verify a bundle, or its public/ folder alone.
+
+    Args:
+        bundle: the bundle's folder, or public/.
+        level: up to which; default: the highest that the inputs allow.
+        source: uri of the original table, from level source on.
+        folder: that a relative uri starts from.
+        key: key file, for level key.
+        progress: called with (what is being done, share done).
+
+    Returns:
+        What holds, what does not, and what stays undecided. Anything unknown is a problem.
+
+    Raises:
+        PolicyError: RR250 if the level needs an input that is not given.
+        RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing.
+        DataError: RR3xx if the source cannot be read.
+    """
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    level = _level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
+    log = Log()
+    with tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch:
+        try:
+            if public != bundle:
+                _check_top(log, bundle)
+            progress("public", 0.1)
+            side = _public(log, public, Path(scratch))
+            if side is not None and level > Level.PUBLIC:
+                _further(log, bundle, side, level, source or "", folder, key, Path(scratch), progress)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
+            log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
+    log.undecided += [text for below, text in BELOW.items() if level <= below]
+    return log.done(level)
+
+
+def _public(log: Log, public: Path, scratch: Path) -> PublicSide | None:
+    """Check public/; what contradicts itself there is a finding, not an error of this call."""
+    try:
+        return verify_public(log, public, scratch)
+    except (DataError, PolicyError) as error:
+        log.check("readable", False, "RR110", f"release.json cannot be read: {error.problems[0].message}")  # noqa: FBT003
+        return None
+
+
+def _further(  # noqa: PLR0917 each level adds an input
+    log: Log,
+    bundle: Path,
+    side: PublicSide,
+    level: Level,
+    source: str,
+    folder: str,
+    key: Path | None,
+    scratch: Path,
+    progress: Callable[[str, float], None],
+) -> None:
+    from rrpolicy.source.opening import open_original
+
+    progress("audit", 0.4)
+    audit = verify_audit(log, bundle / "audit", side, source, folder)
+    if audit is None or level < Level.SOURCE:
+        return
+    progress("source", 0.5)
+    with open_original(audit.plan.policy, side.registry.sources, scratch / "spill") as original:
+        verify_source(log, audit, side, original, scratch)
+        if level is Level.KEY and key is not None:
+            progress("drawing again", 0.8)
+            verify_key(log, audit, side, original, read_key(key), scratch=scratch)
+
+
+def _check_top(log: Log, bundle: Path) -> None:
+    """Check that the bundle holds its two folders and nothing else."""
+    found = {entry.name for entry in bundle.iterdir()}
+    _, odd = scan(bundle)
+    links = [path for path, why in odd if "/" not in path and "link" in why]
+    extra = sorted((found - {"public", "audit"}) | set(links))
+    log.check("the bundle's folders", not extra, "RR113", f"{', '.join(extra)} does not belong to the bundle")
+
+
+def _level(level: Level | None, *, audit: bool, source: str | None, key: Path | None) -> Level:
+    """Return the level to verify at, and refuse one whose inputs are missing."""
+    if level is None:
+        if key is not None and source is None:
+            raise PolicyError(Problem("RR250", "a key verifies nothing without the table", hint="add --source"))
+        if source is None:
+            return Level.AUDIT if audit else Level.PUBLIC
+        return Level.KEY if key is not None else Level.SOURCE
+    if level >= Level.SOURCE and source is None:
+        raise PolicyError(Problem("RR250", f"level {level.word} needs the table", hint="add --source URI"))
+    if level is Level.KEY and key is None:
+        raise PolicyError(Problem("RR250", "level key needs the key file", hint="add --key FILE"))
+    return level
+
+
+def _unreadable(error: Exception) -> str:
+    """Return what could not be read; never a value of the data."""
+    if isinstance(error, UnlikeSpecError):
+        return str(error)
+    if isinstance(error, KeyError):
+        return f"a record lacks the field {error}"
+    if isinstance(error, OSError):
+        return f"{Path(error.filename).name if error.filename else 'a file'} cannot be read: {error.strerror}"
+    return (
+        f"a record cannot be read: {error}"
+        if type(error).__module__.startswith("rrpolicy")
+        else (f"a field of a record is of another type than it must be ({type(error).__name__})")
+    )
