@@ -139,6 +139,10 @@ def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
         if hint is None and last in known_keys(model):
             hint = f"[{last}] is a table of its own: write its header first, outside of [{above}]"
         return Problem("RR205", f"unknown key '{last}'{_in(above)}", node.key, one_of(known), hint)
+    told = str(error.get("ctx", {}).get("error", "")) if error["type"] in {"value_error", "assertion_error"} else ""
+    if told and not told.startswith("expected "):
+        named = node.table.get(told.split(" ", 1)[0].strip("`'\""), node)  # a whole table's error names the key first
+        return Problem("RR208", told if named is not node else f"{_named(node.place.key)}: {told}", named.place)
     expected = " or ".join(dict.fromkeys(_expected(one.error) for one in group))
     name, value, hint = _named(node.place.key), node.plain(), None
     if error["type"] in {"literal_error", "enum"} and isinstance(value, str):

@@ -8,14 +8,17 @@ def test_a_problem_reads_well_without_colour():
     place = Place("policy.toml", 12, 5, "privacy.0.k", "k = 1", 1)
     problem = Problem("RR208", "'k' cannot be 1", place, "2 or more", "first line\nsecond line")
 
-    assert """\
+    assert (
+        render([problem])
+        == """\
 policy.toml:12:5: RR208 'k' cannot be 1
    |
 12 | k = 1
    |     ^
   expected: 2 or more
   hint: first line
-    second line""" == render([problem])
+    second line"""
+    )
 
 
 def test_colour_changes_nothing_but_colour():
@@ -62,7 +65,7 @@ def test_a_long_line_is_cut_around_the_place():
 def test_as_plain_data():
     place = Place("p.toml", 3, 4, "a.b", "text", 2)
 
-    assert [
+    assert to_json([Problem("RR205", "m", place, "e")]) == [
         {
             "code": "RR205",
             "message": "m",
@@ -74,5 +77,5 @@ def test_as_plain_data():
             "expected": "e",
             "hint": None,
         }
-    ] == to_json([Problem("RR205", "m", place, "e")])
+    ]
     assert to_json([Problem("RR200", "m")])[0]["line"] is None

@@ -53,8 +53,8 @@ def refusal(load, path, **named):
 def test_defaults_are_filled_in(load, write):
     policy = load(write(POLICY))
 
-    assert ("survey", "1.0.0", "the registrar", "") == (policy.name, policy.version, policy.owner, policy.purpose)
-    assert ["sex", "age", "disease", "size", "hours"] == [a.name for a in policy.released]
+    assert (policy.name, policy.version, policy.owner, policy.purpose) == ("survey", "1.0.0", "the registrar", "")
+    assert [a.name for a in policy.released] == ["sex", "age", "disease", "size", "hours"]
     assert policy.attributes["person"].role is Role.IDENTIFIER
     assert policy.attributes["sex"].release_as == "gender"
     assert policy.attributes["age"].domain == ("[0, 20)", "[20, 40.5)", "[40.5, inf)", "Unknown")
@@ -133,7 +133,7 @@ def test_plugins_append_each_once(tmp_path, catalogue):
     policy = load_policy(tmp_path / "child.toml", find)
 
     assert policy.plugins == ("acme-oue>=1.2", "b", "c")
-    assert [("acme-oue>=1.2", "base.toml", 6), ("b", "child.toml", 5), ("c", "child.toml", 5)] == asked[0]
+    assert asked[0] == [("acme-oue>=1.2", "base.toml", 6), ("b", "child.toml", 5), ("c", "child.toml", 5)]
 
 
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
@@ -147,7 +147,7 @@ def test_another_encoding_is_refused_with_its_place(load, tmp_path):
     (tmp_path / "p.toml").write_bytes(POLICY.replace("the registrar", "der Schüler").encode("latin-1"))
 
     (problem,) = refusal(load, tmp_path / "p.toml")
-    assert ("RR201", 6, 17) == (problem.code, problem.place.line, problem.place.column)
+    assert (problem.code, problem.place.line, problem.place.column) == ("RR201", 6, 17)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_windows_line_ends_and_tabs_keep_their_places(load, tmp_path):
     (tmp_path / "p.toml").write_bytes(POLICY.replace("\n", "\r\n").replace("k = 5", "\tk = 1").encode())
 
     (problem,) = refusal(load, tmp_path / "p.toml")
-    assert ("RR208", 22, 6, "\tk = 1") == (problem.code, problem.place.line, problem.place.column, problem.place.text)
+    assert (problem.code, problem.place.line, problem.place.column, problem.place.text) == ("RR208", 22, 6, "\tk = 1")
 
 
 def test_columns_count_characters(load, write):
@@ -228,7 +228,7 @@ def test_unknown_keys_are_refused_where_a_plugin_forgets_to(load, write):
     text = POLICY.replace('model = "k"\nk = 5', 'model = "epsilon"\nepsilon = 3\nscop = "record"')
 
     (problem,) = refusal(load, write(text))
-    assert ("RR205", "did you mean 'scope'?") == (problem.code, problem.hint)
+    assert (problem.code, problem.hint) == ("RR205", "did you mean 'scope'?")
 
 
 def test_a_vast_exponent_is_refused_at_once(load, write):
@@ -236,3 +236,31 @@ def test_a_vast_exponent_is_refused_at_once(load, write):
     assert problem.code == "RR208"
     (problem,) = refusal(load, write(POLICY.replace("0.020", '"1e999999999"')))
     assert problem.code == "RR208"
+
+
+def test_an_error_of_a_whole_table_is_placed_at_the_key_it_names(write, catalogue):
+    from pydantic import BaseModel, model_validator
+
+    from rrpolicy.registry import Names
+
+    class Paired(BaseModel):
+        k: int
+        l: int = 2
+
+        @model_validator(mode="after")
+        def _pair(self):
+            if self.k > 4:
+                raise ValueError("k must be below 4, got 5")
+            if self.l == 1:
+                raise ValueError("of the two one is too many")
+            return self
+
+    names = Names(catalogue.mechanisms, {"k": Paired}, catalogue.utility_metrics)
+    for text, line, message in (
+        (POLICY, 22, "k must be below 4, got 5"),
+        (POLICY.replace("k = 5", "k = 2\nl = 1"), 20, "[privacy.0]: of the two one is too many"),
+    ):
+        with pytest.raises(PolicyError) as caught:
+            load_policy(write(text), lambda plugins, place: names)
+        (problem,) = caught.value.problems
+        assert (problem.code, problem.place.line, problem.message) == ("RR208", line, message)

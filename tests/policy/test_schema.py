@@ -49,7 +49,7 @@ def test_the_options_of_every_plugin_are_in_it(catalogue):
 
     assert schema["$schema"] == DIALECT
     variants = schema["$defs"]["PrivacyEntry"]["oneOf"]
-    assert ["epsilon", "k"] == [v["properties"]["model"]["const"] for v in variants]
+    assert [v["properties"]["model"]["const"] for v in variants] == ["epsilon", "k"]
     flip = schema["$defs"]["MechanismTable"]["oneOf"][0]["properties"]
     assert flip["digits"]["maximum"] == 12
     assert flip["workload"]["items"]["$ref"] == "#/$defs/Weight"

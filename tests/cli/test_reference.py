@@ -1,0 +1,65 @@
+"""`rrpolicy explain`, `schema` and `plugins`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from rrpolicy.cli.main import main
+from rrpolicy.codes import codes
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("spelling", ["RR205", "rr205", " RR205 "])
+def test_explain_prints_the_page(spelling, capsys):
+    assert main(["explain", spelling]) == 0
+    assert capsys.readouterr().out.startswith("# RR205: ")
+
+
+def test_explain_suggests_a_code_that_is_there(capsys):
+    assert main(["explain", "RR2055"]) == 2
+    assert "did you mean RR205?" in capsys.readouterr().err
+    assert "RR205" in codes()
+
+
+def test_schema_accepts_the_example_policies(capsys):
+    assert main(["schema"]) == 0
+
+    schema = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    names = [
+        v["properties"]["name"]["const"]
+        for v in schema["$defs"]["MechanismTable"]["oneOf"]
+        if "name" in v["properties"]
+    ]
+    assert "pram" in names
+    validator = jsonschema.Draft202012Validator(schema)
+    examples = sorted((ROOT / "policies").glob("*.toml"))
+    assert examples
+    for path in examples:
+        found = [
+            f"{path.name} {e.json_path}: {e.message}" for e in validator.iter_errors(tomllib.loads(path.read_text()))
+        ]
+        assert found == []
+
+
+def test_plugins_lists_what_each_offers(capsys):
+    assert main(["plugins"]) == 0
+    told = capsys.readouterr().out
+    assert "pram  rrpolicy" in told
+    assert "privacy models: " in told
+
+    assert main(["plugins", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert "pram" in document["offers"]["mechanisms"]
+    assert {"core", "pram"} <= {p["name"] for p in document["plugins"]}
+
+
+def test_a_plugin_that_is_not_installed_is_refused(capsys):
+    assert main(["plugins", "--plugin", "acme-oue>=1.2"]) == 4
+    assert "RR404" in capsys.readouterr().err
