@@ -8,7 +8,7 @@ so it cannot show an audit number. Findings carry formatted text, so that every 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 from rrpolicy.canonical import Json, number
@@ -204,13 +204,40 @@ class Report:
         """
         from pydantic import TypeAdapter
 
-        if document.get("schema") != SCHEMA:
+        if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
             raise ValueError(f"not a report of schema {SCHEMA}")
         fields = {key: value for key, value in document.items() if key != "schema"}
         unknown = sorted(fields.keys() - cls.__dataclass_fields__.keys())
         if unknown:
             raise ValueError(f"a report has no field {', '.join(unknown)}")
         return TypeAdapter(cls).validate_python(fields)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of `Report.to_json`, with every field's description."""
+    from pydantic import TypeAdapter
+
+    document: dict[str, Any] = TypeAdapter(Report).json_schema()
+    parts = {"Report": document, **document["$defs"]}
+    for name, part in parts.items():
+        described = {f.name: f.metadata["help"] for f in fields(globals()[name])}
+        for key, value in part["properties"].items():
+            part["properties"][key] = {"description": described[key], **_with_infinities(value)}
+        part["additionalProperties"] = False
+    document["properties"] = {"schema": {"const": SCHEMA}, **document["properties"]}
+    document["required"] = ["schema", *document["required"]]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+def _with_infinities(schema: Any) -> Any:
+    """Return a schema in which every number may also be the text of an infinity."""
+    if isinstance(schema, list):
+        return [_with_infinities(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "number":
+        return {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}
+    return {key: _with_infinities(value) for key, value in schema.items() if key != "title"}
 
 
 def _plain(value: Any) -> Any:

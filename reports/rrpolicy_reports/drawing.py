@@ -96,8 +96,8 @@ def forest(marginal: Any) -> Forest:
     ]
     low, high = min(0.0, *values, 0.0), max(*values, 1e-6)
     step = nice_step(high - low, 3)
-    start, end = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    count = round((end - start) / step)
+    start, end = low, math.ceil(high / step - 1e-9) * step
+    first, last = math.ceil(start / step - 1e-9), round(end / step)
 
     def at(value: float) -> float:
         return (value - start) / (end - start)
@@ -105,7 +105,7 @@ def forest(marginal: Any) -> Forest:
     def maybe(value: float | None) -> float | None:
         return None if value is None else at(value)
 
-    ticks = tuple(Tick(i / count, f"{_plain(round(100 * (start + i * step), 8))} %") for i in range(count + 1))
+    ticks = tuple(Tick(at(i * step), f"{_plain(round(100 * i * step, 8))} %") for i in range(first, last + 1))
     return Forest(
         ticks,
         tuple(

@@ -24,6 +24,7 @@ SAMPLERS = {
     "cells": "equal records drawn together, exactly",
     "records": "record by record, exactly",
 }
+TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED = {
     Role.IDENTIFIER: "identifier, never counted and never released",
     Role.EXCLUDED: "excluded by the policy",
@@ -69,7 +70,7 @@ def public_report(
 
     Args:
         public: the public/ folder.
-        released: column -> released records of each category in domain order, if they are counted already.
+        released: column -> released records of each of its labels, if they are counted already.
         models: privacy models by name, which say themselves what they do not cover.
 
     Raises:
@@ -80,7 +81,7 @@ def public_report(
     document = release_document(public)
     rows = tuple(finding_row(finding, models or {}) for finding in document["findings"])
     useful = tuple(utility_row(finding) for finding in document.get("utility", ()))
-    passed, sentence = decision(rows, useful)
+    passed, sentence = _decided(document, rows, useful)
     treated = panels(document["attributes"], document["decoders"], document.get("origins", {}))
     return Report(
         page="public",
@@ -115,7 +116,7 @@ def audit_report(public: Path, audit: AuditPieces, *, released: Mapping[str, Seq
     page = public_report(public, released=released, models=audit.models)
     rows = tuple(finding_row(_document(finding), audit.models) for finding in audit.findings)
     useful = _utility(audit)
-    passed, sentence = decision(rows, useful)
+    passed, sentence = _decided(document, rows, useful)
     return replace(
         page,
         page="audit",
@@ -179,6 +180,12 @@ def _title(document: Mapping[str, Any]) -> str:
     return f"{policy['name']}, version {policy['version']}{release}"
 
 
+def _decided(document: Mapping[str, Any], rows: Sequence[FindingRow], useful: Sequence[UtilityRow]) -> tuple[bool, str]:
+    """Return the decision; what a test's seed drew is never fit for release."""
+    passed, sentence = decision(rows, useful)
+    return (False, f"{TEST} {sentence}") if document.get("test") else (passed, sentence)
+
+
 def _facts(document: Mapping[str, Any], treated: Sequence[AttributePanel]) -> tuple[Fact, ...]:
     policy = document["policy"]
     randomised = sum(1 for panel in treated if panel.parameters)
@@ -219,8 +226,9 @@ def _assumptions(public: Sequence[str], rows: Sequence[FindingRow]) -> tuple[str
 
 
 def _remark(remark: Remark) -> Fact:
-    measured = "" if remark.measure is None else f" ({worded(remark.measure)}, {remark.measure.standing.value})"
-    return Fact(remark.name, remark.text + measured)
+    told = remark.measure is None or any(sign.isdigit() for sign in remark.text)
+    measured = "" if told or remark.measure is None else f" ({worded(remark.measure)}, {remark.measure.standing.value})"
+    return Fact(remark.name.replace("-", " ").capitalize(), remark.text + measured)
 
 
 def _document(finding: Finding | UtilityFinding) -> Mapping[str, Any]:

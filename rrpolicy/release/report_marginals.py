@@ -38,8 +38,8 @@ def marginals(
     Args:
         public: the public/ folder.
         document: its release.json.
-        released: column -> released records of each category in domain order, where the caller has counted them; the
-            others are counted from the data file.
+        released: column -> released records of each of its labels, where the caller has counted them; the others are
+            counted from the data file.
     """
     if {table["name"] for table in document["tables"]} != {"data"}:
         return ()

@@ -279,7 +279,7 @@ def test_the_audit_page_has_every_number(public: Path) -> None:
     assert report.attributes[1].origin == "chosen from the data"
     assert report.utility[0].expected == "0.0125"
     assert report.utility[0].realised == "0.011"
-    assert report.remarks == (Fact("gain", "less error than equal allocation (0.31, exact)"),)
+    assert report.remarks == (Fact("Gain", "less error than equal allocation (0.31, exact)"),)
     assert report.provenance[-1] == Fact("Commit of the policy", "0a1b2c3")
 
 
@@ -306,6 +306,15 @@ def test_what_does_not_hold_heads_the_page(
     report = audit_report(public, AuditPieces(findings=(row,)))
 
     assert (report.passed, report.decision) == (False, sentence)
+
+
+def test_what_a_test_drew_is_not_fit_for_release(public: Path) -> None:
+    document = json.loads((public / "release.json").read_text())
+    (public / "release.json").write_text(json.dumps(document | {"test": True}))
+    report = public_report(public)
+
+    assert report.passed is False
+    assert report.decision.startswith("A test drew this from a seed")
 
 
 def test_a_folder_without_a_release_is_refused(tmp_path: Path) -> None:

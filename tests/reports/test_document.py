@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from rrpolicy.report import SCHEMA, Histogram, Report
+from rrpolicy.canonical import pretty
+from rrpolicy.report import SCHEMA, Histogram, Report, json_schema
 from rrpolicy_reports.document import JsonRenderer
+
+COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "rrpolicy.report-1.json"
 
 
 @pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "big"])
@@ -22,6 +27,21 @@ def test_json_reads_back_as_the_same_report(examples: Any, name: str) -> None:
     assert Report.from_json(document) == report
 
 
+@pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "big"])
+def test_the_document_fits_the_committed_schema(examples: Any, name: str) -> None:
+    schema = json.loads(COMMITTED.read_text())
+    document = json.loads(JsonRenderer().render(examples.EXAMPLES[name]()))
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"surprise": 1}, schema)
+
+
+def test_the_committed_schema_is_the_one_of_the_code() -> None:
+    assert COMMITTED.read_bytes() == pretty(json_schema())
+
+
 def test_infinities_survive(examples: Any) -> None:
     spread = Histogram("epsilon", (0.0, 1.0, math.inf), (3, 4), None, (("all", math.inf, 7),))
     report = examples.report("audit", findings=(examples.finding(histogram=spread),))
@@ -29,6 +49,7 @@ def test_infinities_survive(examples: Any) -> None:
 
     assert b"Infinity" not in content
     assert Report.from_json(json.loads(content)) == report
+    jsonschema.validate(json.loads(content), json_schema())
 
 
 @pytest.mark.parametrize(

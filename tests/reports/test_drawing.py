@@ -22,7 +22,7 @@ def test_marks_of_a_forest_keep_order_and_stay_on_the_track(values: list[tuple[f
     at = [t.at for t in drawn.ticks]
 
     assert at == sorted(at)
-    assert (at[0], at[-1]) == (0.0, 1.0)
+    assert 0 <= at[0] < at[-1] == pytest.approx(1)
     assert len(at) <= 6
     for place in drawn.places:
         assert -1e-6 <= place.low <= place.high <= 1 + 1e-6
