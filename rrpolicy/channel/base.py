@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from rrpolicy.canonical import Json
+from rrpolicy.channel.probability import log_up
 from rrpolicy.channel.table import Column, Decoder, TableSpec
 from rrpolicy.finding import Finding, Measure
 
@@ -148,8 +149,15 @@ class Axis(ABC):
         return tuple(dictionary(released[:, place], labels(c)) for place, c in enumerate(self.columns()))
 
     @abstractmethod
+    def max_ratio(self) -> Fraction | None:
+        """Return e^epsilon = max_u max_v P[u,v] / min_v P[u,v], exact (or rounded up), all-zero rows dropped.
+
+        None stands for infinity: a released value excludes an original one.
+        """
+
     def log_ratio(self) -> Measure:
-        """Return epsilon = max_u log(max_v P[u,v] / min_v P[u,v]), rounded up; infinite if an original is excluded."""
+        """Return epsilon, rounded up in the last place."""
+        return Measure(log_up(self.max_ratio()))
 
     @abstractmethod
     def min_cross_ratio(self) -> Fraction:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical import Json, Value
@@ -13,7 +12,6 @@ from rrpolicy.channel.base import Axis
 from rrpolicy.channel.categories import category_column, check_labels
 from rrpolicy.channel.document import expect, read_column, read_text
 from rrpolicy.channel.table import Column, Decoder
-from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
     from rrpolicy.channel.streams import Stream
@@ -101,10 +99,6 @@ class Identity(Axis):
     def max_ratio(self) -> Fraction | None:
         """Return e^epsilon exactly; None, which stands for infinity, as soon as there are two categories."""
         return Fraction(1) if self.original_size == 1 else None
-
-    def log_ratio(self) -> Measure:
-        """Return 0 for a single category, else infinity."""
-        return Measure(0.0 if self.original_size == 1 else inf, Standing.EXACT)
 
     def min_cross_ratio(self) -> Fraction:
         """Return 1 for a single category, else 0."""

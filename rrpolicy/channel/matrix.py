@@ -21,10 +21,9 @@ from rrpolicy.channel.document import (
     read_text,
 )
 from rrpolicy.channel.invariant import Rows, invariant_matrix
-from rrpolicy.channel.probability import largest_ratio, log_up, smallest_cross_ratio
+from rrpolicy.channel.probability import largest_ratio, smallest_cross_ratio
 from rrpolicy.channel.rank import full_column_rank
 from rrpolicy.channel.table import Column, Decoder
-from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
     from rrpolicy.channel.streams import Stream
@@ -218,10 +217,6 @@ class Matrix(Axis):
     def max_ratio(self) -> Fraction | None:
         """Return e^epsilon exactly; None stands for infinity."""
         return largest_ratio(self.entries)
-
-    def log_ratio(self) -> Measure:
-        """Return epsilon, rounded up in the last place; all-zero rows are dropped."""
-        return Measure(log_up(self.max_ratio()), Standing.EXACT)
 
     def min_cross_ratio(self) -> Fraction:
         """Return the smallest cross ratio exactly; all-zero rows are dropped."""

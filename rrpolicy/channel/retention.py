@@ -15,9 +15,8 @@ from rrpolicy.canonical import Json, Value, exact
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.categories import category_column, check_labels
 from rrpolicy.channel.document import expect, read_column, read_list, read_object, read_probability, read_text
-from rrpolicy.channel.probability import keep_probability, log_up, retention_probability
+from rrpolicy.channel.probability import keep_probability, retention_probability
 from rrpolicy.channel.table import Column, Decoder
-from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
     from rrpolicy.channel.streams import Stream
@@ -202,10 +201,6 @@ class Retention(Axis):
     def max_ratio(self) -> Fraction | None:
         """Return e^epsilon exactly: max(p/q, q/p); None, which stands for infinity, with two blocks or more."""
         return self.blocks[0].max_ratio() if len(self.blocks) == 1 else None
-
-    def log_ratio(self) -> Measure:
-        """Return epsilon = log(p/q), rounded up in the last place."""
-        return Measure(log_up(self.max_ratio()), Standing.EXACT)
 
     def min_cross_ratio(self) -> Fraction:
         """Return exp(-2 epsilon) exactly, 0 where epsilon is infinite (Ikarashi et al. 2014)."""

@@ -22,13 +22,11 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.cap import epsilon_cap
 from rrpolicy.privacy.model import Assessor, Order, Smooth
 from rrpolicy.privacy.scope import (
-    AXES,
     SINGLE_RECORDS,
     attribute_epsilon,
     epsilon,
     exposure,
     k_companions,
-    max_ratio,
     never_bounded,
     record_epsilon,
     unlinkable_companions,
@@ -110,7 +108,7 @@ def assessors() -> tuple[Assessor, ...]:
         Assessor(
             model=NAME,
             channel=Product,
-            axes=AXES,
+            axes=(Axis,),
             basis=Basis.CHANNEL,
             reference=REFERENCE,
             assess=assess,
@@ -175,5 +173,5 @@ def smooth(requirement: Requirement, channel: Channel, original: Original | int)
 
 
 def _ratio(axis: Axis) -> float | None:
-    ratio = max_ratio(axis)
+    ratio = axis.max_ratio()
     return None if ratio is None else float(ratio)

@@ -23,7 +23,6 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.cap import UNREACHABLE, epsilon_cap
 from rrpolicy.privacy.model import Assessor, Order, Smooth
 from rrpolicy.privacy.scope import (
-    AXES,
     PUBLIC_RECORDS,
     SINGLE_RECORDS,
     attribute_epsilon,
@@ -97,7 +96,7 @@ def assessors() -> tuple[Assessor, ...]:
         Assessor(
             model=NAME,
             channel=Product,
-            axes=AXES,
+            axes=(Axis,),
             basis=Basis.CHANNEL,
             reference=REFERENCE,
             assess=assess,

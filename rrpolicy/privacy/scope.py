@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes import Identity, Matrix, Retention
+from rrpolicy.channel.axes import Identity
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import log_up, round_down, round_up
 from rrpolicy.channel.product import Product
@@ -22,9 +22,6 @@ from rrpolicy.policy.model import Policy, Role
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
-
-AXES: tuple[type[Axis], ...] = (Identity, Retention, Matrix)
-"""The axes whose ratios are known exactly."""
 
 SINGLE_RECORDS = (
     "Each person is exactly one record; with m records a person epsilon is m times as large and no k holds."
@@ -77,7 +74,7 @@ def exposure(channel: Product) -> Exposure:
     """Return what a channel exposes (Ikarashi et al. 2014); exact.
 
     Args:
-        channel: axes of the kinds `AXES`. `assume_unlinkable` counts on unchanged attributes only. A carried column,
+        channel: `assume_unlinkable` counts on unchanged attributes only. A carried column,
             whose values are not listed, is taken to have two values or more.
     """
     record: list[Axis] = []
@@ -100,24 +97,13 @@ def exposure(channel: Product) -> Exposure:
             unchanged.append(column.attribute)
     carried = any(column.assume_unlinkable is None for column in channel.carried)
     return Exposure(
-        None if carried else _product(map(max_ratio, record)),
-        _product(map(max_ratio, randomised)),
+        None if carried else _product(axis.max_ratio() for axis in record),
+        _product(axis.max_ratio() for axis in randomised),
         Fraction(0) if carried else math.prod((a.min_cross_ratio() for a in record), start=Fraction(1)),
         tuple(unchanged),
         tuple(name for axis in randomised for name in axis.attributes),
         tuple(unlinkable),
     )
-
-
-def max_ratio(axis: Axis) -> Fraction | None:
-    """Return e^epsilon of an axis exactly; None stands for infinity.
-
-    Raises:
-        TypeError: if the axis is none of `AXES`.
-    """
-    if not isinstance(axis, (Identity, Retention, Matrix)):
-        raise TypeError(f"no exact ratio is known for axes of kind '{axis.kind}'")
-    return axis.max_ratio()
 
 
 def epsilon(ratio: Fraction | None) -> Measure:

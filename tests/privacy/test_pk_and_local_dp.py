@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rrpolicy.channel.axes import Identity, Matrix, Retention
+from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import keep_probability
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.table import Column
@@ -24,7 +25,7 @@ from rrpolicy.privacy import local_dp, pk_anonymity
 from rrpolicy.privacy.local_dp import LocalDP, LocalDPOptions
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.pk_anonymity import PkAnonymity, PkOptions
-from rrpolicy.privacy.scope import exposure, k_of, max_ratio
+from rrpolicy.privacy.scope import exposure, k_of
 
 F = Fraction
 Rows = list[list[Fraction]]
@@ -159,7 +160,7 @@ def test_k_of_a_product_is_that_of_its_kronecker_product() -> None:
     exposed = exposure(product(matrix(one, "a"), matrix(two, "b")))
 
     assert k_of(exposed.cross, 2) == enumerated_k(2, both) == formula_k(2, both)
-    assert exposed.record == max_ratio(matrix(both))
+    assert exposed.record == matrix(both).max_ratio()
 
 
 @given(
@@ -356,10 +357,10 @@ def test_record_scope_implies_attribute_scope(old: Any, new: Any, order: Order) 
     assert LocalDP().compare(before, after) is order
 
 
-def test_assessors_cover_the_three_axes() -> None:
+def test_assessors_cover_every_axis() -> None:
     (k,), (epsilon,) = pk_anonymity.assessors(), local_dp.assessors()
 
-    assert k.axes == epsilon.axes == (Identity, Retention, Matrix)
+    assert k.axes == epsilon.axes == (Axis,)
     assert (k.channel, epsilon.channel) == (Product, Product)
     assert (k.basis, epsilon.basis) == (Basis.CHANNEL, Basis.CHANNEL)
 
@@ -403,12 +404,3 @@ def test_caps_that_no_parameter_meets_are_far_above_zero() -> None:
         assert local_dp.smooth(dp(2, "attribute"), channel, 10).value(x)[0] == pytest.approx(math.log(1.5) - 2)
     assert pk_anonymity.smooth(pk(2), product(retention), 1).value(x)[0] > 1e5
     assert np.isfinite(local_dp.smooth(dp(2), product(retention), 10).jacobian(np.array([1.0]))).all()
-
-
-def test_other_axes_have_no_exact_ratio() -> None:
-    class Other(Identity):
-        kind = "other"
-
-    assert max_ratio(Other.of("a", ["x"])) == 1
-    with pytest.raises(TypeError, match="no exact ratio"):
-        max_ratio(object.__new__(type("Odd", (), {"kind": "odd"})))  # type: ignore[arg-type]
