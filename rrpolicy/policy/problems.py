@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -39,6 +38,8 @@ _LONG = 60
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
     """Return a hint such as "did you mean 'role'?", or None if nothing is near."""
+    import difflib
+
     by_lower = {k.lower(): k for k in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return f"did you mean '{by_lower[near[0]]}'?" if near else None
