@@ -1,0 +1,68 @@
+"""`rrpolicy verify BUNDLE`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rrpolicy.release.verification import Verification
+
+
+def command(
+    bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
+    level: Annotated[
+        Literal["public", "audit", "source", "key"] | None,
+        typer.Option("--level", help="Up to which; default: the highest that the inputs allow."),
+    ] = None,
+    source: Annotated[str | None, typer.Option("--source", help="The original table.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="The release's key file.")] = None,
+    *,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the verification as JSON on standard output.")] = False,
+) -> int:
+    """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
+
+    The last line says up to which level, and what stays undecided.
+    """
+    from rrpolicy.cli.progress import progress
+    from rrpolicy.release.verification import Level
+    from rrpolicy.release.verify import verify
+
+    with progress() as report:
+        found = verify(
+            bundle,
+            None if level is None else Level.of(level),
+            source=source,
+            folder=str(Path.cwd()),
+            key=key,
+            progress=report,
+        )
+    if json:
+        from rrpolicy.canonical import pretty
+
+        sys.stdout.write(pretty(found.to_json()).decode())
+    else:
+        print("\n".join(_lines(found)))
+    return 0 if found.ok and not (strict and found.undecided) else 1
+
+
+def _lines(found: Verification) -> list[str]:
+    from rrpolicy.release.verification import Level
+
+    lines = []
+    for level in Level:
+        checks = [c for c in found.checks if c.level is level]
+        if checks:
+            failed = sum(not c.passed for c in checks)
+            lines.append(f"{level.word}: {len(checks)} checks, {f'{failed} fail' if failed else 'all hold'}")
+    lines += [f"  {finding.model}: {finding.requirement}: {finding.verdict}" for finding in found.findings]
+    if found.reproduced and found.ok:
+        lines.append(f"drawn again from the source and the key: the same release, {found.reproduced}")
+    lines += [f"{p.code}: {p.message}" for p in found.problems]
+    if found.problems:
+        lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
+    return [*lines, found.last_line()]
