@@ -79,8 +79,7 @@ class Registry:
         try:
             self._manager.check_pending()
         except pluggy.PluginValidationError as error:
-            name = getattr(error.plugin, "__name__", error.plugin)
-            message = f"the plugin {name} implements a hook that does not exist: {error}"
+            message = f"a plugin implements a hook that does not exist: {error}"
             raise RefusedError(Problem("RR406", message)) from error
         self.plugins = tuple(
             PluginInfo(i.name, i.distribution, i.version, self._hooks(name))
