@@ -8,7 +8,7 @@ import math
 from fractions import Fraction
 from typing import TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A JSON document. No NaN and no infinity: infinity is the string "inf"."""
 
 Value: TypeAlias = "str | int | float | bool"

@@ -38,7 +38,7 @@ def rrpolicy_mechanisms() -> Iterable[Mechanism[Any]]:  # type: ignore[empty-bod
 
 @hookspec
 def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:  # type: ignore[empty-body]
-    """Offer channel and axis kinds, so that plans and releases that hold them can be read. Called when one is opened."""
+    """Offer channel and axis kinds. Called when a plan or a release that holds them is read."""
 
 
 @hookspec
