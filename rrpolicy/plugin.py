@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.expected import expected_squared_error, mean_norms
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
+    from rrpolicy.channel.sampling import split_by_columns
     from rrpolicy.report import Renderer, Report
     from rrpolicy.solve.equal import (
         common_retention,
@@ -62,6 +63,7 @@ _LAZY = {
     "minimise": "rrpolicy.solve.optimal",
     "retention_of": "rrpolicy.solve.equal",
     "round_down": "rrpolicy.solve.equal",
+    "split_by_columns": "rrpolicy.channel.sampling",
     "whole_table": "rrpolicy.solve.objective",
 }
 
@@ -149,5 +151,6 @@ __all__ = [
     "rational",
     "retention_of",
     "round_down",
+    "split_by_columns",
     "whole_table",
 ]

@@ -129,8 +129,13 @@ def _check_ratios(axis: Axis, transition: Transition) -> None:
     entries = _entries(axis, transition)
     rows = [[entries[v].get(u, Fraction(0)) for v in entries] for u in range(transition.released_size)]
     rows = [row for row in rows if any(row)]
-    worst = [math.inf if min(row) == 0 else math.log(max(row) / min(row)) for row in rows]
-    demand(axis.log_ratio().value >= max(worst) - 1e-12, "log_ratio() is below the truth: it must be rounded up")
+    claimed = axis.max_ratio()
+    if any(min(row) == 0 for row in rows):
+        demand(claimed is None, "max_ratio() is finite, but a released value excludes an original one")
+    elif claimed is not None:
+        worst = max(max(row) / min(row) for row in rows)
+        demand(claimed >= worst, "max_ratio() is below the truth: it must be exact or rounded up")
+        demand(axis.log_ratio().value >= math.log(worst) * (1 - 1e-15), "log_ratio() must be rounded up")
     cross = min(
         (a[w] * b[v] / (a[v] * b[w]) for a in rows for b in rows for v in entries for w in entries if a[v] * b[w]),
         default=Fraction(1),

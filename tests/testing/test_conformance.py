@@ -10,7 +10,7 @@ import pytest
 
 from rrpolicy.channel.axes import Identity, Matrix, Retention
 from rrpolicy.channel.product import Product
-from rrpolicy.finding import Basis, Measure, Verdict
+from rrpolicy.finding import Basis, Verdict
 from rrpolicy.policy.model import (
     Attribute,
     MechanismChoice,
@@ -65,8 +65,8 @@ class Losing(Retention):
 class Optimistic(Retention):
     """Claims a smaller epsilon."""
 
-    def log_ratio(self):
-        return Measure(super().log_ratio().value / 2)
+    def max_ratio(self):
+        return super().max_ratio() / 2
 
 
 class Credulous(Retention):
@@ -82,7 +82,7 @@ class Credulous(Retention):
     [
         (WrongRows, "forward.* is not the matrix"),
         (Losing, "loses or makes up records"),
-        (Optimistic, "must be rounded up"),
+        (Optimistic, "max_ratio.. is below the truth"),
         (Credulous, "takes a version that it cannot know"),
     ],
 )

@@ -1,0 +1,280 @@
+"""A distribution that somebody else wrote: found only when listed, used end to end, reported; and three that misbehave."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import PolicyError, RefusedError
+from rrpolicy.finding import Verdict
+from rrpolicy.release.check import check
+from rrpolicy.release.gate import gate
+from rrpolicy.release.opening import open_policy
+from rrpolicy.release.plan import Plan, make_plan
+
+SITE = Path(__file__).parent / "site"
+POLICY = """
+schema = 1
+[policy]
+name = "third-party"
+version = "1.0.0"
+owner = "tests"
+purpose = "a mechanism of another distribution"
+plugins = ["acme-oue>=1.2"]
+
+[source]
+uri = "survey.csv"
+
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+region = { role = "quasi-identifier", domain = ["n", "e", "s", "w"] }
+wave = { role = "insensitive", domain = ["1", "2"], assume_unlinkable = "of the survey, not of a person" }
+
+[[privacy]]
+model = "acme-amplification"
+gamma = 9
+
+[mechanism]
+name = "acme-oue"
+"""
+RECORDS = 4000
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """Put distributions on the path as an installer would; nothing of them stays behind."""
+
+    def add(folder: Path) -> None:
+        monkeypatch.syspath_prepend(str(folder))
+        importlib.invalidate_caches()
+
+    before = set(sys.modules)
+    yield add
+    for name in set(sys.modules) - before:
+        if name.startswith("acme_"):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    generator = np.random.default_rng(1)
+    rows = zip(
+        generator.choice(["f", "m"], RECORDS, p=[0.3, 0.7]),
+        generator.choice(["n", "e", "s", "w"], RECORDS, p=[0.1, 0.2, 0.3, 0.4]),
+        generator.choice(["1", "2"], RECORDS),
+        strict=True,
+    )
+    (tmp_path / "survey.csv").write_text("sex,region,wave\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
+    (tmp_path / "policy.toml").write_text(POLICY)
+    return tmp_path
+
+
+def distribution(folder: Path, name: str, plugin: str, code: str) -> Path:
+    """Write an installed distribution with one entry point."""
+    module = name.replace("-", "_")
+    info = folder / f"{module}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[rrpolicy]\n{plugin} = {module}\n")
+    (folder / f"{module}.py").write_text(code)
+    return folder
+
+
+def estimated_elsewhere(public: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate where the plugin is not installed: in a process of its own, without its folder."""
+    code = (
+        "import json, sys; from rrpolicy.estimate.opening import open_release;"
+        "t = open_release(sys.argv[1]).crosstab(['sex']);"
+        "assert not any(m.startswith('acme') for m in sys.modules);"
+        "print(json.dumps([t.estimate.tolist(), t.se().tolist()]))"
+    )
+    found = subprocess.run([sys.executable, "-c", code, str(public)], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    estimate, se = json.loads(found.stdout)
+    return np.array(estimate), np.array(se)
+
+
+def test_it_is_found_and_decides_without_data(site, folder):
+    site(SITE)
+
+    opened = open_policy(folder / "policy.toml")
+    checked = check(opened)
+
+    (finding,) = checked.findings
+    assert finding.verdict is Verdict.HOLDS
+    assert finding.reached.value == 9
+    assert {(p.name, p.distribution, p.version) for p in opened.registry.plugins} >= {("oue", "acme-oue", "1.2.0")}
+    assert "rrpolicy_assessors" in next(p for p in opened.registry.plugins if p.name == "oue").hooks
+
+
+def test_it_is_not_imported_unless_listed(site):
+    site(SITE)
+
+    registry = load_registry()
+
+    assert "acme-oue" not in registry.mechanisms
+    assert "acme_oue" not in sys.modules
+    assert "acme-oue" in load_registry(["acme-oue"]).mechanisms
+
+
+def test_it_conforms(site, folder):
+    from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_mechanism
+
+    site(SITE)
+    opened = open_policy(folder / "policy.toml")
+    policy, registry = opened.policy, opened.registry
+    outline = registry.mechanisms["acme-oue"].outline(policy.mechanism.options, policy)
+    requirements = [(r, registry.assessor(r, policy, outline)) for r in policy.requirements]
+    table = TableInMemory.random(policy, 500, 2)
+
+    proposal = check_mechanism(registry.mechanisms["acme-oue"], policy, requirements, table, registry.kinds)
+    for axis in proposal.channel.axes:
+        check_axis(axis)
+    findings = check_assessor(requirements[0][1], requirements[0][0], policy, [proposal.channel], table)
+
+    assert findings[0].reached.value == 9
+
+
+def test_it_plans_and_is_named_in_the_plan(site, folder):
+    site(SITE)
+    opened = open_policy(folder / "policy.toml")
+
+    plan = make_plan(opened.policy, opened.registry, RECORDS)
+    document = plan.to_json()
+
+    assert json.dumps(document["channel"]).count("acme.unary") == 2
+    assert {"name": "oue", "distribution": "acme-oue", "version": "1.2.0"}.items() <= {
+        k: v for p in document["software"]["plugins"] if p["name"] == "oue" for k, v in p.items()
+    }.items()
+    assert Plan.from_json(json.loads(json.dumps(document)), opened.registry).digest() == plan.digest()
+
+
+def test_its_kind_is_needed_to_read_the_plan(site, folder):
+    site(SITE)
+    opened = open_policy(folder / "policy.toml")
+    document = make_plan(opened.policy, opened.registry, RECORDS).to_json()
+
+    with pytest.raises((RefusedError, PolicyError)):
+        Plan.from_json(document, load_registry())
+
+
+def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
+    from rrpolicy.release.assess import assess
+    from rrpolicy.release.keys import source_tag
+    from rrpolicy.release.verification import Level
+    from rrpolicy.release.verify import verify
+    from rrpolicy.release.write import release
+    from rrpolicy.source.opening import open_original
+
+    site(SITE)
+    opened = open_policy(folder / "policy.toml")
+    key = bytes(range(32))
+    with open_original(opened.policy, opened.registry.sources, folder / "scratch") as original:
+        plan = make_plan(opened.policy, opened.registry, original)
+        assert gate(assess(plan.policy, opened.registry, plan.channel, original)).passed
+        plan = plan.with_tag(source_tag(key, original.content()))
+        bundle = release(plan, opened.policy, opened.registry, original, key, folder / "bundle")
+        truth = original.counts("sex").n
+
+    manifest = json.loads((bundle / "public" / "release.json").read_text())
+    assert "acme-oue" in {p["distribution"] for p in manifest["software"]["plugins"]}
+    verified = verify(bundle, Level.SOURCE, source="survey.csv", folder=str(folder))
+    assert verified.problems == ()
+    assert [f.model for f in verified.findings if f.verdict is Verdict.HOLDS][:1] == ["acme-amplification"]
+    estimate, se = estimated_elsewhere(bundle / "public")
+    assert np.all(np.abs(estimate - truth) <= 6 * se)
+    assert estimate.sum() == pytest.approx(RECORDS)
+
+
+def test_the_core_assesses_its_axis_too(site, folder):
+    from rrpolicy.release.assess import assess
+
+    site(SITE)
+    path = folder / "policy.toml"
+    path.write_text(POLICY + '\n[[privacy]]\nmodel = "local-dp"\nepsilon = 4.4\n')
+    opened = open_policy(path)
+
+    plan = make_plan(opened.policy, opened.registry, RECORDS)
+    findings = assess(plan.policy, opened.registry, plan.channel, RECORDS).findings
+
+    assert findings[1].reached.value == pytest.approx(2 * math.log(9), rel=1e-12)
+    assert [f.verdict for f in findings] == [Verdict.HOLDS, Verdict.HOLDS]
+    assert findings[0].assessor != findings[1].assessor
+
+
+def test_a_requirement_without_a_rule_for_the_axes_is_an_error_with_its_place(site, folder):
+    site(SITE)
+    path = folder / "policy.toml"
+    path.write_text(POLICY.replace('name = "acme-oue"', 'name = "pram"'))
+
+    with pytest.raises(PolicyError) as error:
+        check(open_policy(path))
+
+    (problem,) = error.value.problems
+    assert problem.code == "RR228"
+    assert "no rule for axes of kind retention" in problem.message
+    assert path.read_text().splitlines()[problem.place.line - 1] in {"[[privacy]]", 'model = "acme-amplification"'}
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        ("acme-oue>=2", r"RR404.*'acme-oue' 1\.2\.0 is installed"),
+        ("acme-nowhere", "RR404.*acme-nowhere"),
+    ],
+)
+def test_a_missing_or_old_distribution_is_refused(site, folder, listed, message):
+    site(SITE)
+    path = folder / "policy.toml"
+    path.write_text(POLICY.replace("acme-oue>=1.2", listed))
+
+    with pytest.raises(RefusedError, match=message):
+        open_policy(path)
+
+
+def test_a_broken_plugin_fails_only_the_policies_that_list_it(site, folder, tmp_path):
+    site(distribution(tmp_path / "broken", "acme-broken", "broken", "raise OSError('no licence')\n"))
+    site(SITE)
+
+    assert check(open_policy(folder / "policy.toml")).findings
+    path = folder / "policy.toml"
+    path.write_text(POLICY.replace('["acme-oue>=1.2"]', '["acme-oue>=1.2", "acme-broken"]'))
+    with pytest.raises(RefusedError, match="RR406.*'broken' of 'acme-broken' cannot be imported: OSError: no licence"):
+        open_policy(path)
+
+
+def test_an_entry_point_with_a_built_in_name_is_refused(site, tmp_path):
+    site(distribution(tmp_path / "taker", "acme-pram", "pram", "raise OSError('never imported')\n"))
+
+    assert "pram" in load_registry().mechanisms
+    with pytest.raises(RefusedError, match="RR405.*both provide the plugin 'pram': 'rrpolicy' and 'acme-pram'"):
+        load_registry(["acme-pram"])
+
+
+def test_a_mechanism_with_a_built_in_name_is_refused(site, tmp_path):
+    code = (
+        "from types import SimpleNamespace\nfrom rrpolicy.plugin import hookimpl\n"
+        "@hookimpl\ndef rrpolicy_mechanisms():\n    return [SimpleNamespace(name='pram')]\n"
+    )
+    site(distribution(tmp_path / "taker", "acme-other", "other", code))
+
+    with pytest.raises(RefusedError, match="RR405.*mechanism 'pram'.*'pram'.*'other'"):
+        _ = load_registry(["acme-other"]).mechanisms
+
+
+def test_the_solved_noise_is_the_largest_that_the_policy_allows(site, folder):
+    site(SITE)
+    opened = open_policy(folder / "policy.toml")
+
+    channel = make_plan(opened.policy, opened.registry, RECORDS).channel
+
+    assert channel.axes[0].flip == Fraction(1, 10)
