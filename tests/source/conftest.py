@@ -1,0 +1,96 @@
+"""Tables and policies for the tests of the source room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pydantic import BaseModel
+
+from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Role, SourceSettings
+from rrpolicy.source.duckdb import DuckDBSource
+from rrpolicy.source.opening import open_original
+from rrpolicy.source.original import TableOriginal
+
+Open = Callable[..., AbstractContextManager[TableOriginal]]
+
+
+def qi(name: str, *domain: object, **keys: object) -> Attribute:
+    """Return a quasi-identifier; without a domain an observed one."""
+    return Attribute(name, Role.QUASI_IDENTIFIER, domain or None, observed=not domain, release_as=name, **keys)  # type: ignore[arg-type]
+
+
+def carried(name: str, **keys: object) -> Attribute:
+    return Attribute(name, Role.INSENSITIVE, None, release_as=name, **keys)  # type: ignore[arg-type]
+
+
+def dropped(name: str, role: Role = Role.IDENTIFIER) -> Attribute:
+    return Attribute(name, role, None, release_as=name)
+
+
+class NoOptions(BaseModel):
+    pass
+
+
+def policy_of(
+    uri: object, *attributes: Attribute, table: str | None = None, min_rows: int | None = None, folder: str = "."
+) -> Policy:
+    return Policy(
+        name="test",
+        version="1.0.0",
+        owner="tests",
+        purpose="tests",
+        plugins=(),
+        source=SourceSettings(str(uri), table, min_rows),
+        attributes={a.name: a for a in attributes},
+        requirements=(),
+        mechanism=MechanismChoice("none", NoOptions()),
+        gates=(),
+        release=ReleaseSettings(),
+        folder=folder,
+    )
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """Return a function (uri, *attributes, table=…) -> context manager of the original."""
+    source = DuckDBSource()
+    sources = dict.fromkeys(source.schemes, source)
+
+    @contextmanager
+    def open_(uri: object, *attributes: Attribute, **keys: object) -> Iterator[TableOriginal]:
+        policy = policy_of(uri, *attributes, **keys)  # type: ignore[arg-type]
+        with open_original(policy, sources, tmp_path / "scratch") as original:
+            yield original
+
+    return open_
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function (columns, name) -> path of a Parquet file."""
+
+    def write(columns: dict[str, object] | pa.Table, name: str = "table.parquet") -> Path:
+        path = tmp_path / name
+        pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(columns), path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function (*statements) -> path of a database on which they ran."""
+
+    def write(*statements: str, name: str = "base.duckdb") -> Path:
+        with duckdb.connect(str(tmp_path / name)) as connection:
+            for statement in statements:
+                connection.execute(statement)
+        return tmp_path / name
+
+    return write
