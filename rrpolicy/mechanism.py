@@ -28,11 +28,6 @@ class Origin(StrEnum):
     RECORDS = "solved from the requirements and the number of records"
     DATA = "chosen from the data"
 
-    @property
-    def data(self) -> bool:
-        """Whether the parameter is a statistic of the data."""
-        return self is Origin.DATA
-
 
 @dataclass(frozen=True, slots=True)
 class Outline:

@@ -16,8 +16,8 @@ from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.release.assess import Assessment, assess
-from rrpolicy.release.check import disclosed
 from rrpolicy.release.gate import Decision, gate
+from rrpolicy.release.manifest import derived
 from rrpolicy.release.plan import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -89,12 +89,6 @@ def look_ahead(
     assessment = assess(plan.policy, registry, plan.channel, original)
     progress("expecting errors", 0.9)
     return Outlook(plan, assessment, gate(assessment), marginal_errors(plan, original), derived(plan))
-
-
-def derived(plan: Plan) -> tuple[str, ...]:
-    """Return, in words, what of a published description is a statistic of the data."""
-    chosen = (f"the parameters of '{name}' were {origin.value}" for name, origin in plan.origins.items() if origin.data)
-    return (*disclosed(plan.policy), *chosen, *(f"the description tells {item}" for item in plan.channel.discloses()))
 
 
 def unchanged(plan: Plan) -> tuple[str, ...]:
