@@ -6,8 +6,20 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal
 
-from rrpolicy.plugin import Attribute, Axis, Block, Column, Identity, Matrix, Product, Retention, Value
-from rrpolicy_pram.layout import Explicit, Given, Layout, Retained, Rule, Treatment
+from rrpolicy.plugin import (
+    Attribute,
+    Axis,
+    Block,
+    Column,
+    Identity,
+    Matrix,
+    PolicyError,
+    Problem,
+    Product,
+    Retention,
+    Value,
+)
+from rrpolicy_pram.layout import Explicit, Given, Invariant, Layout, Retained, Rule, Treatment
 
 ENGINE_TYPES = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
 
@@ -37,7 +49,8 @@ def given_axis(attribute: Attribute, labels: tuple[Value, ...], rule: Rule) -> I
     """Return the axis of a rule that leaves nothing open.
 
     Raises:
-        ValueError: if something is open, or an invariant matrix cannot be written in so few digits.
+        PolicyError: RR236 if an invariant matrix cannot be written.
+        ValueError: if something is open.
     """
     if rule is None or (isinstance(rule, Retained) and rule.alone):
         return Identity(attribute.name, labels, _column(attribute, labels))
@@ -48,11 +61,21 @@ def given_axis(attribute: Attribute, labels: tuple[Value, ...], rule: Rule) -> I
         explicit = Matrix.explicit(attribute.name, labels, rule.released, rule.rows)
         return explicit.with_columns((_column(attribute, rule.released),))
     if rule.marginal is not None:
-        invariant = Matrix.preserving(
-            attribute.name, labels, rule.marginal, rule.given.keep_of(len(labels)), of=rule.source
-        )
-        return invariant.with_columns((_column(attribute, labels),))
+        return _invariant(attribute, labels, rule.marginal, rule)
     raise ValueError(f"nothing says yet how '{attribute.name}' is randomised")
+
+
+def _invariant(
+    attribute: Attribute, labels: tuple[Value, ...], marginal: tuple[Fraction, ...], rule: Invariant
+) -> Matrix:
+    keep = rule.given.keep_of(len(labels))
+    try:
+        matrix = Matrix.preserving(attribute.name, labels, marginal, keep, of=rule.source)
+    except ValueError as error:
+        message = f"the invariant matrix of '{attribute.name}' cannot be written: {error}"
+        hint = "raise its keep probability, or merge the rarest categories"
+        raise PolicyError(Problem("RR236", message, attribute.place, hint=hint)) from error
+    return matrix.with_columns((_column(attribute, labels),))
 
 
 def _name(attribute: Attribute) -> str:

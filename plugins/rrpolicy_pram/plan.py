@@ -104,8 +104,7 @@ def _problem(options: Options, layout: Layout, task: Task) -> Allocation:
 
     def floor() -> str:
         least = [Fraction(1, v.size) + Fraction(1, 10**12) for v in sought]
-        failing = [f for f in findings(least) if f.verdict is not Verdict.HOLDS]
-        return "; ".join(f"{f.model} {f.reached.value:.6g}" for f in failing if f.reached is not None)
+        return "; ".join(_reached(f) for f in findings(least) if f.verdict is not Verdict.HOLDS)
 
     return Allocation(
         sought,
@@ -115,6 +114,13 @@ def _problem(options: Options, layout: Layout, task: Task) -> Allocation:
         options.digits,
         floor,
     )
+
+
+def _reached(finding: Finding) -> str:
+    """Return what a requirement reaches, and how many stand in the way."""
+    value = "undecided" if finding.reached is None else f"{finding.reached.value:.6g}"
+    over = f" ({finding.groups_over} groups, {finding.people_over} people over the limit)"
+    return f"{finding.model} {value}" + (over if finding.groups_over else "")
 
 
 def _constraints(layout: Layout, task: Task) -> tuple[Smooth, ...]:

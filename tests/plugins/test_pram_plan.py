@@ -17,8 +17,8 @@ from rrpolicy.channel.expected import expected_squared_error
 from rrpolicy.channel.product import Product
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Verdict
-from rrpolicy.mechanism import Origin
-from rrpolicy.policy.model import Role
+from rrpolicy.mechanism import Origin, Task
+from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.solve.equal import common_retention_for_epsilon
 from rrpolicy.testing import TableInMemory, check_mechanism
 from rrpolicy_pram.mechanism import Pram
@@ -278,7 +278,6 @@ def test_a_workload_is_served_first(make, plan):
 
 def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
     """Blocks and matrices included: the objective is the formula that the plan prints."""
-    from rrpolicy.mechanism import Task
     from rrpolicy_pram.channel import build
     from rrpolicy_pram.expected_error import objective, variables
     from rrpolicy_pram.reading import read
@@ -327,6 +326,106 @@ def test_pram_conforms(make, assessors, table, options):
     _, original = table(options, [required])
 
     check_mechanism(Pram(), original.policy, [(required, assessors["local-dp"])], original, KINDS)
+
+
+@pytest.mark.parametrize("allocation", ["equal", "optimal"])
+@pytest.mark.parametrize("blocks", [{}, {"b": [["b-0", "b-1", "b-2"], ["b-3", "b-4", "b-5"]]}], ids=["plain", "blocks"])
+def test_disclosure_is_a_constraint_like_any_other(table, allocation, blocks):
+    from rrpolicy.privacy import attribute_disclosure
+
+    (assessor,) = attribute_disclosure.assessors()
+    required = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/2"))
+    options = Options(allocation=allocation, blocks=blocks)
+    _, original = table(options, [required])
+
+    proposal = check_mechanism(Pram(), original.policy, [(required, assessor)], original, KINDS)
+
+    reached = assessor.assess(required, proposal.channel, original).reached.value
+    assert 0.499 < reached <= 0.5
+    assert set(proposal.origins.values()) == {Origin.DATA}
+
+
+def test_disclosure_that_nothing_reaches_tells_how_many_stand_in_the_way(table, make):
+    from rrpolicy.privacy import attribute_disclosure
+
+    (assessor,) = attribute_disclosure.assessors()
+    required = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/20"))
+    options = Options(attributes=["s"])
+    _, original = table(options, [required])
+
+    with pytest.raises(RequirementError, match=r"RR102.*attribute-disclosure 0\.\d+ \(\d+ groups, \d+ people over"):
+        Pram().plan(options, Task(original.policy, original, ((required, assessor),)))
+
+
+def test_the_options_have_a_schema():
+    properties = Options.model_json_schema()["properties"]
+
+    assert set(properties) == {
+        "attributes",
+        "allocation",
+        "keep_probability",
+        "retention_probability",
+        "matrix",
+        "blocks",
+        "invariant",
+        "workload",
+        "digits",
+    }
+    assert all("description" in p for p in properties.values())
+
+
+ADULT_POLICY = """
+schema = 1
+[policy]
+name = "adult"
+version = "1.0.0"
+owner = "tests"
+purpose = "the reference case"
+[source]
+uri = "{uri}"
+[attributes]
+education = {{ role = "quasi-identifier", domain = "observed" }}
+marital_status = {{ role = "quasi-identifier", domain = "observed" }}
+sex = {{ role = "quasi-identifier", domain = ["Female", "Male"] }}
+race = {{ role = "quasi-identifier", domain = "observed" }}
+workclass = {{ role = "quasi-identifier", domain = "observed" }}
+{excluded}
+[[privacy]]
+model = "pk-anonymity"
+k = 2
+[mechanism]
+name = "pram"
+allocation = "equal"
+"""
+EXCLUDED = (
+    "age fnlwgt education_num occupation relationship capital_gain capital_loss hours_per_week native_country"
+    " salary_class"
+)
+
+
+@pytest.mark.adult
+def test_adult_is_planned_from_its_file(adult_csv, vectors, tmp_path):
+    from rrpolicy.release.assess import assess
+    from rrpolicy.release.opening import open_policy
+    from rrpolicy.release.plan import make_plan
+    from rrpolicy.source.opening import open_original
+
+    path = tmp_path / "adult.toml"
+    excluded = "\n".join(f'{name} = {{ role = "excluded" }}' for name in EXCLUDED.split())
+    path.write_text(ADULT_POLICY.format(uri=adult_csv.resolve(), excluded=excluded))
+    opened = open_policy(path)
+    reference = vectors["pk_anonymity"]["retention_for_k"][0]["retention"]
+
+    with open_original(opened.policy, opened.registry.sources, tmp_path / "scratch") as original:
+        plan = make_plan(opened.policy, opened.registry, original)
+        (finding,) = assess(plan.policy, opened.registry, plan.channel, original).findings
+
+    assert plan.records == 45222
+    assert finding.verdict is Verdict.HOLDS
+    assert {axis.attribute: axis.original_size for axis in plan.channel.axes} == ADULT
+    for axis in plan.channel.axes:
+        assert plan.unrounded[axis.attribute]["retention_probability"] == pytest.approx(reference, abs=1e-9)
+        assert reference - 2e-5 <= axis.blocks[0].retention <= reference
 
 
 def test_planning_is_deterministic(make, plan):

@@ -8,7 +8,7 @@ import sys
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.solve.equal import (
@@ -68,6 +68,7 @@ def test_nothing_holds():
     assert common_retention(lambda _: False) == 0.0
 
 
+@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6).filter(lambda s: max(s) > 1),
     epsilon=st.floats(1e-3, 30),
@@ -79,6 +80,7 @@ def test_the_bisection_stops_at_the_last_double(sizes, epsilon):
     assert retention_epsilon(sizes, math.nextafter(rho, 2)) > epsilon
 
 
+@settings(deadline=None)
 @given(size=st.integers(2, 400), share=st.fractions(0, 1), digits=st.integers(1, 9))
 def test_rounding_goes_down_and_stays_above_uniform(size, share, digits):
     keep = keep_of(max(share, Fraction(1, 10**12)), size)
@@ -96,6 +98,7 @@ def test_rounding_refuses_what_is_no_keep_probability(keep):
         round_down(keep, 4)
 
 
+@settings(deadline=None)
 @given(size=st.integers(2, 50), rho=st.fractions(0, 1))
 def test_keep_and_retention_are_one_parameter(size, rho):
     assert retention_of(keep_of(rho, size), size) == rho
