@@ -1,7 +1,8 @@
 """The optimiser that mechanisms share: least expected error subject to every requirement. Deterministic.
 
-Sequential quadratic programming (SLSQP) in the retention probabilities, on the active set of the largest constraint
-values, from several starts; then rounding down, and pulling back until the assessors accept.
+Sequential quadratic programming (SLSQP) in the logarithms of the retention probabilities, where the objective is
+nearly linear, on the active set of the largest constraint values, from several starts; then rounding down, and pulling
+back until the assessors accept.
 """
 
 from __future__ import annotations
@@ -201,25 +202,25 @@ def _descend(problem: Allocation, counted: Counted, rho: Array, common: float) -
 
 
 def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, least: float) -> Array:
-    """Run SLSQP on the constraints of the working set."""
+    """Run SLSQP on the constraints of the working set, over x = log rho."""
     from scipy.optimize import Bounds, minimize
 
     search: Any = minimize  # its stubs want array shapes that no caller has
     constraint = {
         "type": "ineq",
-        "fun": lambda x: -counted.compressed(x)[working],
-        "jac": lambda x: -counted.slope(x)[working],
+        "fun": lambda x: -counted.compressed(np.exp(x))[working],
+        "jac": lambda x: -counted.slope(np.exp(x))[working] * np.exp(x),
     }
     found = search(
-        problem.objective.value,
-        np.clip(rho, least, MOST),
-        jac=lambda x: problem.objective.value_and_gradient(x)[1],
-        bounds=Bounds(np.full(len(rho), least), np.full(len(rho), MOST)),
+        lambda x: problem.objective.value(np.exp(x)),
+        np.log(np.clip(rho, least, MOST)),
+        jac=lambda x: problem.objective.value_and_gradient(np.exp(x))[1] * np.exp(x),
+        bounds=Bounds(np.full(len(rho), math.log(least)), np.full(len(rho), math.log(MOST))),
         constraints=[constraint],
         method="SLSQP",
         options={"ftol": 1e-10, "maxiter": 25},
     )
-    moved = np.asarray(found.x, dtype=np.float64)
+    moved = np.exp(np.asarray(found.x, dtype=np.float64))
     return np.clip(moved, least, MOST) if np.all(np.isfinite(moved)) else rho
 
 

@@ -99,6 +99,30 @@ def test_a_cap_on_epsilon_is_solved_as_well_as_by_brute_force(sizes, epsilon):
     assert np.ptp(gain / cost) <= 1e-3 * np.max(gain / cost)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "epsilon"),
+    [
+        ((2,) * 20, 1.0),
+        ((1000, 2, 50, 3), 3.0),
+        ((5,) * 8, 0.01),
+        ((50_000, 2), 2.0),
+        ((3,) * 30, 40.0),
+        ((2, 3, 4), 1e-9),
+    ],
+)
+def test_the_search_copes_with_unequal_domains_and_extreme_caps(sizes, epsilon):
+    task = problem(sizes, epsilon)
+
+    solution = minimise(task)
+
+    assert solution.agreed >= 4
+    assert within(sizes, epsilon)(solution.keep)
+    if len(set(sizes)) == 1:
+        assert solution.objective == pytest.approx(equalise(task).objective, rel=1e-9)
+    else:
+        assert solution.objective < equalise(task).objective - 0.1
+
+
 @settings(max_examples=40, deadline=None)
 @given(sizes=st.lists(st.integers(2, 20), min_size=1, max_size=5), epsilon=st.floats(0.05, 20))
 def test_solved_channels_satisfy_the_cap_exactly_and_are_never_worse_than_equal(sizes, epsilon):
@@ -337,9 +361,9 @@ def test_thousands_of_risk_cells_are_solved_as_well_as_is_known(emgrw, vectors):
         solution = minimise(task)
 
         known = case["log_objective"] - (0 if both else math.log(emgrw.shape[4]))
-        assert solution.objective <= known + 1e-4
+        assert solution.objective <= known + 1e-6
         assert task.feasible(solution.keep)
-        assert solution.agreed >= 2
+        assert solution.agreed == solution.starts
         assert max(e.value for e in solution.evaluations) <= 60
         assert max(e.jacobian for e in solution.evaluations) <= 30
 
