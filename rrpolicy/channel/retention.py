@@ -219,19 +219,8 @@ class Retention(Axis):
 
     def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P (or its elementwise square) applied to x along an axis, in O(x.size)."""
-        import numpy as np
-
-        whole = [(float(b.keep) ** power, float(b.move) ** power) for b in self.blocks]
-        if len(self.blocks) == 1:
-            ((p, q),) = whole
-            total: Array = x.sum(axis=axis, keepdims=True)
-            return (p - q) * x + q * total
-        moved = np.moveaxis(np.asarray(x, dtype=np.float64), axis, 0)
-        out = np.empty_like(moved)
-        for block, (p, q) in zip(self.blocks, whole, strict=True):
-            part = moved[list(block.members)]
-            out[list(block.members)] = (p - q) * part + q * part.sum(axis=0)
-        return np.moveaxis(out, 0, axis)
+        parts = [(b.members, float(b.keep) ** power, float(b.move) ** power) for b in self.blocks]
+        return exchange(x, axis, parts)
 
     def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P^T applied to x along an axis; P is symmetric."""
@@ -268,6 +257,41 @@ class Retention(Axis):
 
     def _invertible(self) -> bool:
         return all(b.size == 1 or b.keep != b.move for b in self.blocks)
+
+
+def exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int], float, float]]) -> Array:
+    """Return (p - q) I + q J applied along an axis of an array, block by block; x stays as it is.
+
+    No sum of parts of unequal sign where p >= q, so that what is 0 stays 0; below, the matrix is written out.
+
+    Args:
+        x: any array.
+        axis: along which the categories lie.
+        parts: (positions, p, q) of each block.
+    """
+    import numpy as np
+
+    if len(parts) == 1 and parts[0][1] >= parts[0][2]:
+        ((_, p, q),) = parts
+        total: Array = x.sum(axis=axis, keepdims=True)
+        total = q * total
+        out: Array = (p - q) * x
+        out += total
+        return out
+    moved = np.moveaxis(np.asarray(x, dtype=np.float64), axis, 0)
+    released = np.empty_like(moved)
+    for members, p, q in parts:
+        part = moved[list(members)]
+        if p >= q:
+            total = q * part.sum(axis=0)
+            part *= p - q
+            part += total
+        else:
+            matrix = np.full((len(members), len(members)), q)
+            np.fill_diagonal(matrix, p)
+            part = np.tensordot(matrix, part, axes=1)
+        released[list(members)] = part
+    return np.moveaxis(released, 0, axis)
 
 
 def _read_block(document: Mapping[str, Json]) -> Block:
