@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import Json
+from rrpolicy.canonical import Json, pretty
 from rrpolicy.release.manifest import file_digest, own_digest
 from rrpolicy.release.verification import Log
 
@@ -53,8 +53,9 @@ def _no_constant(name: str) -> Any:
     raise UnreadableError(f"{name} is not JSON")
 
 
-def check_record(log: Log, name: str, document: Mapping[str, Any], schema: str, keys: Sequence[str]) -> bool:
-    """Check a record's schema, keys and own digest; later checks rely on the first two."""
+def check_record(log: Log, path: Path, document: dict[str, Any], schema: str, keys: Sequence[str]) -> bool:
+    """Check a record's schema, keys, own digest and bytes; later checks rely on the first two."""
+    name = path.name
     found = document.get("schema")
     if not log.check(f"{name}: schema", found == schema, "RR110", f"{name} is of schema {found!r}, not {schema}"):
         return False
@@ -62,6 +63,8 @@ def check_record(log: Log, name: str, document: Mapping[str, Any], schema: str, 
     whole = log.check(f"{name}: fields", not odd, "RR110", f"{name} lacks or adds the fields {', '.join(odd)}")
     agrees = document.get("digest") == own_digest(document)
     log.check(f"{name}: own digest", agrees, "RR114", f"{name} was changed: its field 'digest' is not its own digest")
+    spelled = path.read_bytes() == pretty(document)
+    log.check(f"{name}: bytes", spelled, "RR114", f"{name} was changed: its bytes are not those that were written")
     return whole
 
 

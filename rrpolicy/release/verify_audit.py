@@ -62,7 +62,7 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
     """
     log.level = Level.AUDIT
     record = read_record(folder / auditing.NAME)
-    if not check_record(log, auditing.NAME, record, auditing.SCHEMA, KEYS):
+    if not check_record(log, folder / auditing.NAME, record, auditing.SCHEMA, KEYS):
         return None
     expected = FILES | ({"policy.toml"} if record["policy_as_written"] else set())
     check_files(log, folder, record, auditing.NAME, expected)

@@ -64,7 +64,7 @@ def verify_public(log: Log, public: Path, scratch: Path) -> PublicSide | None:
     """
     document = read_record(public / manifests.NAME)
     keys = (*KEYS, "test") if "test" in document else KEYS
-    if not check_record(log, manifests.NAME, document, manifests.SCHEMA, keys):
+    if not check_record(log, public / manifests.NAME, document, manifests.SCHEMA, keys):
         return None
     log.check("a real draw", "test" not in document, "RR128", "the release was drawn from a test's seed; never use it")
     side = _side(log, public, document)

@@ -74,9 +74,9 @@ def write_case(folder: Path, form: str = "parquet", records: int = 2000) -> Case
         writer = csv.writer(file)
         writer.writerow(["person_id", "note", "sex", "level", "age", "hours"])
         for i in range(records):
-            rare = f"CANARY-rare-{i}" if i % 500 == 3 else rng.choice(LABELS)
-            row = [f"CANARY-identifier-{i}", f"CANARY-excluded-{i}", rng.choice("FM"), rare]
-            writer.writerow([*row, rng.randrange(18, 90), rng.choice([10, 20, 30])])
+            rare = f"CANARY-rare-{i}" if i % 500 == 3 else rng.choices(LABELS, [60, 20, 10, 6, 4])[0]
+            row = [f"CANARY-identifier-{i}", f"CANARY-excluded-{i}", rng.choices("FM", [85, 15])[0], rare]
+            writer.writerow([*row, rng.choice([25, 30, 35, 50, 70]), rng.choice([10, 20, 30])])
     policy = folder / "policy.toml"
     labels = "[" + ", ".join(toml(label) for label in LABELS) + "]"
     policy.write_text(POLICY.format(uri="people.csv", labels=labels, format=form))

@@ -1,0 +1,339 @@
+"""Verifying: what was written holds, and whatever is changed afterwards is found and named."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.canonical import pretty
+from rrpolicy.release.manifest import file_digest, own_digest
+from rrpolicy.release.verification import Level
+from rrpolicy.release.verify import verify
+
+FORMATS = ("parquet", "csv", "duckdb")
+
+
+def run(*arguments):
+    from rrpolicy.cli.main import main
+
+    return main([str(a) for a in arguments])
+
+
+def codes(found):
+    return {p.code for p in found.problems}
+
+
+def rewrite(path: Path, change) -> dict:
+    """Change a record and make its own digest fit again."""
+    document = json.loads(path.read_text())
+    change(document)
+    document["digest"] = own_digest(document)
+    path.write_bytes(pretty(document))
+    return document
+
+
+def reseal_public(bundle: Path, change=lambda _: None) -> None:
+    """Rewrite release.json with the files' digests as they are now."""
+
+    def fit(document):
+        change(document)
+        public = bundle / "public"
+        document["files"] = {
+            p.relative_to(public).as_posix(): file_digest(p)
+            for p in sorted(public.rglob("*"))
+            if p.is_file() and p.name != "release.json"
+        }
+
+    rewrite(bundle / "public" / "release.json", fit)
+
+
+def reseal_audit(bundle: Path) -> None:
+    """Rewrite audit.json so that it fits everything, as a forger without the source would."""
+
+    def fit(document):
+        public = bundle / "public" / "release.json"
+        document["public"] = {"digest": json.loads(public.read_text())["digest"], "file": file_digest(public)}
+        audit = bundle / "audit"
+        document["files"] = {p.name: file_digest(p) for p in sorted(audit.iterdir()) if p.name != "audit.json"}
+
+    rewrite(bundle / "audit" / "audit.json", fit)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_level_holds(made, form, capsys):
+    case = made(form)
+    source = case.case.table
+    assert run("verify", case.bundle / "public") == 0
+    assert "verified at level public; undecided: " in capsys.readouterr().out.splitlines()[-1]
+    assert run("verify", case.bundle) == 0
+    assert "verified at level audit" in capsys.readouterr().out
+    assert run("verify", case.bundle, "--source", source) == 0
+    assert run("verify", case.bundle, "--source", source, "--strict") == 1
+    capsys.readouterr()
+    assert run("verify", case.bundle, "--source", source, "--key", case.key, "--strict") == 0
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[-1] == "verified at level key; undecided: nothing"
+    assert ("row for row" if form == "duckdb" else "byte for byte") in shown
+
+
+def test_other_writers_are_compared_row_for_row(copied):
+    case = copied("csv")
+
+    def other(document):
+        document["writers"]["pyarrow"] = "0.1"
+
+    rewrite(case.bundle / "audit" / "audit.json", other)
+    found = verify(case.bundle, source=str(case.case.table), key=case.key)
+    assert found.ok
+    assert found.reproduced == "row for row"
+
+
+@pytest.mark.parametrize("side", ["public", "audit"])
+def test_every_changed_file_is_named(copied, side):
+    case = copied("parquet")
+    for path in sorted((case.bundle / side).rglob("*")):
+        if not path.is_file():
+            continue
+        before = path.read_bytes()
+        path.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+        found = verify(case.bundle)
+        assert not found.ok
+        assert any(path.name in p.message for p in found.problems), (path, found.problems)
+        path.write_bytes(before)
+    assert verify(case.bundle).ok
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_changed_byte_is_found(made, data):
+    """Flipped, inserted or removed: in any file, at any place."""
+    bundle = made("csv").bundle
+    files = sorted(p for p in bundle.rglob("*") if p.is_file())
+    path = data.draw(st.sampled_from(files))
+    before = path.read_bytes()
+    place = data.draw(st.integers(0, len(before) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda b: b != before[place]))
+    changed = data.draw(
+        st.sampled_from(
+            [
+                before[:place] + bytes([byte]) + before[place + 1 :],
+                before[:place] + bytes([byte]) + before[place:],
+                before[:place] + before[place + 1 :],
+                before[:place],
+            ]
+        )
+    )
+    try:
+        path.write_bytes(changed)
+        found = verify(bundle)
+    finally:
+        path.write_bytes(before)
+    assert not found.ok
+    assert any(path.name in p.message or p.code == "RR110" for p in found.problems)
+
+
+def test_added_missing_and_disguised_files_are_named(copied):
+    case = copied("parquet")
+    public = case.bundle / "public"
+    extra = public / "weights" / "extra.csv"
+    extra.write_text("x")
+    assert "RR113" in codes(verify(case.bundle))
+    extra.unlink()
+    (public / "empty").mkdir()
+    assert "RR113" in codes(verify(case.bundle))
+    (public / "empty").rmdir()
+    (case.bundle / "notes.txt").write_text("x")
+    assert "RR113" in codes(verify(case.bundle))
+    (case.bundle / "notes.txt").unlink()
+    page = public / "report.html"
+    elsewhere = case.bundle.parent / "elsewhere.html"
+    page.rename(elsewhere)
+    assert "RR112" in codes(verify(case.bundle))
+    page.symlink_to(elsewhere)
+    assert "RR113" in codes(verify(case.bundle))
+    page.unlink()
+    os.link(elsewhere, page)
+    assert "RR113" in codes(verify(case.bundle))
+    page.unlink()
+    elsewhere.rename(page)
+    assert verify(case.bundle).ok
+
+
+def test_an_added_file_that_the_manifest_lists_is_found(copied):
+    case = copied("parquet")
+    (case.bundle / "public" / "raw.csv").write_text("x")
+    reseal_public(case.bundle)
+    assert "RR113" in codes(verify(case.bundle / "public"))
+
+
+def change_keep(document):
+    """Claim a stronger randomisation than there was, wherever it stands."""
+    text = json.dumps(document["channel"])
+    axis = document["channel"]["axes"][0]
+    keep = axis["blocks"][0]["keep"] if "keep" in axis["blocks"][0] else axis["blocks"][0]["keep_probability"]
+    changed = json.loads(text.replace(f'"{keep}"', '"3/5"'))
+    document["channel"] = changed
+    document["decoders"] = json.loads(json.dumps(document["decoders"]).replace(f'"{keep}"', '"3/5"'))
+
+
+def test_an_edited_parameter_is_found_though_the_manifest_was_sealed_again(copied):
+    case = copied("parquet")
+    reseal_public(case.bundle, change_keep)
+    assert not verify(case.bundle / "public").ok  # the files beside the data do not fit the new parameter
+    found = verify(case.bundle)
+    assert {"RR121", "RR122"} <= codes(found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(records=d["records"] + 1),
+        lambda d: d.update(release="other"),
+        lambda d: d["policy"].update(owner="Somebody"),
+        lambda d: d["findings"].pop(),
+        lambda d: d["findings"][0]["reached"].update(value=0.1),
+        lambda d: d["requirements"][1]["options"].update(k=9),
+        lambda d: d["attributes"][0].update(role="insensitive"),
+        lambda d: d.update(assumptions=[]),
+        lambda d: d.update(surprise=1),
+        lambda d: d.pop("utility"),
+        lambda d: d.update(schema="rrpolicy.release/2"),
+        lambda d: d["data"]["tables"]["data"].update(path="../audit/plan.json"),
+        lambda d: d["tables"][0]["columns"].reverse(),
+        lambda d: d.update(records="2000"),
+        lambda d: d.update(findings=None),
+        lambda d: d.update(derived=["nothing"]),
+    ],
+)
+def test_an_edited_manifest_is_found(copied, change):
+    case = copied("csv")
+    rewrite(case.bundle / "public" / "release.json", change)
+    assert not verify(case.bundle).ok
+
+
+def test_a_forger_of_both_sides_is_found_by_the_source(copied):
+    """All records rewritten consistently: findings that public/ cannot recompute fall to the source."""
+    case = copied("csv")
+    findings = case.bundle / "audit" / "findings.json"
+    document = json.loads(findings.read_text())
+    document["utility"][0]["value"] = 1e-9
+    findings.write_bytes(pretty(document))
+    reseal_audit(case.bundle)
+    assert verify(case.bundle).ok
+    assert "RR124" in codes(verify(case.bundle, source=str(case.case.table)))
+
+
+def test_the_raw_table_in_place_of_the_release_is_found(copied):
+    """Everything is rewritten to fit: only the original gives it away."""
+    import duckdb
+
+    from rrpolicy.channel.table import TableSpec
+    from rrpolicy.discovery import load_registry
+    from rrpolicy.release.plan import Plan
+    from rrpolicy.release.sink import FolderSink
+    from rrpolicy.release.write import beside
+
+    case = copied("csv")
+    public = case.bundle / "public"
+    plan = Plan.from_json(json.loads((case.bundle / "audit" / "plan.json").read_text()), load_registry())
+    (spec,) = plan.channel.tables()
+    assert isinstance(spec, TableSpec)
+    raw = duckdb.sql(
+        "SELECT sex, CASE WHEN level LIKE 'CANARY%' THEN 'plain' ELSE level END AS level, "
+        "CASE WHEN age < 40 THEN '0-39' WHEN age < 65 THEN '40-64' ELSE '65+' END AS age_group, hours "
+        f"FROM read_csv('{case.case.table}')"
+    ).to_arrow_table()
+    (public / "data.csv").unlink()
+    scratch = case.bundle.parent / "scratch"
+    scratch.mkdir()
+    sink = FolderSink([spec], public, "csv", scratch)
+    for batch in raw.to_batches():
+        sink.write("data", batch)
+    written = sink.finish()["data"]
+
+    def raw_instead(document):
+        document["data"]["tables"]["data"]["digest"] = written.digest
+        (public / "datapackage.json").write_bytes(beside(document, public)["datapackage.json"])
+
+    reseal_public(case.bundle, raw_instead)
+    reseal_audit(case.bundle)
+    assert verify(case.bundle).ok
+    found = verify(case.bundle, source=str(case.case.table))
+    assert codes(found) == {"RR125"}
+    assert codes(verify(case.bundle, source=str(case.case.table), key=case.key)) == {"RR125", "RR127"}
+
+
+def test_another_source_is_found(copied, tmp_path):
+    case = copied("parquet")
+    other = tmp_path / "people.csv"
+    text = case.case.table.read_text()
+    other.write_text(text.replace(",F,", ",M,", 1))
+    assert not verify(case.bundle, source=str(other), key=case.key).ok
+
+
+def test_a_key_of_another_plan_is_refused(copied, tmp_path, capsys):
+    case = copied("parquet")
+    key = tmp_path / "other.key"
+    shutil.copy(case.key, key)
+    document = json.loads(key.read_text())
+    document["plan_digest"] = "sha256:" + "0" * 64
+    key.write_text(json.dumps(document))
+    assert run("verify", case.bundle, "--source", case.case.table, "--key", key) == 4
+    assert "RR403" in capsys.readouterr().err
+
+
+def test_an_open_audit_folder_is_found(copied):
+    case = copied("parquet")
+    (case.bundle / "audit").chmod(0o755)
+    assert "RR123" in codes(verify(case.bundle))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{", b'{"schema": NaN}', b'{"schema": 1, "schema": 1}', b"\xff", b"[" * 100000]
+)
+def test_what_cannot_be_read_is_not_verified(copied, content):
+    case = copied("parquet")
+    (case.bundle / "public" / "release.json").write_bytes(content)
+    found = verify(case.bundle)
+    assert codes(found) == {"RR110"}
+    assert not found.ok
+
+
+def test_a_level_needs_its_inputs(made, capsys):
+    bundle = made("parquet").bundle
+    assert run("verify", bundle, "--level", "source") == 2
+    assert run("verify", bundle, "--key", made("parquet").key) == 2
+    assert "RR250" in capsys.readouterr().err
+    assert verify(bundle, Level.PUBLIC).level is Level.PUBLIC
+
+
+def test_a_tests_release_is_never_verified(case):
+    from rrpolicy.channel.streams import Streams
+    from rrpolicy.release.bundle import stage
+    from rrpolicy.release.keys import new_key
+    from rrpolicy.release.opening import open_policy
+    from rrpolicy.release.plan import make_plan
+    from rrpolicy.release.write import release
+    from rrpolicy.source.opening import open_original
+
+    opened, out = open_policy(case.policy), case.folder / "bundle"
+    with stage(out) as staging, open_original(opened.policy, opened.registry.sources, staging.scratch) as original:
+        plan = make_plan(opened.policy, opened.registry, original)
+        streams = Streams.for_tests(1)
+        release(plan, opened.policy, opened.registry, original, new_key(), out, staging=staging, streams=streams)
+    assert json.loads((out / "public" / "release.json").read_text())["test"] is True
+    assert codes(verify(out)) == {"RR128"}
+
+
+def test_json_says_the_same(made, capsys):
+    assert run("verify", made("csv").bundle, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["ok"] is True
+    assert document["level"] == "audit"
+    assert document["undecided"]
