@@ -19,7 +19,7 @@ from rrpolicy.source.protocol import Original, Snapshot, Source
 from rrpolicy.utility.metric import UtilityMetric
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention
+    from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention, Sets
     from rrpolicy.channel.expected import expected_squared_error, mean_norms
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
@@ -48,6 +48,7 @@ _LAZY = {
     "Matrix": "rrpolicy.channel.axes",
     "Product": "rrpolicy.channel.product",
     "Retention": "rrpolicy.channel.axes",
+    "Sets": "rrpolicy.channel.axes",
     "Solution": "rrpolicy.solve.problem",
     "Term": "rrpolicy.solve.objective",
     "Variable": "rrpolicy.solve.objective",
@@ -121,6 +122,7 @@ __all__ = [
     "RequirementError",
     "Retention",
     "Role",
+    "Sets",
     "Sink",
     "Smooth",
     "Snapshot",

@@ -4,5 +4,6 @@ from rrpolicy.channel.categories import Domain
 from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.matrix import ColumnSumError, Matrix
 from rrpolicy.channel.retention import Block, Retention
+from rrpolicy.channel.sets import Sets
 
-__all__ = ["Block", "ColumnSumError", "Domain", "Identity", "Matrix", "Retention"]
+__all__ = ["Block", "ColumnSumError", "Domain", "Identity", "Matrix", "Retention", "Sets"]

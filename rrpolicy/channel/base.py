@@ -135,12 +135,13 @@ class Axis(ABC):
 
         Returns:
             cell: (k,) index into `codes` that each part comes from, non-decreasing.
-            released: (k, len(columns())) released code of each column.
+            released: (k, len(columns())) released code of each column; of an axis that overrides `values`, (k, any
+                width) whatever that turns into released values.
             count: (k,) records; all > 0.
         """
 
     def values(self, released: Codes) -> tuple[pa.Array, ...]:
-        """Return released codes, (k, len(columns())), as one array of values a column.
+        """Return released codes, as `split` gives them, as one array of values a column.
 
         Override it where a released value is not one of a column's labels.
         """

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rrpolicy.channel.axes import Identity, Matrix, Retention
+from rrpolicy.channel.axes import Identity, Matrix, Retention, Sets
 from rrpolicy.channel.base import Axis, Transition
 from rrpolicy.channel.product import Product
 from rrpolicy.errors import DataError, Problem
@@ -97,7 +97,7 @@ def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
     """Return h(v) = sum_u P[u,v] ||L[., u]||^2 of an axis for the estimate of a marginal.
 
     Args:
-        axis: any whose released values can be listed.
+        axis: sets, or any whose released values can be listed.
         attributes: of the marginal. None of the axis: its weights are 1, and so is h. Some of coupled ones: L estimates
             their sums.
 
@@ -121,6 +121,8 @@ def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
         for members, norm in parts:
             h[list(members)] = norm
         return h
+    if isinstance(axis, Sets):
+        return axis.mean_norm(wanted)
     norms = _weights_squared(axis, wanted)
     assert isinstance(axis, Transition)
     return axis.back(norms, 0)

@@ -84,7 +84,15 @@ def _check_split(axis: Axis, seed: int) -> None:
     n: Ints = generator.integers(0, 30, size=40)
     n[:3] = (0, 1, 63)
     cell, released, count = _split(axis, codes, n, seed)
-    demand(released.shape == (len(cell), len(axis.columns())), "split() returns one released code a part and column")
+    if type(axis).values is Axis.values:
+        demand(
+            released.shape == (len(cell), len(axis.columns())), "split() returns one released code a part and column"
+        )
+    demand(len(released) == len(cell) == len(count), "split() returns arrays of one length")
+    values = axis.values(released)
+    demand(
+        [len(v) for v in values] == [len(cell)] * len(axis.columns()), "values() returns one value a part and column"
+    )
     demand(bool(np.all(np.diff(cell) >= 0)), "split() returns cells in order")
     demand(bool(np.all(count > 0)), "split() returns a part without records")
     kept = np.bincount(cell, weights=count, minlength=len(n))
