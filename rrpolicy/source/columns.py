@@ -20,6 +20,7 @@ class Family(StrEnum):
 
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_NOTHING = '"NULL"'  # a column that never held a value
 _REALS = {"FLOAT", "DOUBLE"}
 _WIDE = {"HUGEINT": "DECIMAL(38,0)", "UBIGINT": "DECIMAL(20,0)"}
 _MOMENTS = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
@@ -29,7 +30,7 @@ def family(kind: str) -> Family:
     """Return the family of an engine type, by DuckDB's name of it."""
     if kind.endswith("]"):
         return Family.OTHER
-    if kind == "VARCHAR" or kind.startswith("ENUM("):
+    if kind in {"VARCHAR", _NOTHING} or kind.startswith("ENUM("):
         return Family.TEXT
     if kind in _INTEGERS:
         return Family.INTEGER
@@ -65,7 +66,7 @@ class Stored:
     def text(self) -> str:
         """Return SQL for its text, compared by code points."""
         sql = identifier(self.name)
-        if self.type.startswith("ENUM("):
+        if self.type != "VARCHAR" and not self.spelled:
             return f"{sql}::VARCHAR"
         return f"decode(encode({sql}))" if self.collated else sql
 

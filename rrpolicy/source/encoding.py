@@ -29,12 +29,14 @@ class Encoded:
     Attributes:
         keys: name -> SQL over the table's columns, for each record.
         code: SQL over the keys (and the join) giving the int32 code.
-        join: SQL of a joined domain, or empty.
+        join: SQL of a join with the domain as a table of `value` and `code`; or empty.
+        joined: that table's name and what it holds; None without a join.
     """
 
     keys: Mapping[str, str]
     code: str
     join: str = ""
+    joined: tuple[str, Comparison] | None = None
 
 
 def encode(attribute: Attribute, column: Stored, prefix: str) -> Encoded:
@@ -55,19 +57,17 @@ def encode(attribute: Attribute, column: Stored, prefix: str) -> Encoded:
     how = comparison(attribute, column)
     absent = code_of(attribute, attribute.nulls, NULL)
     outside = code_of(attribute, attribute.outside, OUTSIDE)
-    values, places = listed(how.values, how.type), listed(how.places, "INTEGER")
     if len(how.values) <= LISTED:
+        values, places = listed(how.values, how.type), listed(how.places, "INTEGER")
         null = f"{prefix}_null"
         keys = {prefix: f"list_position({values}, {how.sql})::UTINYINT", null: f"({how.sql}) IS NULL"}
         place = f"{prefix}::INTEGER - 1" if how.places == tuple(range(len(how.places))) else f"({places})[{prefix}]"
         code = f"CASE WHEN {null} THEN {absent} WHEN coalesce({prefix}, 0) = 0 THEN {outside} ELSE {place} END"
         return Encoded(keys, f"({code})::INTEGER")
-    join = (
-        f"LEFT JOIN (SELECT unnest({values}) AS value, unnest({places}) AS code)"
-        f" AS {prefix}_domain ON {prefix} = {prefix}_domain.value"
-    )
-    code = f"coalesce({prefix}_domain.code, CASE WHEN {prefix} IS NULL THEN {absent} ELSE {outside} END)::INTEGER"
-    return Encoded({prefix: how.sql}, code, join)
+    table = f"{prefix}_domain"
+    join = f"LEFT JOIN {table} ON {prefix} = {table}.value::{how.type}"
+    code = f"coalesce({table}.code, CASE WHEN {prefix} IS NULL THEN {absent} ELSE {outside} END)::INTEGER"
+    return Encoded({prefix: how.sql}, code, join, (table, how))
 
 
 def position(domain: tuple[Value, ...], value: Value) -> int:

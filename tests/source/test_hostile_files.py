@@ -1,0 +1,282 @@
+"""Files that cannot be read as they should: refused with a code, never half read, never quoted in messages."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rrpolicy.errors import DataError, RRPolicyError
+from rrpolicy.source.duckdb import DuckDBSource
+from rrpolicy.source.opening import engine
+
+from .conftest import carried, qi
+
+CANARY = "Xanthippe-7731"
+
+
+def code_of(opened, uri, *attributes, **keys) -> str:
+    with pytest.raises(RRPolicyError) as caught, opened(uri, *attributes, **keys):
+        pass
+    for problem in caught.value.problems:
+        assert CANARY not in f"{problem}"
+    assert caught.value.__cause__ is None
+    return caught.value.problems[0].code
+
+
+A, B = qi("a"), qi("b")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (f"a,b\n1,{CANARY}\n{CANARY}\n", "RR303"),
+        (f"a,b\n1,2\n{CANARY},3,4\n", "RR303"),
+        ("a,b\n" + "1,2\n" * 200_000 + f"{CANARY}\n", "RR303"),
+        (f'a,b\n1,"{CANARY}\n', "RR303"),
+        (f"a;b\n1;{CANARY}\n", "RR303"),
+        (f"a,b\n1,{CANARY}é\n".encode("latin-1"), "RR304"),
+        (b"a,b\n" + b"1,2\n" * 100_000 + f"{CANARY}é,2\n".encode("latin-1"), "RR304"),
+        ("größe,b\n1,2\n".encode("latin-1"), "RR304"),
+        ("a,b\n1,2\n".encode("utf-16"), "RR304"),
+        ("", "RR308"),
+        ("a,a\n1,2\n", "RR308"),
+        ("a,A\n1,2\n", "RR308"),
+        ("a,\n1,2\n", "RR308"),
+        ('"a\nx",b\n1,2\n', "RR308"),
+        ("a,b", "RR317"),
+        ("a,b\n", "RR317"),
+        ("\ufeffa,b\r\n", "RR317"),
+    ],
+)
+def test_malformed_csv_is_refused(content, code, opened, tmp_path):
+    (tmp_path / "t.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    assert code_of(opened, tmp_path / "t.csv", A, B) == code
+
+
+def test_the_line_is_named(opened, tmp_path):
+    (tmp_path / "t.csv").write_text(f"a,b\n1,2\n3,{CANARY},5\n")
+    with (
+        pytest.raises(DataError, match="line 3: 3 fields in a row, the header has 2"),
+        opened(tmp_path / "t.csv", A, B),
+    ):
+        pass
+
+
+def test_damaged_gzip_is_refused(opened, tmp_path):
+    whole = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)
+    for content in (b"a,b\n1,2\n", whole[: len(whole) // 2], b""):
+        (tmp_path / "t.csv.gz").write_bytes(content)
+
+        assert code_of(opened, tmp_path / "t.csv.gz", A, B) in {"RR302", "RR303", "RR308"}
+
+
+def test_quoted_line_breaks_commas_and_quotes_are_values(opened, tmp_path):
+    (tmp_path / "t.csv").write_text('a,b\n"x, ""y""\nz",1\nplain,2\n')
+    with opened(tmp_path / "t.csv", A, B) as original:
+        assert original.policy.attributes["a"].domain == ("plain", 'x, "y"\nz')
+
+
+def test_csv_takes_every_empty_field_for_null_and_parquet_does_not(opened, tmp_path, parquet):
+    (tmp_path / "t.csv").write_text('a,b\n"",1\n,2\nx,3\n')
+    with opened(tmp_path / "t.csv", qi("a", "x", "none", nulls="none"), B) as original:
+        assert original.counts("a").n.tolist() == [1, 2]
+    with opened(parquet({"a": ["", None, "x"]}), qi("a", "x", "none", "", nulls="none")) as original:
+        assert original.counts("a").n.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "kind"),
+    [
+        ("1,2,3", "BIGINT"),
+        ("-1,0,3", "BIGINT"),
+        ("01,2,3", "VARCHAR"),
+        ("+1,2,3", "VARCHAR"),
+        ("1.5,2,-0.25", "DOUBLE"),
+        ("1e3,2,3", "VARCHAR"),
+        ("99999999999999999999,2,3", "DOUBLE"),
+        ("true,false,true", "BOOLEAN"),
+        ("True,False,True", "VARCHAR"),
+        ("1,nan,inf", "DOUBLE"),
+        ("1,x,3", "VARCHAR"),
+        (",,", "VARCHAR"),
+    ],
+)
+def test_csv_columns_have_the_type_that_all_values_are_spelled_in(spelled, kind, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{v},x\n" for v in spelled.split(",")))
+    with DuckDBSource().open(str(tmp_path / "t.csv"), None, tmp_path) as snapshot:
+        assert snapshot.columns() == {"a": kind, "b": "VARCHAR"}
+        assert snapshot.records() == 3
+
+
+def test_a_domain_of_text_reads_numbers_of_csv_as_text(opened, tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n2\n2\n")
+    with opened(tmp_path / "t.csv", qi("a", "2", "1")) as original:
+        assert original.counts("a").n.tolist() == [2, 1]
+        assert original.types == {"a": "VARCHAR"}
+    with opened(tmp_path / "t.csv", qi("a", 2, 1)) as original:
+        assert original.counts("a").n.tolist() == [2, 1]
+        assert original.types == {"a": "BIGINT"}
+
+
+def test_files_that_are_not_what_they_are_called(opened, tmp_path, parquet):
+    whole = parquet({"a": [CANARY] * 1000}).read_bytes()
+    for name, content in {
+        "text.parquet": CANARY.encode(),
+        "short.parquet": whole[:-20],
+        "empty.parquet": b"",
+        "text.duckdb": CANARY.encode() * 1000,
+    }.items():
+        (tmp_path / name).write_bytes(content)
+
+        assert code_of(opened, tmp_path / name, A) in {"RR302", "RR300"}, name
+
+
+def test_damage_inside_a_parquet_file_is_found_while_reading(opened, tmp_path, parquet):
+    path = parquet(pa.table({"a": [f"{CANARY}{i}" for i in range(50_000)]}))
+    content = bytearray(path.read_bytes())
+    content[1000:3000] = bytes(2000)
+    path.write_bytes(bytes(content))
+
+    assert code_of(opened, path, A) in {"RR302", "RR312"}
+
+
+def test_missing_files_and_folders(opened, tmp_path):
+    (tmp_path / "folder.parquet").mkdir()
+
+    assert code_of(opened, tmp_path / "none.parquet", A) == "RR300"
+    assert code_of(opened, tmp_path / "none-*.parquet", A) == "RR300"
+    assert code_of(opened, tmp_path / "folder.parquet", A) == "RR300"
+    assert code_of(opened, "relative.parquet", A, folder=str(tmp_path)) == "RR300"
+
+
+def test_addresses_and_unknown_endings_are_refused(opened, tmp_path):
+    (tmp_path / "t.xlsx").write_bytes(b"")
+    for uri in (
+        "https://example.org/t.parquet",
+        "s3://bucket/t.parquet",
+        "http://x/t.csv",
+        "t.xlsx",
+        "table",
+        "sqlite:x",
+    ):
+        assert code_of(opened, uri, A, folder=str(tmp_path)) == "RR301", uri
+
+
+def test_the_engine_is_found_by_scheme_or_ending(tmp_path):
+    csv, demo = object(), object()
+    sources = {"csv": csv, ".csv": csv, ".csv.gz": demo, "demo": demo}
+
+    assert engine("a.csv", sources, tmp_path) == (csv, str(tmp_path / "a.csv"))
+    assert engine("A.CSV", sources, tmp_path) == (csv, str(tmp_path / "A.CSV"))
+    assert engine("a.csv.gz", sources, tmp_path) == (demo, str(tmp_path / "a.csv.gz"))
+    assert engine("csv:/x/data", sources, tmp_path) == (csv, "csv:/x/data")
+    assert engine("csv:data", sources, tmp_path) == (csv, f"csv:{tmp_path}/data")
+    assert engine("demo:survey", sources, tmp_path) == (demo, "demo:survey")
+    assert engine("a:b.csv", sources, tmp_path) == (csv, str(tmp_path / "a:b.csv"))
+
+
+def test_files_of_a_glob_must_agree(opened, tmp_path, parquet):
+    parquet({"a": ["x"], "b": [1]}, "p1.parquet")
+    for columns in ({"a": ["x"]}, {"a": ["x"], "b": [1], "c": [1]}, {"b": [1], "a": ["x"]}, {"a": ["x"], "b": [1.0]}):
+        parquet(columns, "p2.parquet")
+        assert code_of(opened, tmp_path / "p*.parquet", A, B) == "RR307"
+    parquet({"a": ["y"], "b": [2]}, "p2.parquet")
+    with opened(tmp_path / "p*.parquet", A, B) as original:
+        assert original.records == 2
+
+
+def test_a_glob_of_csv_and_a_table_of_a_file_are_refused(opened, tmp_path):
+    for name in ("c1.csv", "c2.csv"):
+        (tmp_path / name).write_text("a\nx\n")
+
+    assert code_of(opened, tmp_path / "c*.csv", A) == "RR301"
+    assert code_of(opened, tmp_path / "c1.csv", A, table="t") == "RR306"
+
+
+def test_columns_that_differ_in_case_only_are_refused(opened, parquet):
+    assert code_of(opened, parquet({"a": ["x"], "A": ["x"]}), A) == "RR308"
+
+
+def test_a_database_needs_a_table_unless_it_has_one(opened, database):
+    one = database("CREATE TABLE t AS SELECT 'x' AS a")
+    two = database("CREATE TABLE t AS SELECT 'x' AS a", "CREATE VIEW v AS SELECT * FROM t", name="two.duckdb")
+    with opened(one, A) as original:
+        assert original.records == 1
+    assert code_of(opened, two, A) == "RR306"
+
+
+def test_a_view_may_not_leave_its_database(opened, tmp_path, parquet, database):
+    secret = parquet({"a": [CANARY]})
+    path = database(f"CREATE VIEW v AS SELECT * FROM read_parquet('{secret}')")
+
+    assert code_of(opened, path, A) == "RR309"
+
+
+def test_a_database_locked_by_a_writer_is_refused(opened, database):
+    path = database("CREATE TABLE t AS SELECT 'x' AS a")
+    script = "import sys, duckdb; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "open\n"
+        try:
+            assert code_of(opened, path, A) == "RR305"
+        finally:
+            writer.communicate("")
+    with opened(path, A) as original:
+        assert original.records == 1
+
+
+def test_nothing_is_written_beside_the_table(opened, tmp_path, database):
+    path = database("CREATE TABLE t AS SELECT (i % 7)::VARCHAR AS a, i % 50 AS c FROM range(1000) r(i)")
+    before = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    with opened(path, A, carried("c")) as original:
+        original.content()
+
+    after = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir() if p.name != "scratch"}
+    assert after == before
+    assert (tmp_path / "scratch").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_engine_sees_no_other_file(tmp_path, parquet):
+    parquet({"a": [CANARY]}, "secret.parquet")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with DuckDBSource().open(str(parquet({"a": ["x"]})), None, scratch) as snapshot:
+        for sql in (
+            f"SELECT * FROM read_parquet('{tmp_path}/secret.parquet')",
+            "SELECT * FROM read_csv('/etc/passwd')",
+            f"ATTACH '{tmp_path}/new.db'",
+            f"COPY (SELECT 1) TO '{tmp_path}/out.csv'",
+            "SET enable_external_access = true",
+            "SET memory_limit = '100GB'",
+            "INSTALL httpfs",
+        ):
+            with pytest.raises(Exception, match=r"(?i)permission|disabled|locked|cannot"):
+                snapshot.connection.execute(sql)
+    assert not Path(tmp_path / "out.csv").exists()
+
+
+def test_sorting_more_than_memory_spills_into_the_scratch_folder(tmp_path, opened, monkeypatch):
+    monkeypatch.setattr("rrpolicy.source.duckdb.MEMORY", "40MiB")
+    path = tmp_path / "t.parquet"
+    count = 3_000_000
+    values = pa.array([(i * 7919) % count for i in range(count)])
+    pq.write_table(pa.table({"a": pa.array(["x", "y"] * (count // 2)), "c": values}), path)
+    seen: set[str] = set()
+    with opened(path, qi("a", "x", "y"), carried("c", assume_unlinkable="test")) as original:
+        records = 0
+        for batch in original.rows("a", "c"):
+            records += batch.num_rows
+            seen |= {p.name for p in (tmp_path / "scratch" / "duckdb").glob("*")}
+        assert records == count
+    assert seen
+    assert not list(Path.cwd().glob(".tmp*"))
