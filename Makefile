@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench build clean
+.PHONY: help demo test lint format bench build schemas clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -44,6 +44,9 @@ bench: $(STAMP)  ## speed and memory, as ratios to something run in the same min
 build: $(STAMP)  ## wheel and source distribution, with what they may hold checked
 	$(BIN)/python -m build
 	$(BIN)/check-wheel-contents dist/*.whl
+
+schemas: $(STAMP)  ## write the policy language's JSON Schema again
+	$(BIN)/rrpolicy schema > docs/schemas/rrpolicy.policy-1.json
 
 clean:  ## remove what the other targets made
 	rm -rf .venv dist build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -149,8 +149,8 @@ class Finding:
         """Return the finding as plain data, with numbers only up to a basis.
 
         Args:
-            up_to: numbers whose basis lies above are left out (public/ passes RELEASE); the requirement and the
-                verdict always stay.
+            up_to: numbers whose basis lies above are left out (public/ passes RELEASE), the limit with them: which of
+                several limits binds is a statistic too. The requirement and the verdict always stay.
         """
         shown = self.basis <= up_to
         audit = up_to is Basis.ORIGINAL
@@ -162,8 +162,8 @@ class Finding:
             if self.place is None
             else {"line": self.place.line, "column": self.place.column, "key": self.place.key},
             "reached": self.reached.to_json() if shown and self.reached is not None else None,
-            "limit": None if self.limit is None else float(self.limit),
-            "limit_exact": None if self.limit is None else exact(self.limit),
+            "limit": float(self.limit) if shown and self.limit is not None else None,
+            "limit_exact": exact(self.limit) if shown and self.limit is not None else None,
             "verdict": None if self.verdict is None else self.verdict.value,
             "basis": self.basis.name.lower(),
             "adversary": self.adversary,
