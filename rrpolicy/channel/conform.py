@@ -15,6 +15,7 @@ With m statistics, 2 m times the smallest bound is an upper bound of the p-value
 fails below 1e-9. The statistics, over the joint table of every axis, every two axes, and all axes, where small enough:
 
 - every released cell of one and two axes (f its indicator): finds a transposed matrix, another plan, a moved margin;
+  of sets, every value that they hold, by the other axis, and every two values that they hold together;
 - f = (e' - e) / (e' + e) for what would be expected, e', if it were the raw table, or if every axis or one of them were
   less noisy (a quarter of the way to the identity): it adds up the small shifts of many cells that a wrong retention
   makes, in both directions. A raw table in place of the release gives itself away there.
@@ -38,7 +39,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rrpolicy.channel.base import Axis, Transition
+from rrpolicy.channel.inclusion import Inclusion, pair_moments, sum_moments
 from rrpolicy.channel.released import Released, Subset, read_released, unchanged_agree
+from rrpolicy.channel.sets import Sets
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 
 if TYPE_CHECKING:
@@ -100,7 +103,15 @@ def conforms(product: Product, original: Original, reader: pa.RecordBatchReader)
 
 
 def _listed(axis: Axis) -> bool:
-    return isinstance(axis, Transition) and all(c.labels for c in axis.columns())
+    return isinstance(axis, (Transition, Sets)) and all(c.labels for c in axis.columns())
+
+
+def _matrix(axis: Axis) -> Transition | Inclusion:
+    """Return what maps original counts to expected released ones: of sets, to how many hold each value."""
+    if isinstance(axis, Sets):
+        return Inclusion(axis)
+    assert isinstance(axis, Transition)
+    return axis
 
 
 def _unchanged(axis: Axis) -> bool:
@@ -108,7 +119,8 @@ def _unchanged(axis: Axis) -> bool:
 
 
 def _subsets(product: Product, tested: Sequence[int]) -> Iterator[Subset]:
-    """Return one axis, two axes, all axes; not those that are released unchanged alone."""
+    """Return one axis, two axes, all axes, sets with themselves; not those that are released unchanged alone."""
+    yield from ((slot, slot) for slot in tested if isinstance(product.axes[slot], Sets))
     sizes = sorted({1, 2, len(tested)} & set(range(1, len(tested) + 1)))
     for size in sizes:
         for subset in combinations(tested, size):
@@ -147,6 +159,9 @@ def _wrong(product: Product, original: Original, released: Released) -> str | No
 def _test(product: Product, original: Original, subset: Subset, observed: Ints, evidence: _Evidence) -> None:
     """Add the statistics of one joint table."""
     axes = [product.axes[slot] for slot in subset]
+    if len(set(subset)) < len(subset):
+        _test_pairs(axes[0], original, observed, evidence)
+        return
     counts = original.counts(*(a for axis in axes for a in axis.attributes)).dense()
     c = counts.reshape([axis.original_size for axis in axes]).astype(np.float64)
     o = observed.reshape([_released_size(axis) for axis in axes]).astype(np.float64)
@@ -159,33 +174,52 @@ def _test(product: Product, original: Original, subset: Subset, observed: Ints, 
     if len(subset) <= _PAIR:
         variance = np.maximum(e - _forward(axes, c, power=2), 0.0)
         evidence.add(f"{name}: one released combination", _surprise(o - e, variance, 1.0, e))
+    if sum(isinstance(axis, Sets) for axis in axes) > 1:
+        return
     for towards, alternative in _alternatives(axes, c):
         f = np.divide(alternative - e, alternative + e, out=np.zeros_like(e), where=alternative + e > 0)
-        width = float(f.max() - f.min())
+        spread, width = _moments(axes, c, f)
         if width == 0:
             continue
-        spread = np.maximum((c * (_back(axes, f * f) - _back(axes, f) ** 2)).sum(keepdims=True), 0.0).ravel()
         deviation = np.array([float((f * o).sum()) - float((f * e).sum())])
-        evidence.add(f"{name}: {towards}", _surprise(deviation, spread, width, np.array([float(c.sum())])))
+        scale = np.array([float(np.abs(f * e).sum() + c.sum())])
+        evidence.add(f"{name}: {towards}", _surprise(deviation, np.array([spread]), width, scale))
+
+
+def _moments(axes: Sequence[Axis], c: Array, f: Array) -> tuple[float, float]:
+    """Return the variance of the sum of f over all records, and how far a record's f may vary."""
+    for place, axis in enumerate(axes):
+        if isinstance(axis, Sets):
+            return sum_moments(axes, place, c, f)
+    spread = float((c * (_back(axes, f * f) - _back(axes, f) ** 2)).sum())
+    return max(spread, 0.0), float(f.max() - f.min())
+
+
+def _test_pairs(axis: Axis, original: Original, observed: Ints, evidence: _Evidence) -> None:
+    """Add how many sets hold every two values together."""
+    assert isinstance(axis, Sets)
+    c = original.counts(*axis.attributes).dense().ravel().astype(np.float64)
+    e, variance = pair_moments(axis, c)
+    o = observed.reshape(e.shape).astype(np.float64)
+    evidence.add(f"{_name([axis])}: two values in one set", _surprise(o - e, variance, 1.0, e))
 
 
 def _forward(axes: Sequence[Axis], x: Array, power: Literal[1, 2] = 1) -> Array:
     for place, axis in enumerate(axes):
-        assert isinstance(axis, Transition)
-        x = axis.forward(x, place, power)
+        x = _matrix(axis).forward(x, place, power)
     return x
 
 
 def _back(axes: Sequence[Axis], x: Array) -> Array:
     for place, axis in enumerate(axes):
-        assert isinstance(axis, Transition)
-        x = axis.back(x, place)
+        x = _matrix(axis).back(x, place)
     return x
 
 
 def _alternatives(axes: Sequence[Axis], c: Array) -> Iterator[tuple[str, Array]]:
     """Yield what would be expected of less noisy channels, on axes whose released domain is the original one."""
-    square = [_released_size(axis) == axis.original_size for axis in axes]
+    of_sets = [place for place, axis in enumerate(axes) if isinstance(axis, Sets)]
+    square = [_released_size(axis) == axis.original_size and not isinstance(axis, Sets) for axis in axes]
     noisy = [place for place, axis in enumerate(axes) if square[place] and not _unchanged(axis)]
     if noisy and all(square):
         yield "towards the original", c
@@ -193,13 +227,15 @@ def _alternatives(axes: Sequence[Axis], c: Array) -> Iterator[tuple[str, Array]]
         yield "towards less noise", _less_noisy(axes, c, noisy)
     for place in noisy:
         yield f"towards less noise in {_name(axes[place : place + 1])}", _less_noisy(axes, c, [place])
+    for place in of_sets:
+        e = _forward(axes, c)
+        yield "towards sets without their own value", np.broadcast_to(e.mean(axis=place, keepdims=True), e.shape)
 
 
 def _less_noisy(axes: Sequence[Axis], c: Array, places: Sequence[int]) -> Array:
     x = c
     for place, axis in enumerate(axes):
-        assert isinstance(axis, Transition)
-        drawn = axis.forward(x, place)
+        drawn = _matrix(axis).forward(x, place)
         x = (1 - _STEP) * drawn + _STEP * x if place in places else drawn
     return np.maximum(x, 0.0)
 

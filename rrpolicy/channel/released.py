@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrpolicy.channel.draw import flatten, released_shape, tally
+from rrpolicy.channel.sets import Sets
 from rrpolicy.channel.values import read_codes
 
 if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis
     from rrpolicy.channel.product import Product
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
@@ -29,7 +31,8 @@ class Released:
     Attributes:
         records: how many there are.
         problem: why it cannot come from the channel whatever the original is; None if nothing is wrong.
-        counts: joint counts of axes, flat in C order.
+        counts: joint counts of axes, flat in C order. Of an axis of sets: how many sets hold each value; of one that
+            stands twice: how many hold each two.
         unchanged: distinct rows of axes' flat codes and carried values that are released unchanged, with `n`.
     """
 
@@ -56,17 +59,42 @@ def read_released(product: Product, reader: pa.RecordBatchReader, subsets: Seque
     for batch in reader:
         n = batch.column("n").to_numpy(zero_copy_only=False).astype(np.int64)
         records += int(n.sum())
-        codes: list[Ints] = []
-        for axis in product.axes:
-            columns = [read_codes(c, batch.column(c.name)) for c in axis.columns() if c.labels]
-            if any((column < 0).any() for column in columns):
+        codes = [_codes(axis, batch) for axis in product.axes]
+        known = [code if code is not None else n for code in codes]
+        for axis, code in zip(product.axes, codes, strict=True):
+            if code is None and isinstance(axis, Sets):
+                wrong = "a released set does not hold so many distinct values of its domain in their order"
+                return Released(records, wrong, {}, None)
+            if code is not None and (code < 0).any():
                 return Released(records, "a released value lies outside its domain", {}, None)
-            codes.append(flatten(np.column_stack(columns), released_shape(axis)) if columns else n)
         for subset, total in counts.items():
-            index = flatten(np.column_stack([codes[slot] for slot in subset]), [sizes[slot] for slot in subset])
-            np.add.at(total, index, n)
-        kept.add(codes, batch, n)
+            _add([known[slot] for slot in subset], [sizes[slot] for slot in subset], n, total)
+        kept.add(known, batch, n)
     return Released(records, None, counts, kept.table())
+
+
+def _codes(axis: Axis, batch: pa.RecordBatch) -> Ints | None:
+    """Return (rows,) flat codes of an axis, (rows, l) for sets; None where there are none."""
+    if isinstance(axis, Sets):
+        lists = [batch.column(c.name) for c in axis.columns()]
+        return axis.members(lists) if all(pa.types.is_list(v.type) for v in lists) else None
+    columns = [read_codes(c, batch.column(c.name)) for c in axis.columns() if c.labels]
+    if not columns:
+        return None
+    outside = np.any([column < 0 for column in columns], axis=0)
+    return np.where(outside, -1, flatten(np.column_stack(columns), released_shape(axis)))
+
+
+def _add(codes: Sequence[Ints], sizes: Sequence[int], n: Ints, total: Ints) -> None:
+    """Count the combinations that rows hold, every member of a set with every member of another."""
+    width = int(np.prod([code.shape[1] for code in codes if code.ndim > 1], dtype=np.int64))
+    step = max(1, _ROWS // width)
+    for low in range(0, len(n), step):
+        index: Ints = np.zeros((len(n[low : low + step]), 1), dtype=np.int64)
+        for code, size in zip(codes, sizes, strict=True):
+            part = code[low : low + step].reshape(len(index), 1, -1)
+            index = (index[:, :, None] * size + part).reshape(len(index), -1)
+        np.add.at(total, index, n[low : low + step, None])
 
 
 class _Kept:
