@@ -207,14 +207,13 @@ class Registry:
         for _, assessor in self.assessors:
             if assessor.model != requirement.model or not issubclass(outline.channel, assessor.channel):
                 continue
-            foreign = [a.kind for a in axes if not any(issubclass(a, known) for known in assessor.axes)]
-            if assessor.axes and foreign:
-                reasons.append(f"no rule for axes of kind {', '.join(sorted(foreign))}")
+            if assessor.needs and not any(issubclass(a, assessor.needs) for a in axes):
                 continue
+            foreign = [a.kind for a in axes if not issubclass(a, assessor.axes)] if assessor.axes else []
             reason = assessor.supports(requirement, policy, axes)
-            if reason is None:
+            if reason is None and not foreign:
                 return assessor
-            reasons.append(reason)
+            reasons.append(reason or f"no rule for axes of kind {', '.join(sorted(foreign))}")
         kinds = ", ".join(sorted({a.kind for a in axes})) or "none"
         raise PolicyError(
             Problem(
@@ -235,4 +234,8 @@ def _overlap(one: Assessor, other: Assessor) -> bool:
         return False
     if not one.axes or not other.axes:
         return True
-    return any(issubclass(a, b) or issubclass(b, a) for a in one.axes for b in other.axes)
+    return _meet(one.needs or one.axes, other.axes) and _meet(other.needs or other.axes, one.axes)
+
+
+def _meet(some: Sequence[type[Axis]], others: Sequence[type[Axis]]) -> bool:
+    return any(issubclass(a, b) or issubclass(b, a) for a in some for b in others)

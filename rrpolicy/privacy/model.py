@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from rrpolicy.canonical import Value
 from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.finding import Basis, Finding
+from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.policy.model import Policy, Requirement
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    import pyarrow as pa
+
+    from rrpolicy.privacy.classes import Classes, Mask
+    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 Options = TypeVar("Options", bound=BaseModel)
@@ -74,17 +78,44 @@ class Smooth:
 
 @dataclass(frozen=True, slots=True)
 class PerClass:
-    """A requirement on single equivalence classes, for lattice search.
+    """A requirement on single equivalence classes, for lattice search and partitioning.
 
     Attributes:
-        holds: histograms of the sensitive attribute, (classes, values) -> mask (classes,) of those that satisfy it.
+        sensitive: the attributes whose histograms it reads, each by itself; empty if it reads class sizes alone, which
+            any histogram tells.
+        holds: histograms of one such attribute, (classes, values) counts -> mask (classes,) of those that satisfy it.
+            It is given all classes that would be released, and no others: t-closeness compares with their sum.
         monotone: whether merging satisfying classes always satisfies it.
         monotone_with_suppression: the same when failing classes may be suppressed.
+        where: the subgroup it is limited to; only classes that may hold a record of it need to satisfy it.
     """
 
-    holds: Callable[[Array], Array]
+    sensitive: tuple[str, ...]
+    holds: Callable[[Ints], Mask]
     monotone: bool
     monotone_with_suppression: bool
+    where: Mapping[str, Value] = field(default_factory=dict)
+
+
+class Written(Protocol):
+    """The tables of a release as they were written, read from public/ alone."""
+
+    def distinct(self, table: str) -> pa.RecordBatchReader:
+        """Return a table's distinct rows in canonical order, with a column `n` of how often each stands."""
+        ...
+
+    def classes(
+        self, table: str, known: Sequence[str], sensitive: Sequence[str], within: Mapping[str, Sequence[Value]]
+    ) -> Classes:
+        """Return a table's equivalence classes.
+
+        Args:
+            table: the table's name.
+            known: the columns that make a class.
+            sensitive: the columns whose values are counted in each class, in the order of their labels.
+            within: column -> released values that a record of a subgroup may have; empty for everyone.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +128,15 @@ class Assessor:
         axes: the axis classes it handles; empty for channels without axes.
         basis: the least that recomputes its number.
         reference: where the formula stands.
-        supports: asked at check time, before any data: a reason refuses.
+        supports: asked at check time, before any data: a reason refuses. Also asked about axes that it does not handle,
+            which are refused in any case: a reason then says why.
         assess: decides. Gets the original, or only the number of records (verify on public/).
         smooth: for optimisers; None if not offered. Gets records alone only if `basis` is CHANNEL or less.
-        per_class: for lattice search; None if not offered.
+        per_class: for lattice search; None if not offered. What it lets pass, `assess` lets pass.
+        measure: decides again, from the written release; None if not offered. Needs `basis` RELEASE or less, and gives
+            the finding that `assess` gave before the draw.
+        needs: axis classes one of which must be there: the assessor then leaves other channels to others.
+        holds: the verdict alone, where it costs less than the finding; asked by whoever tries many channels.
     """
 
     model: str
@@ -111,4 +147,13 @@ class Assessor:
     assess: Callable[[Requirement, Channel, Original | int], Finding]
     supports: Callable[[Requirement, Policy, Sequence[type[Axis]]], str | None] = lambda *_: None
     smooth: Callable[[Requirement, Channel, Original | int], Smooth] | None = None
-    per_class: Callable[[Requirement], PerClass] | None = None
+    per_class: Callable[[Requirement, Policy], PerClass] | None = None
+    measure: Callable[[Requirement, Policy, Channel, Written], Finding] | None = None
+    needs: tuple[type[Axis], ...] = ()
+    holds: Callable[[Requirement, Channel, Original | int], bool] | None = None
+
+    def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
+        """Return whether the assessor's verdict is that the requirement holds."""
+        if self.holds is not None:
+            return self.holds(requirement, channel, original)
+        return self.assess(requirement, channel, original).verdict is Verdict.HOLDS
