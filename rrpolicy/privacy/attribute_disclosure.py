@@ -9,7 +9,6 @@ group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +45,7 @@ class Options(BaseModel):
         threshold: the largest risk, in (0, 1]; of all sensitive values that `thresholds` does not name.
         thresholds: the largest risk by sensitive value.
         sensitive: the attributes to protect; by default every sensitive one.
-        known_sensitive: the attacker knows the other sensitive attributes.
+        known_sensitive: it must hold also against an attacker who knows the other sensitive attributes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,7 +53,9 @@ class Options(BaseModel):
     threshold: Annotated[Rational | None, Field(description="the largest risk, in (0, 1]")] = None
     thresholds: Annotated[dict[str, Rational], Field(description="the largest risk by sensitive value")] = {}
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
-    known_sensitive: Annotated[bool, Field(description="the attacker knows the other sensitive attributes")] = False
+    known_sensitive: Annotated[
+        bool, Field(description="hold also if the attacker knows the other sensitive attributes")
+    ] = False
 
     @model_validator(mode="after")
     def _stated(self) -> Options:
@@ -81,7 +82,11 @@ class AttributeDisclosure:
         parts = [] if options.threshold is None else [f"risk <= {options.threshold}"]
         parts += [f"risk of {value} <= {t}" for value, t in options.thresholds.items()]
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
-        return ", ".join(parts) + of + (", other sensitive values known" if options.known_sensitive else "")
+        return (
+            ", ".join(parts)
+            + of
+            + (", also if the other sensitive values are known" if options.known_sensitive else "")
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive, and thresholds of values that do not exist."""
@@ -100,16 +105,17 @@ class AttributeDisclosure:
         return None
 
     def compare(self, old: Options, new: Options) -> Order:
-        """Compare limits: weaker if one rises, stronger if one falls."""
-        if (old.sensitive, old.known_sensitive) != (new.sensitive, new.known_sensitive):
-            return Order.INCOMPARABLE
+        """Compare limits and what is protected: weaker if something becomes weaker, stronger if stronger."""
         values = [*old.thresholds, *new.thresholds, None]
-        change = {(new.limit(v) > old.limit(v)) - (new.limit(v) < old.limit(v)) for v in values} - {0}
-        if len(change) > 1:
-            return Order.INCOMPARABLE
-        return {frozenset(): Order.EQUAL, frozenset({1}): Order.WEAKER, frozenset({-1}): Order.STRONGER}[
-            frozenset(change)
-        ]
+        change = {(new.limit(v) > old.limit(v)) - (new.limit(v) < old.limit(v)) for v in values}
+        change.add(old.known_sensitive - new.known_sensitive)
+        if not old.sensitive or not new.sensitive:
+            change.add(bool(new.sensitive) - bool(old.sensitive))
+        else:
+            change |= {1 for a in old.sensitive if a not in new.sensitive}
+            change |= {-1 for a in new.sensitive if a not in old.sensitive}
+        kinds = {frozenset(): Order.EQUAL, frozenset({1}): Order.WEAKER, frozenset({-1}): Order.STRONGER}
+        return kinds.get(frozenset(change - {0}), Order.INCOMPARABLE)
 
 
 def targets(options: Options, policy: Policy) -> tuple[str, ...]:
@@ -119,7 +125,7 @@ def targets(options: Options, policy: Policy) -> tuple[str, ...]:
 
 def assessors() -> Iterable[Assessor]:
     """Return the assessor for product channels."""
-    return [Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth)]
+    return [Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth, holds=holds)]
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
@@ -127,10 +133,15 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
     for axis in axes:
         if not all(hasattr(axis, name) for name in ("forward", "back", "column")):
             return f"the released values of '{axis.kind}' axes cannot be listed"
-    known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
-    known |= {a.name for a in policy.with_role(Role.SENSITIVE)}
-    foreign = [name for name in requirement.where if name not in known]
-    return f"`where` names {', '.join(foreign)}, which is neither quasi-identifier nor sensitive" if foreign else None
+    assert isinstance(requirement.options, Options)
+    protected = targets(requirement.options, policy)
+    for name in requirement.where:
+        role = policy.attributes[name].role
+        if role is Role.SENSITIVE and protected != (name,):
+            return f"`where` names the sensitive '{name}', which an entry can do only if it protects that one alone"
+        if role not in {Role.SENSITIVE, Role.QUASI_IDENTIFIER}:
+            return f"`where` names '{name}', which is neither quasi-identifier nor sensitive"
+    return None
 
 
 def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
@@ -143,16 +154,20 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
     from rrpolicy.privacy.disclosure import assess_attribute
 
     refuse_coupled(channel, original.policy, targets(options, original.policy))
-    found = [assess_attribute(requirement, channel, original, name) for name in targets(options, original.policy)]
-    worst = max(found, key=lambda f: f.ratio)
-    holds = all(f.finding.verdict is Verdict.HOLDS for f in found)
-    return replace(
-        worst.finding,
-        verdict=Verdict.HOLDS if holds else Verdict.FAILS,
-        beside=tuple(companion for f in found for companion in f.finding.beside),
-        groups_over=sum(f.finding.groups_over for f in found),
-        people_over=sum(f.finding.people_over for f in found),
-    )
+    return assess_attribute(requirement, channel, original)
+
+
+def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:
+    """Return whether the verdict is that it holds, without the numbers beside it."""
+    options = requirement.options
+    assert isinstance(channel, Product)
+    assert isinstance(options, Options)
+    if isinstance(original, int):
+        return False
+    from rrpolicy.privacy.disclosure import holds_attribute
+
+    refuse_coupled(channel, original.policy, targets(options, original.policy))
+    return holds_attribute(requirement, channel, original)
 
 
 def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:
@@ -163,7 +178,8 @@ def smooth(requirement: Requirement, channel: Channel, original: Original | int)
     assert isinstance(channel, Product)
     assert isinstance(options, Options)
     assert not isinstance(original, int)
-    return attribute_constraint(requirement, channel, original, targets(options, original.policy))
+    refuse_coupled(channel, original.policy, targets(options, original.policy))
+    return attribute_constraint(requirement, channel, original)
 
 
 def refuse_coupled(channel: Product, policy: Policy, sensitive: Sequence[str]) -> None:

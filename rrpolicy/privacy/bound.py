@@ -9,90 +9,122 @@ summed against P[beta, alpha]^2 and minimised over w this gives
     R_QI(alpha) <= pi[alpha] / sum_gamma pi[gamma] prod_a 1/K_a(alpha_a, gamma_a),
     K_a(x, y) = sum_u P_a[u, x]^2 / P_a[u, y]     (1 if x = y).
 
-For retention K is one number off the diagonal, so that the sum over gamma is a polynomial in marginal counts: 2^m
-roll-ups of the occupied cells, whatever the size of the domain. It is exact where nothing or everything is randomised.
+For retention 1/K is one number for other members of the block and 0 outside it, so that the sum over gamma is a
+polynomial in marginal counts: 2^m roll-ups of the occupied cells, whatever the size of the domain. Terms may be left
+out, which only raises the bound: of other matrices, and of more than a few axes, agreement alone is counted. It is
+exact where nothing is randomised and where everything is.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.channel.probability import keep_probability
+from rrpolicy.channel.retention import Retention
+
 if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
+
+MOST_AXES = 8
+"""Axes that are rolled up; 2^8 numbers are kept a group."""
 
 
 class SparseBound:
-    """The bound of one table under plain retention, as a function of the keep probabilities.
+    """The bound of one table, as a function of the retention probabilities (one in all blocks of an axis).
 
-    The roll-ups are made once; an evaluation costs 2^m multiply-adds an occupied group.
+    The roll-ups are made once; an evaluation costs 2^(m+1) multiply-adds an occupied group.
     """
 
     def __init__(self, evidence: Evidence) -> None:
-        """Roll the groups up to every subset of the randomised axes.
+        """Roll the groups up by agreement and by block, in every combination.
 
         Args:
-            evidence: the groups; every axis a plain retention (one block).
+            evidence: the groups; their axes' own probabilities do not matter.
         """
-        self.sizes = np.array([axis.original_size for axis in evidence.axes], dtype=np.float64)
         self.pi = evidence.n / evidence.records
-        self._sums = {subset: _agreeing(evidence, subset) for subset in _subsets(len(self.sizes))}
+        self.axes = len(evidence.axes)
+        able = [i for i, a in enumerate(evidence.axes) if isinstance(a, Retention) and a.original_size > 1]
+        self.rolled = sorted(sorted(able, key=lambda i: evidence.axes[i].original_size)[:MOST_AXES])
+        blocks = [_blocks(evidence.axes[i]) for i in self.rolled]
+        self.sizes = [sizes for sizes, _ in blocks]
+        self.block = [of[evidence.codes[:, i]] for i, (_, of) in zip(self.rolled, blocks, strict=True)]
+        codes = evidence.codes.astype(np.int64)
+        fixed = [evidence.context, *(codes[:, i] for i in range(self.axes) if i not in self.rolled)]
+        exact = [codes[:, i] for i in self.rolled]
+        self._sums = np.empty((*(2,) * len(self.rolled), len(self.pi)))
+        for agree in product((0, 1), repeat=len(self.rolled)):
+            chosen = [own if yes else block for yes, own, block in zip(agree, exact, self.block, strict=True)]
+            self._sums[agree] = _rolled(np.column_stack([*fixed, *chosen]), self.pi)
 
-    def value(self, keep: Array) -> Array:
-        """Return the bound of every group, (groups,), at keep probabilities (axes,) in [1/d, 1]."""
-        kernel = cross_kernel(keep, self.sizes)
-        return self.pi / self._denominator(kernel)
+    def value(self, retention: Sequence[float]) -> Array:
+        """Return the bound of every group, (groups,), at retention probabilities (axes,) in [0, 1]."""
+        weights = [self._weights(number, retention[i])[0] for number, i in enumerate(self.rolled)]
+        return self.pi / self._contract(weights)
 
-    def jacobian(self, keep: Array) -> Array:
-        """Return (groups, axes) the derivatives by the keep probabilities."""
-        kernel = cross_kernel(keep, self.sizes)
-        slope = _kernel_slope(keep, self.sizes)
-        bound = self.pi / self._denominator(kernel)
-        columns = [
-            -(bound**2) / self.pi * self._denominator(kernel, derivative=a) * slope[a] for a in range(len(self.sizes))
-        ]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(self.pi), 0))
+    def jacobian(self, retention: Sequence[float]) -> tuple[Array, ...]:
+        """Return the derivatives by each axis' retention probability, (groups,) each."""
+        both = [self._weights(number, retention[i]) for number, i in enumerate(self.rolled)]
+        weights = [weight for weight, _ in both]
+        scale = -self.pi / self._contract(weights) ** 2
+        slopes = [np.zeros(len(self.pi)) for _ in range(self.axes)]
+        for number, i in enumerate(self.rolled):
+            slopes[i] = scale * self._contract([*weights[:number], both[number][1], *weights[number + 1 :]])
+        return tuple(slopes)
 
-    def _denominator(self, kernel: Array, derivative: int | None = None) -> Array:
-        """Return sum_gamma pi[gamma] prod_a (kernel_a + (1 - kernel_a)[gamma_a = alpha_a]), or a derivative of it."""
-        total = np.zeros(len(self.pi))
-        for subset, agreeing in self._sums.items():
-            factor = 1.0
-            for a, x in enumerate(kernel):
-                if a == derivative:
-                    factor *= -1.0 if a in subset else 1.0
-                else:
-                    factor *= float(1 - x) if a in subset else float(x)
-            if factor:
-                total += factor * agreeing
+    def _weights(self, number: int, retention: float) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Return (1/K, 1 - 1/K) of each group's block, and their derivatives."""
+        kernel, slope = (x[self.block[number]] for x in cross_kernel(retention, self.sizes[number]))
+        return (kernel, 1 - kernel), (slope, -slope)
+
+    def _contract(self, weights: Sequence[tuple[Array, Array]]) -> Array:
+        """Return sum_gamma pi[gamma] prod_a (weight of the block + weight of agreement, if gamma agrees)."""
+        total: Array = self._sums
+        for block, agree in weights:
+            total = block * total[0] + agree * total[1]
         return total
 
 
-def cross_kernel(keep: Array, sizes: Array) -> Array:
-    """Return 1/K off the diagonal under retention, K = p^2/q + q^2/p + (d-2) q; 0 if nothing is randomised."""
-    q = (1 - keep) / (sizes - 1)
-    return keep * q / (keep**3 + q**3 + (sizes - 2) * keep * q**2)
+def cross_kernel(retention: float, sizes: Array) -> tuple[Array, Array]:
+    """Return 1/K of two members of a block and its derivative by the retention probability.
+
+    K = p^2/q + q^2/p + (d-2) q; 1/K = 0 if nothing is randomised, and for a block of one.
+
+    Args:
+        retention: rho.
+        sizes: (blocks,) numbers of categories.
+    """
+    d = np.maximum(sizes, 2)
+    p = np.array([keep_probability(retention, int(size)) for size in d])
+    q = (1 - p) / (d - 1)
+    above, below = p * q, p**3 + q**3 + (d - 2) * p * q**2
+    p_slope, q_slope = (d - 1) / d, -1 / d
+    above_slope = p_slope * q + p * q_slope
+    below_slope = 3 * p**2 * p_slope + 3 * q**2 * q_slope + (d - 2) * (p_slope * q**2 + 2 * p * q * q_slope)
+    several = sizes > 1
+    slope = (above_slope * below - above * below_slope) / below**2
+    return np.where(several, above / below, 0.0), np.where(several, slope, 0.0)
 
 
-def _kernel_slope(keep: Array, sizes: Array) -> Array:
-    """Return the derivative of `cross_kernel` by the keep probability."""
-    q, slope = (1 - keep) / (sizes - 1), -1 / (sizes - 1)
-    below = keep**3 + q**3 + (sizes - 2) * keep * q**2
-    above_slope = q + keep * slope
-    below_slope = 3 * keep**2 + 3 * q**2 * slope + (sizes - 2) * (q**2 + 2 * keep * q * slope)
-    return (above_slope * below - keep * q * below_slope) / below**2
+def _blocks(axis: Axis) -> tuple[Array, Ints]:
+    """Return (blocks,) sizes and (categories,) the block of each."""
+    assert isinstance(axis, Retention)
+    of = np.empty(axis.original_size, dtype=np.int64)
+    for number, block in enumerate(axis.blocks):
+        of[list(block.members)] = number
+    return np.array([block.size for block in axis.blocks], dtype=np.float64), of
 
 
-def _subsets(m: int) -> list[tuple[int, ...]]:
-    return [subset for size in range(m + 1) for subset in combinations(range(m), size)]
-
-
-def _agreeing(evidence: Evidence, subset: tuple[int, ...]) -> Array:
-    """Return, for every group, the share of people of its context who agree with it on a subset of the axes."""
-    rows = np.column_stack([evidence.context, evidence.codes[:, list(subset)]])
-    _, inverse = np.unique(rows, axis=0, return_inverse=True)
-    sums = np.bincount(inverse.ravel(), weights=evidence.n)
-    return sums[inverse.ravel()] / evidence.records
+def _rolled(rows: Ints, pi: Array) -> Array:
+    """Return, for every row, the mass of all rows that equal it."""
+    order = np.lexsort(rows.T)
+    ordered = rows[order]
+    number = np.empty(len(rows), dtype=np.int64)
+    number[order] = np.concatenate(([0], np.cumsum(np.any(ordered[1:] != ordered[:-1], axis=1))))
+    mass: Array = np.asarray(np.bincount(number, weights=pi), dtype=np.float64)
+    return mass[number]

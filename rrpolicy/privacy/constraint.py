@@ -8,106 +8,121 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from rrpolicy.channel.base import Transition
 from rrpolicy.channel.probability import retention_probability
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.retention import Retention
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.bound import SparseBound
-from rrpolicy.privacy.disclosure import Risks, risks
+from rrpolicy.privacy.disclosure import Risks, cases
 from rrpolicy.privacy.evidence import Evidence
 from rrpolicy.privacy.identity_disclosure import Options as LinkOptions
 from rrpolicy.privacy.linking import links, most_at_risk
 from rrpolicy.privacy.model import Smooth
-from rrpolicy.privacy.reconstruction import SLAB, reconstruction
-from rrpolicy.privacy.slopes import Sloped, by_keep, retained, sloped_reconstruction, sloped_sensitive, variable
+from rrpolicy.privacy.reconstruction import SLAB, Slab, slabs, width_of
+from rrpolicy.privacy.slopes import (
+    Moved,
+    Retained,
+    Sloped,
+    largest_block,
+    sloped_reconstruction,
+    sloped_sensitive,
+    variable,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
+MOST_CELLS = 2**25
+"""Cells over all contexts beyond which the bound stands for the exact value."""
 
-@dataclass(frozen=True)
+
 class Variables:
     """The axes with a retention probability to look for, in the channel's order: one keep probability each."""
 
-    axes: tuple[Retention, ...]
+    def __init__(self, channel: Product) -> None:
+        """Find those of a channel."""
+        self.axes = tuple(axis for axis in channel.axes if isinstance(axis, Retention))
+        self._number = {id(axis): number for number, axis in enumerate(self.axes)}
+        self._sizes = [largest_block(axis) for axis in self.axes]
+        self._own = [float(max(axis.blocks, key=lambda b: b.size).keep) for axis in self.axes]
 
-    @classmethod
-    def of(cls, channel: Product) -> Variables:
-        """Return those of a channel."""
-        return cls(tuple(axis for axis in channel.axes if variable(axis)))
+    def retention(self, keep: Array, axis: Axis) -> float:
+        """Return an axis' retention probability; 1 for axes that have none."""
+        number = self._number.get(id(axis))
+        if number is None:
+            return 1.0
+        return min(1.0, max(0.0, retention_probability(float(keep[number]), self._sizes[number])))
 
-    def at(self, keep: Array, axis: Axis) -> Axis:
-        """Return an axis with its keep probability (of its largest block) taken from `keep`; others as they are."""
-        if not variable(axis) or axis not in self.axes:
-            return axis
-        own, size = axis, max(block.size for block in axis.blocks)
-        p = float(keep[self.axes.index(axis)])
-        return retained(own, min(1.0, max(0.0, retention_probability(p, size))))
+    def at(self, keep: Array, axis: Axis) -> Moved:
+        """Return an axis moved to its keep probability; one that stays where it is keeps what its blocks have."""
+        number = self._number.get(id(axis))
+        if number is None:
+            return cast("Transition", axis)
+        own = self.axes[number]
+        if float(keep[number]) == self._own[number]:
+            return Retained.as_it_is(own)
+        return Retained.of(own, self.retention(keep, axis))
 
-    def place(self, axes: Sequence[Axis], columns: Sequence[Array], rows: int) -> Array:
-        """Return (rows, variables) derivatives by keep probability from those of some axes."""
+    def place(self, axes: Sequence[Axis], slopes: Sequence[Array], rows: int) -> Array:
+        """Return (rows, variables) derivatives by keep probability from those by the axes' retention probabilities."""
         jacobian = np.zeros((rows, len(self.axes)))
-        for axis, column in zip([a for a in axes if variable(a)], by_keep(axes, columns), strict=True):
-            jacobian[:, self.axes.index(axis)] = column
+        for axis, slope in zip(axes, slopes, strict=True):
+            if variable(axis):
+                number = self._number[id(axis)]
+                d = self._sizes[number]
+                jacobian[:, number] = slope * (d / (d - 1) if d > 1 else 0.0)
         return jacobian
 
 
-@dataclass(frozen=True)
 class Linked:
     """R_QI of every group with its derivatives, by whichever way the domain's width allows."""
 
-    evidence: Evidence
-    variables: Variables
-    bound: SparseBound | None
-
-    @classmethod
-    def of(cls, evidence: Evidence, variables: Variables) -> Linked:
-        """Choose the way: exact if one context's domain fits into a slab, else the certified bound."""
-        wide = math.prod(axis.original_size for axis in evidence.axes) > SLAB
-        plain = all(isinstance(a, Retention) and len(a.blocks) == 1 for a in evidence.axes)
-        return cls(evidence, variables, SparseBound(evidence) if wide and plain else None)
+    def __init__(self, evidence: Evidence, variables: Variables) -> None:
+        """Choose the way: exact if the domain is small enough, else the certified bound."""
+        self.evidence, self.variables = evidence, variables
+        cells = math.prod(width_of(axis) for axis in evidence.axes)
+        wide = cells > SLAB or cells * evidence.contexts > MOST_CELLS
+        self.bound = SparseBound(evidence) if wide else None
+        self._pi = evidence.n / evidence.records
+        self._geometry: tuple[Slab, ...] = () if wide else tuple(slabs(evidence))
 
     def value(self, keep: Array) -> Array:
         """Return R_QI of every group."""
-        return reconstruction(self._moved(keep)) if self.bound is None else self.bound.value(self._own(keep))
+        if self.bound is not None:
+            return self.bound.value(self._retention(keep))
+        return sloped_reconstruction(self._pi, self._geometry, self._moved(keep), slope=False).value
 
     def sloped(self, keep: Array) -> Sloped:
         """Return R_QI and its derivatives by each known axis' retention probability."""
-        if self.bound is None:
-            return sloped_reconstruction(self._moved(keep))
-        own = self._own(keep)
-        jacobian = self.bound.jacobian(own)
-        return Sloped(
-            self.bound.value(own), tuple(jacobian[:, i] * (d - 1) / d for i, d in enumerate(self.bound.sizes))
-        )
+        if self.bound is not None:
+            retention = self._retention(keep)
+            return Sloped(self.bound.value(retention), self.bound.jacobian(retention))
+        return sloped_reconstruction(self._pi, self._geometry, self._moved(keep))
 
-    def _moved(self, keep: Array) -> Evidence:
-        return replace(self.evidence, axes=tuple(self.variables.at(keep, axis) for axis in self.evidence.axes))
+    def _moved(self, keep: Array) -> list[Moved]:
+        return [self.variables.at(keep, axis) for axis in self.evidence.axes]
 
-    def _own(self, keep: Array) -> Array:
-        return np.array([float(cast("Retention", axis).blocks[0].keep) for axis in self._moved(keep).axes])
+    def _retention(self, keep: Array) -> list[float]:
+        return [self.variables.retention(keep, axis) for axis in self.evidence.axes]
 
 
-def attribute_constraint(
-    requirement: Requirement, channel: Product, original: Original, sensitive: Sequence[str]
-) -> Smooth:
+def attribute_constraint(requirement: Requirement, channel: Product, original: Original) -> Smooth:
     """Return the constraints of an `attribute-disclosure` entry: one a (group, value) that occurs.
 
     Args:
         requirement: the entry.
         channel: tells which axes are variable; their own probabilities do not matter.
         original: the table.
-        sensitive: the attributes that the entry protects.
     """
-    variables = Variables.of(channel)
-    parts = [_attribute(risks(requirement, channel, original, name), variables) for name in sensitive]
+    variables = Variables(channel)
+    parts = [_attribute(found, variables) for found in cases(requirement, channel, original)]
     return Smooth(
         lambda keep: np.concatenate([part.value(keep) for part in parts]),
         lambda keep: np.concatenate([part.jacobian(keep) for part in parts]),
@@ -119,26 +134,24 @@ def _attribute(found: Risks, variables: Variables) -> Smooth:
     evidence = found.evidence
     assert evidence.sensitive is not None
     target = evidence.sensitive
-    linked = Linked.of(evidence, variables)
-    shares = evidence.histograms / evidence.n[:, None]
-    limit = np.array([float(t) for t in found.limits])[found.value]
-    pair = (found.group, found.value)
+    linked = Linked(evidence, variables)
+    shares = evidence.shares
+    at = found.share / np.array([float(t) for t in found.limits])[found.value]
+    flat = found.group * shares.shape[1] + found.value
 
     def value(keep: Array) -> Array:
-        reconstructed = linked.value(keep)[found.group]
-        own = sloped_sensitive(shares, variables.at(keep, target), slope=False).value[pair]
-        ratio: Array = found.share * reconstructed * own / limit
+        own = sloped_sensitive(shares, variables.at(keep, target), slope=False).value
+        ratio: Array = at * linked.value(keep)[found.group] * own.ravel()[flat]
         return ratio - 1
 
     def jacobian(keep: Array) -> Array:
         known = linked.sloped(keep)
-        axis = variables.at(keep, target)
-        own = sloped_sensitive(shares, axis)
-        at = found.share / limit
-        columns = [at * slope[found.group] * own.value[pair] for slope in known.slope]
-        columns += [at * known.value[found.group] * slope[pair] for slope in own.slope]
+        own = sloped_sensitive(shares, variables.at(keep, target))
+        by_own = at * own.value.ravel()[flat]
+        columns = [slope[found.group] * by_own for slope in known.slope]
+        columns += [at * known.value[found.group] * slope.ravel()[flat] for slope in own.slope]
         axes = [*evidence.axes, *([target] if own.slope else [])]
-        return variables.place(axes, columns, len(limit))
+        return variables.place(axes, columns, len(at))
 
     return Smooth(value, jacobian, "attribute-disclosure")
 
@@ -153,9 +166,9 @@ def linking_constraint(requirement: Requirement, channel: Product, original: Ori
     """
     options = requirement.options
     assert isinstance(options, LinkOptions)
-    variables = Variables.of(channel)
+    variables = Variables(channel)
     found = links(requirement, channel, original)
-    linked = Linked.of(found.evidence, variables)
+    linked = Linked(found.evidence, variables)
     scale = 1 / (found.people * float(options.threshold))
 
     def single(keep: Array) -> Array:

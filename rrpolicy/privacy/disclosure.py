@@ -1,7 +1,8 @@
-"""Assessing disclosure on a table: all groups at once, then the verdict, in fractions where doubles cannot tell."""
+"""Assessing attribute disclosure on a table: all groups at once, then the verdict, in fractions where it is close."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
@@ -10,11 +11,11 @@ import numpy as np
 
 from rrpolicy.channel.product import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.policy.model import Requirement
+from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import attribute_disclosure as attribute
+from rrpolicy.privacy.beside import beside
 from rrpolicy.privacy.evidence import Evidence, gather, sides
 from rrpolicy.privacy.exactly import NEAR, ExactReconstruction, exact_sensitive
-from rrpolicy.privacy.inference import homogeneity, success, worst_posterior
 from rrpolicy.privacy.protection import protection
 from rrpolicy.privacy.reconstruction import reconstruction, sensitive_reconstruction
 from rrpolicy.privacy.scope import SINGLE_RECORDS, exposure
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
-MOST_VALUES = 60
-"""Sensitive values beyond which no table by value is shown."""
+CHUNK = 2**22
+"""Entries of (group, value) arrays that are computed at a time."""
+OTHERS_KNOWN = " (the other sensitive values known)"
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Risks:
     """The risk of every (group, value) that occurs and that an entry speaks of.
 
     Attributes:
+        of: the sensitive attribute, in words: whether the others are known.
         evidence: the groups.
+        labels: categories of the sensitive attribute.
         group: (k,) group of each.
         value: (k,) its sensitive value's code.
         people: (k,) people.
@@ -45,7 +49,9 @@ class Risks:
         limits: (values,) exact limits.
     """
 
+    of: str
     evidence: Evidence
+    labels: tuple[object, ...]
     group: Ints
     value: Ints
     people: Ints
@@ -59,13 +65,21 @@ class Risks:
         limits: Array = np.array([float(t) for t in self.limits])
         return self.risk / limits[self.value]
 
+    def over(self) -> Mask:
+        """Return (k,) the mask of what exceeds its limit; what is too near to tell is decided in fractions.
 
-@dataclass(frozen=True, slots=True)
-class Assessed:
-    """The finding of one sensitive attribute, and its largest risk over its limit."""
-
-    finding: Finding
-    ratio: float
+        What fractions cannot decide counts as over.
+        """
+        ratio = self.ratio
+        bounded = np.array([t < 1 for t in self.limits])[self.value]
+        over: Mask = bounded & (ratio > 1 - NEAR)
+        exactly = ExactReconstruction(self.evidence)
+        for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
+            group, value = int(self.group[i]), int(self.value[i])
+            known = exactly.of(group)
+            if known is not None:
+                over[i] = known.high * exact_sensitive(self.evidence, group, value) > self.limits[value]
+        return over
 
 
 def chosen(evidence: Evidence, requirement: Requirement, sensitive: str | None, labels: tuple[object, ...]) -> Mask:
@@ -80,73 +94,105 @@ def chosen(evidence: Evidence, requirement: Requirement, sensitive: str | None, 
     return mask
 
 
-def risks(requirement: Requirement, channel: Product, original: Original, sensitive: str) -> Risks:
-    """Return every risk that an entry of `attribute-disclosure` speaks of."""
+def risks(
+    requirement: Requirement, channel: Product, original: Original, sensitive: str, *, others_known: bool = False
+) -> Risks:
+    """Return every risk that an entry of `attribute-disclosure` speaks of, of one sensitive attribute.
+
+    Args:
+        requirement: the entry.
+        channel: what is released.
+        original: the table.
+        sensitive: the attribute.
+        others_known: whether the attacker knows the other sensitive attributes.
+    """
     options = requirement.options
     assert isinstance(options, attribute.Options)
-    evidence = gather(original, sides(channel, original.policy, sensitive, known_sensitive=options.known_sensitive))
+    evidence = gather(original, sides(channel, original.policy, sensitive, known_sensitive=others_known))
     assert evidence.sensitive is not None
     labels = original.policy.attributes[sensitive].domain or ()
     group, value = np.nonzero(chosen(evidence, requirement, sensitive, labels))
-    c = evidence.histograms / evidence.n[:, None]
-    both = c * sensitive_reconstruction(c, evidence.sensitive)
-    risk = both[group, value] * reconstruction(evidence)[group]
-    return Risks(
-        evidence,
-        group,
-        value,
-        evidence.histograms[group, value],
-        c[group, value],
-        np.minimum(risk, 1.0),
-        tuple(options.limit(label) for label in labels),
-    )
+    people = evidence.histograms[group, value]
+    share = people / evidence.n[group]
+    reconstructed = np.empty(len(group))
+    rows = max(1, CHUNK // evidence.histograms.shape[1])
+    for start in range(0, len(evidence.n), rows):
+        first, last = np.searchsorted(group, [start, start + rows])
+        c = evidence.histograms[start : start + rows] / evidence.n[start : start + rows, None]
+        own = sensitive_reconstruction(c, evidence.sensitive)
+        reconstructed[first:last] = own[group[first:last] - start, value[first:last]]
+    risk = np.minimum(share * reconstructed * reconstruction(evidence)[group], 1.0)
+    of = sensitive + (OTHERS_KNOWN if others_known else "")
+    limits = tuple(options.limit(label) for label in labels)
+    return Risks(of, evidence, labels, group, value, people, share, risk, limits)
 
 
-def assess_attribute(requirement: Requirement, channel: Product, original: Original, sensitive: str) -> Assessed:
-    """Assess one sensitive attribute."""
-    found = risks(requirement, channel, original, sensitive)
-    evidence, ratio = found.evidence, found.ratio
-    if not len(ratio):
-        nobody = ("nobody is in the subgroup",)
-        finding = Finding(
-            attribute.NAME,
-            attribute.NAME,
-            "",
-            None,
-            Measure(0.0),
-            None,
-            Verdict.HOLDS,
-            Basis.ORIGINAL,
-            attribute.ADVERSARY,
-            nobody,
+def cases(requirement: Requirement, channel: Product, original: Original) -> Iterator[Risks]:
+    """Yield the risks of each protected attribute: with the quasi-identifiers known, then with all others, if asked."""
+    options = requirement.options
+    assert isinstance(options, attribute.Options)
+    others = len(original.policy.with_role(Role.SENSITIVE)) > 1
+    for name in attribute.targets(options, original.policy):
+        for others_known in (False, True) if options.known_sensitive and others else (False,):
+            yield risks(requirement, channel, original, name, others_known=others_known)
+
+
+def holds_attribute(requirement: Requirement, channel: Product, original: Original) -> bool:
+    """Return the verdict alone."""
+    return not any(found.over().any() for found in cases(requirement, channel, original))
+
+
+def assess_attribute(requirement: Requirement, channel: Product, original: Original) -> Finding:
+    """Assess every protected attribute; the finding's numbers are those of the one nearest to its limit, or over it."""
+    found = [f for f in cases(requirement, channel, original) if len(f.risk)]
+    if not found:
+        return Finding(
+            code=attribute.NAME,
+            model=attribute.NAME,
+            requirement="",
+            place=None,
+            reached=Measure(0.0),
+            limit=None,
+            verdict=Verdict.HOLDS,
+            basis=Basis.ORIGINAL,
+            adversary=attribute.ADVERSARY,
+            assumptions=("Nobody is in the subgroup.",),
         )
-        return Assessed(finding, 0.0)
-    over = _over(found, ratio)
-    worst = int(np.argmax(ratio))
-    stands = np.unique(found.group[over])
-    finding = Finding(
-        attribute.NAME,
-        attribute.NAME,
-        "",
-        None,
-        Measure(float(found.risk[worst]), Standing.EXACT),
-        found.limits[int(found.value[worst])],
-        Verdict.FAILS if over.any() else Verdict.HOLDS,
-        Basis.ORIGINAL,
-        attribute.ADVERSARY,
-        assumptions(channel),
-        (*_beside(found, sensitive, original), *protection(channel, original.records)),
-        spread(
-            f"risk of attribute disclosure of {sensitive}",
-            found.risk,
-            found.share,
-            found.people,
-            at_the_top(evidence, found.risk, found.people, found.group),
+    overs = [f.over() for f in found]
+    ratios = [float(f.ratio.max()) for f in found]
+    worst = max(range(len(found)), key=lambda i: (bool(overs[i].any()), ratios[i]))
+    top, over = found[worst], overs[worst]
+    at = int(np.argmax(np.where(over, top.ratio, 0) if over.any() else top.ratio))
+    several = [(f, o) for f, o in zip(found, overs, strict=True) if len(found) > 1]
+    return Finding(
+        code=attribute.NAME,
+        model=attribute.NAME,
+        requirement="",
+        place=None,
+        reached=Measure(float(top.risk[at]), Standing.EXACT),
+        limit=top.limits[int(top.value[at])],
+        verdict=Verdict.FAILS if any(o.any() for o in overs) else Verdict.HOLDS,
+        basis=Basis.ORIGINAL,
+        adversary=attribute.ADVERSARY,
+        assumptions=assumptions(channel),
+        beside=(
+            *(companion for f in found for companion in beside(f)),
+            *(
+                Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
+                for f, o in several
+            ),
+            *protection(channel, original.records),
         ),
-        groups_over=len(stands),
-        people_over=int(found.people[over].sum()),
+        profile=spread(
+            f"risk of attribute disclosure of {top.of}",
+            top.risk,
+            top.share,
+            top.people,
+            at_the_top(top.evidence, top.risk, top.people, top.group),
+        ),
+        groups_over=len(np.unique(top.group[over])),
+        people_over=int(top.people[over].sum()),
     )
-    return Assessed(finding, float(ratio[worst]))
 
 
 def assumptions(channel: Product) -> tuple[str, ...]:
@@ -154,67 +200,4 @@ def assumptions(channel: Product) -> tuple[str, ...]:
     return (*exposure(channel).assumptions, SINGLE_RECORDS)
 
 
-def _over(found: Risks, ratio: Array) -> Mask:
-    """Return the mask of what exceeds its limit; what is too near to tell is decided in fractions."""
-    over = ratio > 1 - NEAR
-    near = np.flatnonzero(over & (ratio < 1 + NEAR))
-    exactly = ExactReconstruction(found.evidence)
-    for i in near:
-        group, value = int(found.group[i]), int(found.value[i])
-        known = exactly.of(group)
-        if known is not None:
-            over[i] = known.high * exact_sensitive(found.evidence, group, value) > found.limits[value]
-    return over
-
-
-def _beside(found: Risks, sensitive: str, original: Original) -> tuple[Companion, ...]:
-    """Return what the risk does not say: of the attribute, then of each value."""
-    evidence = found.evidence
-    hit = success(evidence)
-    known = homogeneity(evidence)
-    worst = worst_posterior(evidence)
-    whole: list[tuple[str, float, str]] = [
-        ("success", float(hit[found.group, found.value].max()), SUCCESS),
-        ("group inference", known.group_inference, GROUP_INFERENCE),
-    ]
-    if worst is not None:
-        whole.append(("worst released-cell posterior", worst, POSTERIOR))
-    whole += [
-        (
-            "excluded pairs",
-            known.excluded,
-            "(group, value) pairs that do not occur: who knows the table excludes them with certainty",
-        ),
-        (
-            "homogeneous groups",
-            known.groups,
-            "groups in which everybody has the same value; no randomisation of that value alone helps them",
-        ),
-        ("people in homogeneous groups", known.people, "people whose value follows from their group"),
-    ]
-    companions = [Companion(n, Measure(v), Basis.ORIGINAL, text, sensitive) for n, v, text in whole]
-    labels = original.policy.attributes[sensitive].domain or ()
-    if len(labels) <= MOST_VALUES:
-        for code in np.unique(found.value):
-            here = found.value == code
-            of = f"{sensitive} = {labels[code]}"
-            at = (found.group[here], found.value[here])
-            companions += [
-                Companion(
-                    "risk", Measure(float(found.risk[here].max())), Basis.ORIGINAL, "the largest risk of this value", of
-                ),
-                Companion("success", Measure(float(hit[at].max())), Basis.ORIGINAL, SUCCESS, of),
-                Companion(
-                    "group inference", Measure(float(found.share[here].max())), Basis.ORIGINAL, GROUP_INFERENCE, of
-                ),
-            ]
-    return tuple(companions)
-
-
-SUCCESS = "the largest chance that this attacker's reading of the value is right, whichever record he drew"
-GROUP_INFERENCE = (
-    "the largest share of a value in a group: what guessing by the joint table attains; no randomisation lowers it"
-)
-POSTERIOR = (
-    "the largest chance, over released records, that the person behind one has the combination that it most points to"
-)
+PEOPLE_OVER = "people whose risk exceeds the limit of their value of this attribute"

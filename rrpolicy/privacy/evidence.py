@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from rrpolicy.policy.model import Policy, Role
 
 if TYPE_CHECKING:
     from rrpolicy.channel.table import Column
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
 
@@ -42,6 +43,9 @@ class Sides:
 @dataclass(frozen=True)
 class Evidence:
     """The groups of a table: people who agree in all that an attacker knows.
+
+    What is released unchanged parts the groups into contexts that never mix. Contexts of several groups come first: a
+    group that has a context of its own is told apart from all others, R_QI = 1, and needs no computation.
 
     Attributes:
         axes: the randomised axes among what is known.
@@ -69,6 +73,22 @@ class Evidence:
     def records(self) -> int:
         """Return N."""
         return int(self.n.sum())
+
+    @cached_property
+    def mixed(self) -> int:
+        """Return the number of groups that share their context; they are the first ones."""
+        size = np.bincount(self.context)
+        return int(size[size > 1].sum())
+
+    @cached_property
+    def contexts(self) -> int:
+        """Return the number of contexts of several groups."""
+        return int((np.bincount(self.context) > 1).sum())
+
+    @property
+    def shares(self) -> Array:
+        """Return (groups, categories) c = pi[alpha, u]/pi[alpha], the shares of the sensitive values."""
+        return self.histograms / self.n[:, None]
 
     def describe(self, group: int) -> str:
         """Return a group's values in words. Audit only."""
@@ -98,17 +118,19 @@ def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sens
                 known.append(axis)
         elif Role.QUASI_IDENTIFIER in roles:
             known.append(axis)
-    return Sides(tuple(known), tuple(c for c in channel.carried if c.assume_unlinkable is None), target)
+    evident = {Role.QUASI_IDENTIFIER, Role.INSENSITIVE, *([Role.SENSITIVE] if known_sensitive else [])}
+    carried = (c for c in channel.carried if c.assume_unlinkable is None and c.attribute != sensitive)
+    return Sides(tuple(known), tuple(c for c in carried if policy.attributes[c.attribute].role in evident), target)
 
 
 def coupled(channel_axes: Sequence[tuple[str, ...]], policy: Policy, sensitive: str) -> str | None:
     """Return why a sensitive attribute cannot be assessed: its axis must be its own, or independence is lost."""
-    for attributes in channel_axes:
-        if sensitive in attributes and len(attributes) > 1:
-            return (
-                f"'{sensitive}' is randomised together with other attributes; the risk needs it on an axis of its own"
-            )
-    return None if sensitive in policy.attributes else f"there is no attribute '{sensitive}'"
+    if sensitive not in policy.attributes:
+        return f"there is no attribute '{sensitive}'"
+    own = next((attributes for attributes in channel_axes if sensitive in attributes), ())
+    if len(own) > 1:
+        return f"'{sensitive}' is randomised together with other attributes; the risk needs it on an axis of its own"
+    return None if own else f"'{sensitive}' is released without categories, of which the risk speaks"
 
 
 def gather(original: Original, known: Sides) -> Evidence:
@@ -126,8 +148,8 @@ def gather(original: Original, known: Sides) -> Evidence:
     member = np.repeat(np.arange(len(groups)), np.diff(np.append(starts, len(codes))))
     size = known.sensitive.original_size if known.sensitive is not None else 1
     value = codes[:, width] if own else np.zeros(len(codes), dtype=np.int32)
-    histograms = np.bincount(member * size + value, weights=n, minlength=len(groups) * size).astype(np.int64)
-    histograms = histograms.reshape(len(groups), size)
+    histograms = np.zeros((len(groups), size), dtype=np.int64)
+    histograms[member, value] = n
 
     flat, unchanged, column = [], list(range(len(attributes), width)), 0
     randomised: list[Axis] = []
@@ -140,7 +162,7 @@ def gather(original: Original, known: Sides) -> Evidence:
             randomised.append(axis)
             shape = tuple(len(labels[i]) for i in span)
             flat.append(np.ravel_multi_index(tuple(groups[:, i] for i in span), shape))
-    context = _number(groups[:, unchanged]) if unchanged else np.zeros(len(groups), dtype=np.int64)
+    context = _contexts(groups[:, unchanged])
     order = np.argsort(context, kind="stable")
     own_codes = np.stack(flat, axis=1).astype(np.int32) if flat else np.zeros((len(groups), 0), np.int32)
     histograms = histograms[order]
@@ -194,10 +216,13 @@ def _runs(rows: Codes) -> tuple[Codes, Ints]:
     return rows[starts], starts.astype(np.int64)
 
 
-def _number(rows: Codes) -> Ints:
-    """Return the number of each row among the distinct rows, in lexicographic order."""
-    order = np.lexsort(rows.T[::-1])
+def _contexts(rows: Codes) -> Ints:
+    """Return the number of each row among the distinct rows: first those that stand twice or more, in row order."""
+    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
     step = np.any(rows[order][1:] != rows[order][:-1], axis=1)
     number = np.empty(len(rows), dtype=np.int64)
-    number[order] = np.concatenate(([0], np.cumsum(step)))
-    return number
+    number[order] = np.concatenate(([0], np.cumsum(step)))[: len(rows)]
+    alone = np.bincount(number) == 1
+    rank = np.empty(len(alone), dtype=np.int64)
+    rank[np.argsort(alone, kind="stable")] = np.arange(len(alone))
+    return rank[number]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from rrpolicy.privacy.reconstruction import width_of
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Transition
@@ -39,50 +41,70 @@ class Enclosed:
 
 
 class ExactReconstruction:
-    """R_QI of single groups in integers; what is computed for a context is kept for its other groups."""
+    """R_QI of single groups in integers. What is computed for a context is kept for the next groups of the same."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        """Prepare the integer matrices: P_a = A_a / denominator_a."""
+    def __init__(self, evidence: Evidence, most: int = MOST_PRODUCTS) -> None:
+        """Prepare to decide single groups.
+
+        Args:
+            evidence: the groups.
+            most: integer products that may be spent; what comes after them is not decided.
+        """
         self.evidence = evidence
         self.shape = tuple(axis.original_size for axis in evidence.axes)
-        matrices = [_integers(axis) for axis in evidence.axes]
-        self.matrices = [m for m, _ in matrices]
-        self.denominator = math.prod(d for _, d in matrices)
-        self._released: dict[int, Integers] = {}
+        self._left = most
+        self._context = -1
+        self._released: Integers = np.zeros(0, dtype=object)
 
     def of(self, group: int) -> Enclosed | None:
         """Return n[alpha] sum_beta P[beta, alpha]^2 / sum_gamma n[gamma] P[beta, gamma] of one group.
 
         Returns:
-            None if that takes more than `MOST_PRODUCTS` products.
+            None if that takes more products than are left.
         """
-        cells = math.prod(max(m.shape) for m in self.matrices) if self.matrices else 1
-        if cells * sum(m.shape[1] for m in self.matrices) > MOST_PRODUCTS:
+        if group >= self.evidence.mixed:
+            return Enclosed(Fraction(1), Fraction(1))
+        cells = math.prod(width_of(axis) for axis in self.evidence.axes)
+        context = int(self.evidence.context[group])
+        cost = cells * (1 if context == self._context else 1 + sum(self.shape))
+        if cost > self._left:
             return None
-        released = self._lambda(int(self.evidence.context[group]))
-        columns = [m[:, code] for m, code in zip(self.matrices, self.evidence.codes[group], strict=True)]
+        self._left -= cost
+        if context != self._context:
+            self._context, self._released = context, self._lambda(context)
+        codes = self.evidence.codes[group]
+        columns = [m[:, code] for (m, _), code in zip(self._matrices, codes, strict=True)]
         chance = reduce(np.multiply.outer, columns, np.array(1, dtype=object))
-        terms = [(int(c) ** 2, int(mass)) for c, mass in zip(np.ravel(chance), np.ravel(released), strict=True) if c]
-        scale = Fraction(int(self.evidence.n[group]), self.denominator)
-        if len(terms) <= FEW_TERMS:
-            exactly = scale * sum((Fraction(c, mass) for c, mass in terms), Fraction(0))
-            return Enclosed(exactly, exactly)
-        shift = BITS + max(mass.bit_length() for _, mass in terms)
-        low = sum((c << shift) // mass for c, mass in terms)
-        unit = scale / (1 << shift)
-        return Enclosed(low * unit, (low + len(terms)) * unit)
+        scale = Fraction(int(self.evidence.n[group]), math.prod(denominator for _, denominator in self._matrices))
+        return _sum_of_quotients(
+            [(int(c) ** 2, int(mass)) for c, mass in zip(np.ravel(chance), np.ravel(self._released), strict=True) if c],
+            scale,
+        )
+
+    @cached_property
+    def _matrices(self) -> list[tuple[Integers, int]]:
+        return [_integers(axis) for axis in self.evidence.axes]
 
     def _lambda(self, context: int) -> Integers:
         """Return N lambda times the denominator, in integers, over the released combinations of one context."""
-        if context not in self._released:
-            first, last = np.searchsorted(self.evidence.context, [context, context + 1])
-            array: Integers = np.zeros(self.shape, dtype=object)
-            for code, n in zip(self.evidence.codes[first:last], self.evidence.n[first:last], strict=True):
-                array[tuple(code)] = int(n)
-            for axis, m in enumerate(self.matrices):
-                array = np.moveaxis(np.tensordot(m, array, axes=(1, axis)), 0, axis)
-            self._released[context] = array
-        return self._released[context]
+        first, last = np.searchsorted(self.evidence.context, [context, context + 1])
+        array: Integers = np.zeros(self.shape, dtype=object)
+        for code, n in zip(self.evidence.codes[first:last], self.evidence.n[first:last], strict=True):
+            array[tuple(code)] = int(n)
+        for axis, (m, _) in enumerate(self._matrices):
+            array = np.moveaxis(np.tensordot(m, array, axes=(1, axis)), 0, axis)
+        return array
+
+
+def _sum_of_quotients(terms: list[tuple[int, int]], scale: Fraction) -> Enclosed:
+    """Return scale times the sum of the quotients: exact if they are few, else enclosed."""
+    if len(terms) <= FEW_TERMS:
+        exactly = scale * sum((Fraction(c, mass) for c, mass in terms), Fraction(0))
+        return Enclosed(exactly, exactly)
+    shift = BITS + max(mass.bit_length() for _, mass in terms)
+    low = sum((c << shift) // mass for c, mass in terms)
+    unit = scale / (1 << shift)
+    return Enclosed(low * unit, (low + len(terms)) * unit)
 
 
 def exact_sensitive(evidence: Evidence, group: int, value: int) -> Fraction:

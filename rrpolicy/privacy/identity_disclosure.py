@@ -94,7 +94,7 @@ class IdentityDisclosure:
 
 def assessors() -> Iterable[Assessor]:
     """Return the assessor for product channels."""
-    return [Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth)]
+    return [Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth, holds=holds)]
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
@@ -117,6 +117,16 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
     from rrpolicy.privacy.linking import assess_linking
 
     return assess_linking(requirement, channel, original)
+
+
+def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:
+    """Return whether the verdict is that it holds, without the numbers beside it."""
+    assert isinstance(channel, Product)
+    if isinstance(original, int):
+        return False
+    from rrpolicy.privacy.linking import holds_linking
+
+    return holds_linking(requirement, channel, original)
 
 
 def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:

@@ -6,14 +6,15 @@ combination and the true value); these say how good his guess of the value is.
 
 from __future__ import annotations
 
-import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from rrpolicy.channel.base import Transition
-from rrpolicy.privacy.reconstruction import SLAB, matrix, slabs
+from rrpolicy.channel.retention import Retention
+from rrpolicy.privacy.reconstruction import matrix, slabs, width_of
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
@@ -45,14 +46,14 @@ def homogeneity(evidence: Evidence) -> Homogeneity:
     """Return what the groups' histograms give away."""
     single = (evidence.histograms > 0).sum(axis=1) == 1
     return Homogeneity(
-        float((evidence.histograms.max(axis=1) / evidence.n).max()),
+        float((evidence.histograms.max(axis=1) / evidence.n).max(initial=0.0)),
         int((evidence.histograms == 0).sum()),
         int(single.sum()),
         int(evidence.n[single].sum()),
     )
 
 
-def success(evidence: Evidence, most: int = SLAB) -> Array:
+def success(evidence: Evidence, most: int | None = None) -> Array:
     """Return (groups, values) the chance that the attacker reads a person's true value u, where c_u > 0.
 
     He draws a released record by its posterior weight for the group alpha and reads its sensitive value back:
@@ -65,19 +66,20 @@ def success(evidence: Evidence, most: int = SLAB) -> Array:
     """
     axis = cast("Transition", evidence.sensitive)
     joint = evidence.histograms / evidence.records
+    c = evidence.shares
     drawn = np.zeros_like(joint)
+    drawn[evidence.mixed :] = c[evidence.mixed :]
     for slab in slabs(evidence, joint.shape[1], most):
-        released = slab.forward(slab.scatter(joint[slab.groups] * slab.reach[:, None]))
+        released = slab.forward(slab.scatter(joint))
         mass = released.sum(axis=-1, keepdims=True)
         np.divide(released, mass, out=released, where=mass > 0)
-        drawn[slab.groups] += slab.reach[:, None] * slab.at_groups(slab.back(released))
-    c = evidence.histograms / evidence.n[:, None]
+        drawn[slab.groups] += slab.at_groups(slab.back(released))
     expected = axis.forward(c, 1)
     ratio = np.divide(axis.forward(drawn, 1), expected, out=np.zeros_like(expected), where=expected > 0)
-    return c * axis.back(ratio, 1)
+    return np.minimum(c * axis.back(ratio, 1), 1.0)
 
 
-def worst_posterior(evidence: Evidence, most: int = SLAB) -> float | None:
+def worst_posterior(evidence: Evidence, most: int | None = None) -> float | None:
     """Return max Pr(own cell | released cell) over all cells that occur; None if the released domain is too large.
 
     Args:
@@ -85,31 +87,41 @@ def worst_posterior(evidence: Evidence, most: int = SLAB) -> float | None:
         most: cells of the largest array.
     """
     axis = cast("Axis", evidence.sensitive)
-    sizes = [cast("Transition", a).released_size for a in (*evidence.axes, axis)]
-    if int(np.prod(sizes, dtype=object)) * (int(evidence.context[-1]) + 1) > MOST_CELLS:
+    width = max(width_of(axis), evidence.histograms.shape[1])
+    if math.prod(width_of(a) for a in evidence.axes) * width * evidence.contexts > MOST_CELLS:
         return None
     joint = evidence.histograms / evidence.records
     last = matrix(axis)
-    worst = 0.0
-    for slab in slabs(evidence, joint.shape[1], most):
-        weights = joint[slab.groups] * slab.reach[:, None]
-        mass = slab.forward(slab.scatter(weights)) @ last.T
-        peak = np.zeros((int(np.prod(slab.shape)), joint.shape[1]))
-        np.maximum.at(peak, slab.position, weights)
+    worst = _worst(_max_product(axis, evidence.shares[evidence.mixed :], 1), evidence.shares[evidence.mixed :] @ last.T)
+    for slab in slabs(evidence, width, most):
+        mass = slab.forward(slab.scatter(joint)) @ last.T
+        peak = np.zeros((math.prod(slab.shape), joint.shape[1]))
+        own = joint[slab.groups] if slab.reach is None else joint[slab.groups] * slab.reach[:, None]
+        np.maximum.at(peak, slab.position, own)
         peak = peak.reshape(*slab.shape, joint.shape[1])
         for number, inner in enumerate(slab.inside):
-            peak = _max_product(matrix(cast("Axis", inner)), peak, number + 1)
-        peak = _max_product(last, peak, peak.ndim - 1)
-        np.divide(peak, mass, out=peak, where=mass > 0)
-        worst = max(worst, float(peak.max()))
+            peak = _max_product(cast("Axis", inner), peak, number + 1)
+        worst = max(worst, _worst(_max_product(axis, peak, peak.ndim - 1), mass))
     return min(worst, 1.0)
 
 
-def _max_product(probabilities: Array, x: Array, axis: int) -> Array:
-    """Return max_v P[u, v] x[v] along an axis, u taking v's place."""
-    moved = np.moveaxis(x, axis, 0)
+def _worst(peak: Array, mass: Array) -> float:
+    """Return the largest share that one cell has of a released cell's mass."""
+    return float(np.divide(peak, mass, out=np.zeros_like(peak), where=mass > 0).max(initial=0.0))
+
+
+def _max_product(axis: Axis, x: Array, along: int) -> Array:
+    """Return max_v P[u, v] x[v] along an axis of an array, u taking v's place."""
+    moved = np.moveaxis(x, along, 0)
+    if isinstance(axis, Retention) and all(b.keep >= b.move for b in axis.blocks):
+        released = np.empty_like(moved)
+        for block in axis.blocks:
+            members = list(block.members)
+            part = moved[members]
+            released[members] = np.maximum(float(block.keep) * part, float(block.move) * part.max(axis=0))
+        return np.moveaxis(released, 0, along)
+    probabilities = matrix(axis)
     released = np.zeros((len(probabilities), *moved.shape[1:]))
-    for u, v in itertools.product(range(len(probabilities)), range(probabilities.shape[1])):
-        if probabilities[u, v] > 0:
-            np.maximum(released[u], probabilities[u, v] * moved[v], out=released[u])
-    return np.moveaxis(released, 0, axis)
+    for u, v in zip(*np.nonzero(probabilities), strict=True):
+        np.maximum(released[u], probabilities[u, v] * moved[v], out=released[u])
+    return np.moveaxis(released, 0, along)

@@ -12,7 +12,7 @@ from rrpolicy.channel.product import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.disclosure import assumptions, chosen
+from rrpolicy.privacy.disclosure import Mask, assumptions, chosen
 from rrpolicy.privacy.evidence import Evidence, gather, sides
 from rrpolicy.privacy.exactly import NEAR, ExactReconstruction
 from rrpolicy.privacy.protection import protection
@@ -40,6 +40,38 @@ class Links:
     people: Ints
     link: Array
 
+    def over(self, limit: Fraction) -> Mask:
+        """Return (k,) the mask of groups over a limit; what is too near to tell is decided in fractions."""
+        ratio = self.link / float(limit)
+        over: Mask = ratio > 1 - NEAR if limit < 1 else np.zeros(len(ratio), dtype=bool)
+        exactly = ExactReconstruction(self.evidence)
+        for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
+            known = exactly.of(int(self.group[i]))
+            if known is not None:
+                over[i] = known.high / int(self.people[i]) > limit
+        return over
+
+    def mean_over(self, limit: Fraction, percentile: Fraction) -> bool:
+        """Return whether the mean over those most at risk exceeds a limit, in fractions if it is too near to tell."""
+        if limit >= 1:
+            return False
+        mean = float(most_at_risk(self.people, self.link, percentile) @ self.link)
+        if abs(mean / float(limit) - 1) > NEAR:
+            return mean > float(limit)
+        wanted, exactly = _wanted(self.people, percentile), ExactReconstruction(self.evidence)
+        order = np.argsort(-self.link, kind="stable")
+        last = int(order[np.searchsorted(np.cumsum(self.people[order]), wanted)])
+        near = np.flatnonzero(self.link >= self.link[last] * (1 - NEAR))
+        enclosed = [(exactly.of(int(self.group[i])), int(self.people[i])) for i in near]
+        highs = sorted(((known.high / n, n) for known, n in enclosed if known is not None), reverse=True)
+        if len(highs) < len(near):
+            return True
+        total, left = Fraction(0), wanted
+        for high, n in highs:
+            total += high * min(n, left)
+            left -= min(n, left)
+        return total > limit * wanted
+
 
 def links(requirement: Requirement, channel: Product, original: Original) -> Links:
     """Return the chance of linking of every group."""
@@ -48,14 +80,34 @@ def links(requirement: Requirement, channel: Product, original: Original) -> Lin
     return Links(evidence, group, evidence.n[group], (reconstruction(evidence) / evidence.n)[group])
 
 
+def _wanted(people: Ints, percentile: Fraction) -> int:
+    """Return N' = max(1, floor(N q/100))."""
+    return max(1, int(int(people.sum()) * percentile / 100))
+
+
 def most_at_risk(people: Ints, link: Array, percentile: Fraction) -> Array:
     """Return (k,) weights of the mean over the N' = max(1, floor(N q/100)) individuals with the largest chances."""
-    wanted = max(1, int(people.sum() * percentile / 100))
+    wanted = _wanted(people, percentile)
     order = np.argsort(-link, kind="stable")
     taken = np.clip(wanted - (np.cumsum(people[order]) - people[order]), 0, people[order])
     weights = np.zeros(len(link))
     weights[order] = taken / wanted
     return weights
+
+
+def holds_linking(requirement: Requirement, channel: Product, original: Original) -> bool:
+    """Return the verdict alone."""
+    return _holds(links(requirement, channel, original), requirement)
+
+
+def _holds(found: Links, requirement: Requirement) -> bool:
+    options = requirement.options
+    assert isinstance(options, identity.Options)
+    if not len(found.link):
+        return True
+    if options.percentile is None:
+        return not found.over(options.threshold).any()
+    return not found.mean_over(options.threshold, options.percentile)
 
 
 def assess_linking(requirement: Requirement, channel: Product, original: Original) -> Finding:
@@ -64,34 +116,35 @@ def assess_linking(requirement: Requirement, channel: Product, original: Origina
     assert isinstance(options, identity.Options)
     found = links(requirement, channel, original)
     limit = options.threshold
-    over = found.link > float(limit)
-    largest = float(found.link.max(initial=0.0))
-    if options.percentile is None:
-        reached = largest
-        holds = _holds(found, limit)
-        beside: tuple[Companion, ...] = ()
-    else:
-        weights = most_at_risk(found.people, found.link, options.percentile)
-        reached = float(weights @ found.link)
-        holds = reached <= float(limit) * (1 - NEAR)
+    over = found.over(limit)
+    largest = reached = float(found.link.max(initial=0.0))
+    beside: tuple[Companion, ...] = ()
+    if options.percentile is not None and len(found.link):
+        reached = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
+        above = float(found.people[over].sum())
         beside = (
-            Companion("largest link", Measure(largest), Basis.ORIGINAL, "the chance for the person most at risk"),
+            Companion("largest link", Measure(largest), Basis.ORIGINAL, LARGEST),
+            Companion("people over the threshold", Measure(above), Basis.ORIGINAL, ABOVE),
         )
-    return Finding(
-        identity.NAME,
-        identity.NAME,
-        "",
-        None,
-        Measure(reached, Standing.EXACT),
-        limit,
-        Verdict.HOLDS if holds else Verdict.FAILS,
-        Basis.ORIGINAL,
-        identity.ADVERSARY,
-        assumptions(channel),
-        (*beside, *protection(channel, original.records)),
+        over = np.zeros(len(over), dtype=bool)
+    spread_out = (
         spread("chance of linking", found.link, 1 / found.people, found.people, _top(found))
         if len(found.link)
-        else None,
+        else None
+    )
+    return Finding(
+        code=identity.NAME,
+        model=identity.NAME,
+        requirement="",
+        place=None,
+        reached=Measure(reached, Standing.EXACT),
+        limit=limit,
+        verdict=Verdict.HOLDS if _holds(found, requirement) else Verdict.FAILS,
+        basis=Basis.ORIGINAL,
+        adversary=identity.ADVERSARY,
+        assumptions=assumptions(channel) if len(found.link) else ("Nobody is in the subgroup.",),
+        beside=(*beside, *protection(channel, original.records)),
+        profile=spread_out,
         groups_over=int(over.sum()),
         people_over=int(found.people[over].sum()),
     )
@@ -101,15 +154,5 @@ def _top(found: Links) -> tuple[tuple[str, float, int], ...]:
     return at_the_top(found.evidence, found.link, found.people, found.group)
 
 
-def _holds(found: Links, limit: Fraction) -> bool:
-    """Return whether no group exceeds the limit; what is too near to tell is decided in fractions."""
-    ratio = found.link / float(limit)
-    if np.any(ratio >= 1 + NEAR):
-        return False
-    near = np.flatnonzero(ratio > 1 - NEAR)
-    exactly = ExactReconstruction(found.evidence)
-    for i in near:
-        known = exactly.of(int(found.group[i]))
-        if known is None or known.high / int(found.people[i]) > limit:
-            return False
-    return True
+LARGEST = "the chance for the person most at risk, which the limit on the mean does not bound"
+ABOVE = "people whose own chance lies over the threshold, though the mean need not"

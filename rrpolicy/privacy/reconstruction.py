@@ -2,13 +2,14 @@
 
     R_QI(alpha) = pi[alpha] sum_beta P[beta, alpha]^2 / lambda[beta],    lambda = P pi
 
-Two applications of a Kronecker product, O(m D). The full domain never exists at once: unchanged attributes part the
-groups into contexts that do not mix, and of a wide domain one slab at a time, to which the occupied cells are scattered
-with the probabilities of the axes that are not in the slab. Memory is a few arrays of one slab.
+Two applications of a Kronecker product, O(m D). The full domain exists at once only where the table fills it: unchanged
+attributes part the groups into contexts that do not mix, and of a wide domain one slab at a time, to which the occupied
+cells are scattered with the probabilities of the axes that are not in the slab.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 SLAB = 2**23
-"""Cells of the largest array that is held; 64 MiB of doubles."""
+"""Cells of the largest array that is held, 64 MiB of doubles; more only in proportion to the occupied cells."""
+PER_GROUP = 16
+MOST_AXES = 12
+"""Axes beyond which the choice of those outside a slab is not searched exhaustively."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +40,29 @@ class Slab:
         position: (groups,) C-order index of each in an array of `shape`, original side.
         shape: contexts, then the original sizes of `inside`.
         inside: axes that the array spans.
-        reach: (groups,) product of Pr(this slab | group) over the axes outside.
+        reach: (groups,) product of Pr(this slab | group) over the axes outside; None if none is.
     """
 
     groups: slice
     position: Ints
     shape: tuple[int, ...]
     inside: tuple[Transition, ...]
-    reach: Array
+    reach: Array | None
 
     def scatter(self, weights: Array) -> Array:
-        """Return (contexts, …) the sum of weights at each cell; weights of more columns add a last axis."""
-        cells = math.prod(self.shape)
-        if weights.ndim == 1:
-            return np.bincount(self.position, weights=weights, minlength=cells).astype(np.float64).reshape(self.shape)
-        width = weights.shape[1]
+        """Return (contexts, …) each group's weight, times its chance of this slab, summed at its cell.
+
+        Args:
+            weights: (all groups,), or (all groups, width), which adds a last axis.
+        """
+        cells, own = math.prod(self.shape), weights[self.groups]
+        if own.ndim == 1:
+            own = own if self.reach is None else own * self.reach
+            return _summed(self.position, own, cells).reshape(self.shape)
+        own = own if self.reach is None else own * self.reach[:, None]
+        width = own.shape[1]
         index = (self.position[:, None] * width + np.arange(width)).ravel()
-        summed: Array = np.bincount(index, weights=weights.ravel(), minlength=cells * width).astype(np.float64)
-        return summed.reshape(*self.shape, width)
+        return _summed(index, own.ravel(), cells * width).reshape(*self.shape, width)
 
     def forward(self, x: Array) -> Array:
         """Return x carried to the released side, axis by axis."""
@@ -67,10 +76,18 @@ class Slab:
             x = axis.back(x, number + 1, 2 if power == 2 else 1)  # noqa: PLR2004
         return x
 
-    def at_groups(self, x: Array) -> Array:
-        """Return (groups,) or (groups, width) the entries of an original-side array at the groups."""
+    def at_groups(self, x: Array, power: int = 1) -> Array:
+        """Return (groups,) or (groups, width) entries of an original-side array, times each group's chance^power."""
         cells = math.prod(self.shape)
-        return x.reshape(cells)[self.position] if x.size == cells else x.reshape(cells, -1)[self.position]
+        if x.ndim == len(self.shape):
+            found = x.reshape(cells)[self.position]
+            return found if self.reach is None else found * self.reach**power
+        found = x.reshape(cells, -1)[self.position]
+        return found if self.reach is None else found * (self.reach**power)[:, None]
+
+
+def _summed(position: Ints, weights: Array, cells: int) -> Array:
+    return np.asarray(np.bincount(position, weights=weights, minlength=cells), dtype=np.float64)
 
 
 def matrix(axis: Axis) -> Array:
@@ -83,37 +100,42 @@ def matrix(axis: Axis) -> Array:
     return dense
 
 
-def slabs(evidence: Evidence, width: int = 1, most: int = SLAB) -> Iterator[Slab]:
-    """Yield slabs that together make up the released domain of every context.
+def width_of(axis: Axis) -> int:
+    """Return how many cells an axis may take on either side of its matrix."""
+    return max(axis.original_size, cast("Transition", axis).released_size)
+
+
+def slabs(evidence: Evidence, width: int = 1, most: int | None = None) -> Iterator[Slab]:
+    """Yield slabs that together make up the released domain of every context of several groups.
 
     Args:
         evidence: the groups.
         width: columns of what will be scattered (sensitive categories).
-        most: cells of the largest array.
+        most: cells of the largest array; by default `SLAB`, or a few for each occupied cell.
     """
-    inside, outside = _choose(evidence.axes, max(1, most // width))
-    dims = tuple(axis.original_size for axis in (evidence.axes[i] for i in inside))
-    cells = math.prod(
-        max(a.original_size, cast("Transition", a).released_size) for a in (evidence.axes[i] for i in inside)
-    )
-    flat = np.zeros(len(evidence.n), dtype=np.int64)
+    if not evidence.mixed:
+        return
+    room = max(1, (most or max(SLAB, PER_GROUP * evidence.mixed * width)) // width)
+    outside = _outside([width_of(axis) for axis in evidence.axes], room)
+    inside = [i for i in range(len(evidence.axes)) if i not in outside]
+    dims = tuple(evidence.axes[i].original_size for i in inside)
+    cells = math.prod(width_of(evidence.axes[i]) for i in inside)
+    flat = np.zeros(evidence.mixed, dtype=np.int64)
     for i, size in zip(inside, dims, strict=True):
-        flat = flat * size + evidence.codes[:, i]
+        flat = flat * size + evidence.codes[: evidence.mixed, i]
     matrices = [matrix(evidence.axes[i]) for i in outside]
     spanned = tuple(cast("Transition", evidence.axes[i]) for i in inside)
-    for first, last, contexts in _batches(evidence.context, max(1, most // width // cells)):
+    for first, last, contexts in _batches(evidence, max(1, room // cells)):
         here = slice(first, last)
-        local = evidence.context[here] - evidence.context[first]
-        position = local * math.prod(dims) + flat[here]
-        codes = evidence.codes[here]
+        position = (evidence.context[here] - evidence.context[first]) * math.prod(dims) + flat[here]
+        chances = [m[:, evidence.codes[here, i]] for m, i in zip(matrices, outside, strict=True)]
         for released in itertools.product(*(range(len(m)) for m in matrices)):
-            reach = np.ones(last - first)
-            for number, (i, code) in enumerate(zip(outside, released, strict=True)):
-                reach = reach * matrices[number][code, codes[:, i]]
-            yield Slab(here, position, (contexts, *dims), spanned, reach)
+            reach = [of_axis[code] for of_axis, code in zip(chances, released, strict=True)]
+            chance = functools.reduce(np.multiply, reach) if reach else None
+            yield Slab(here, position, (contexts, *dims), spanned, chance)
 
 
-def reconstruction(evidence: Evidence, most: int = SLAB) -> Array:
+def reconstruction(evidence: Evidence, most: int | None = None) -> Array:
     """Return R_QI of every group, (groups,): 1 where nothing is randomised.
 
     Args:
@@ -122,45 +144,47 @@ def reconstruction(evidence: Evidence, most: int = SLAB) -> Array:
     """
     pi = evidence.n / evidence.records
     total = np.zeros(len(pi))
+    total[evidence.mixed :] = 1 / pi[evidence.mixed :]
     for slab in slabs(evidence, most=most):
-        released = slab.forward(slab.scatter(pi[slab.groups] * slab.reach))
+        released = slab.forward(slab.scatter(pi))
         np.divide(1.0, released, out=released, where=released > 0)
-        total[slab.groups] += slab.reach**2 * slab.at_groups(slab.back(released, 2))
+        total[slab.groups] += slab.at_groups(slab.back(released, 2), 2)
     return pi * total
 
 
-def sensitive_reconstruction(histograms: Array, axis: Axis) -> Array:
+def sensitive_reconstruction(shares: Array, axis: Axis) -> Array:
     """Return R_S(u | alpha), (groups, categories): 1 where the sensitive value is not randomised, 0 where it is absent.
 
     Args:
-        histograms: (groups, categories) shares c of the sensitive values, rows sum to 1.
+        shares: (groups, categories) shares c of the sensitive values, rows sum to 1.
         axis: of the sensitive attribute.
     """
     transition = cast("Transition", axis)
-    released = transition.forward(histograms, 1)
+    released = transition.forward(shares, 1)
     inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
-    return histograms * transition.back(inverse, 1, 2)
+    return shares * transition.back(inverse, 1, 2)
 
 
-def _choose(axes: Sequence[Axis], most: int) -> tuple[list[int], list[int]]:
-    """Part the axes: inside the slab as many as fit, the longest outside."""
-    inside = list(range(len(axes)))
-    outside: list[int] = []
+def _outside(sizes: Sequence[int], room: int) -> tuple[int, ...]:
+    """Return the axes that a slab does not span: the fewest slabs such that the others fit."""
+    whole = math.prod(sizes)
+    if whole <= room:
+        return ()
+    if len(sizes) > MOST_AXES:
+        longest = sorted(range(len(sizes)), key=lambda i: -sizes[i])
+        products = itertools.accumulate((sizes[i] for i in longest), lambda a, b: a * b)
+        left = next(number for number, product in enumerate(products, 1) if whole <= product * room)
+        return tuple(sorted(longest[:left]))
+    choices = itertools.chain.from_iterable(
+        itertools.combinations(range(len(sizes)), k) for k in range(1, len(sizes) + 1)
+    )
+    fitting = ((math.prod(sizes[i] for i in c), c) for c in choices)
+    return min((slabs, c) for slabs, c in fitting if whole <= slabs * room)[1]
 
-    def size(i: int) -> int:
-        return max(axes[i].original_size, cast("Transition", axes[i]).released_size)
 
-    while inside and math.prod(size(i) for i in inside) > most:
-        longest = max(inside, key=size)
-        inside.remove(longest)
-        outside.append(longest)
-    return inside, outside
-
-
-def _batches(context: Ints, most: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (first group, last group, contexts) of runs of at most `most` contexts."""
-    contexts = int(context[-1]) + 1 if len(context) else 0
-    for start in range(0, contexts, most):
-        end = min(contexts, start + most)
-        first, last = np.searchsorted(context, [start, end])
+def _batches(evidence: Evidence, most: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (first group, last group, contexts) of runs of at most `most` contexts of several groups."""
+    for start in range(0, evidence.contexts, most):
+        end = min(evidence.contexts, start + most)
+        first, last = np.searchsorted(evidence.context, [start, end])
         yield int(first), int(last), end - start

@@ -28,7 +28,8 @@ def spread(quantity: str, risk: Array, before: Array, people: Ints, top: tuple[t
     """
     ceiling = max(float(risk.max(initial=0)), float(before.max(initial=0)))
     edges = np.linspace(0, 1 if ceiling > 0.2 else ceiling or 1, BINS + 1)  # noqa: PLR2004
-    counted = [np.histogram(np.clip(x, 0, edges[-1]), bins=edges, weights=people)[0] for x in (risk, before)]
+    bins = [np.clip(np.searchsorted(edges, x, side="left") - 1, 0, BINS - 1) for x in (risk, before)]
+    counted = [np.bincount(b, weights=people, minlength=BINS) for b in bins]
     return Profile(
         quantity,
         tuple(float(e) for e in edges),
