@@ -43,3 +43,7 @@ class DatabaseTable:
         """Write all of it into the file and leave no log beside it."""
         self._connection.execute("CHECKPOINT")
         self._open.close()
+
+    def abandon(self) -> None:
+        """Let go of the file."""
+        self._open.close()

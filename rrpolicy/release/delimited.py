@@ -20,9 +20,9 @@ class CsvTable:
     """One CSV file: a line of every distinct row is built once and repeated."""
 
     def __init__(self, path: Path, spec: TableSpec) -> None:
-        names = arrow_schema(spec).names
+        arrow_schema(spec)  # refuses types that no file can hold, before there is a file
         self._file = path.open("xb")
-        self._file.write(",".join('"' + name.replace('"', '""') + '"' for name in names).encode() + b"\r\n")
+        self._file.write(header(spec))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         """Write rows."""
@@ -44,6 +44,13 @@ class CsvTable:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    abandon = close
+
+
+def header(spec: TableSpec) -> bytes:
+    """Return the first line of a table's file."""
+    return ",".join('"' + c.name.replace('"', '""') + '"' for c in spec.columns).encode() + b"\r\n"
 
 
 def _field(column: pa.Array) -> pa.Array:

@@ -39,6 +39,10 @@ class TableWriter(Protocol):
         """Finish the file."""
         ...
 
+    def abandon(self) -> None:
+        """Let go of the file, finished or not; the caller removes it."""
+        ...
+
 
 def file_name(table: str, form: Format) -> str:
     """Return the name of a released table's file."""
@@ -58,7 +62,10 @@ def open_writer(form: Format, path: Path, spec: TableSpec) -> TableWriter:
     """
     if form == "parquet":
         from rrpolicy.release.parquet import ParquetTable
+        from rrpolicy.release.runs import RunsTable, handles
 
+        if handles(spec):
+            return RunsTable(path, spec)
         return ParquetTable(path, spec)
     if form == "csv":
         from rrpolicy.release.delimited import CsvTable
@@ -109,6 +116,10 @@ class Grouping:
         if self._held:
             self._flush()
         self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of the file."""
+        self._writer.abandon()
 
     def _hold(self, rows: pa.RecordBatch, n: Ints) -> None:
         self._rows.append(rows)

@@ -57,6 +57,11 @@ class ParquetTable:
         self._writer.close()
         self._file.close()
 
+    def abandon(self) -> None:
+        """Let go of the file."""
+        self._writer.is_open = False  # its finaliser would write a footer
+        self._file.close()
+
     @staticmethod
     def _coded_column(column: pa.Array, n: Ints) -> pa.Array:
         """Return codes into the labels that these rows hold, in order of appearance, and no others."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import arrow_schema, engine_type
+from rrpolicy.release.delimited import header
 from rrpolicy.release.engine import batches, engine, literal, number, quoted
 from rrpolicy.release.formats import Format
 
@@ -100,6 +101,8 @@ def open_table(path: Path, form: Format, spec: TableSpec, scratch: Path) -> Iter
             relation = _parquet(path) if form == "parquet" else _csv(path, spec)
             if form == "parquet":
                 _same_columns(connection, relation, spec)
+            else:
+                _same_header(path, spec)
             yield ReleasedTable(spec, connection, relation)
     except duckdb.Error as error:
         raise UnlikeSpecError(f"{path.name} cannot be read as the {form} file that the manifest describes") from error
@@ -137,6 +140,13 @@ def _only_table(connection: duckdb.DuckDBPyConnection, spec: TableSpec) -> None:
     views = number(connection, "SELECT count(*) FROM duckdb_views() WHERE NOT internal")
     if found != [("main", spec.name)] or views:
         raise UnlikeSpecError(f"the database does not hold the one table {spec.name!r} and nothing else")
+
+
+def _same_header(path: Path, spec: TableSpec) -> None:
+    expected = header(spec)
+    with path.open("rb") as file:
+        if file.read(len(expected)) != expected:
+            raise UnlikeSpecError("its first line does not name the columns that the manifest names")
 
 
 def _same_columns(connection: duckdb.DuckDBPyConnection, relation: str, spec: TableSpec) -> None:

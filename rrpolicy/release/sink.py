@@ -58,6 +58,11 @@ class FolderSink:
         """Put in order what is not, finish the files and return what was written, by table."""
         return {name: sink.finish() for name, sink in self._tables.items()}
 
+    def abandon(self) -> None:
+        """Let go of every file; for a draw that failed. The caller removes the folder."""
+        for sink in self._tables.values():
+            sink.abandon()
+
 
 class _TableSink:
     def __init__(self, spec: TableSpec, folder: Path, form: Format, scratch: Path) -> None:
@@ -93,6 +98,12 @@ class _TableSink:
         if self._ordered is None:
             raise ValueError(f"the draw wrote nothing into table {self._spec.name!r}")
         return self._ordered.finish()
+
+    def abandon(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
+        if self._ordered is not None:
+            self._ordered.abandon()
 
     @property
     def _spooled(self) -> Path:
@@ -149,6 +160,9 @@ class _Ordered:
         self._counts.add(rows, n)
         self._digest.update(rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64())))
         self._rows.write(rows, n)
+
+    def abandon(self) -> None:
+        self._rows.abandon()
 
     def finish(self) -> Written:
         self._rows.close()

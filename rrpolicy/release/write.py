@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,8 +121,13 @@ def streams_of(plan: Plan, key: bytes) -> Streams:
 def draw_into(plan: Plan, original: Original, streams: Streams, folder: Path, scratch: Path) -> Mapping[str, Written]:
     """Draw once and write the data files into a folder."""
     sink = FolderSink(plan.channel.tables(), folder, plan.policy.release.format, scratch)
-    plan.channel.draw(original, streams, sink)
-    return sink.finish()
+    try:
+        plan.channel.draw(original, streams, sink)
+        return sink.finish()
+    except BaseException:
+        with suppress(Exception):  # what went wrong first is what matters
+            sink.abandon()
+        raise
 
 
 def _draw(
