@@ -13,7 +13,7 @@ from rrpolicy.errors import DataError, Problem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.duckdb import TableSnapshot
+    from rrpolicy.source.snapshot import TableSnapshot
 
 RECORDS = 50_000
 SEED = 20_260_101

@@ -58,16 +58,64 @@ def encode(attribute: Attribute, column: Stored, prefix: str) -> Encoded:
     absent = code_of(attribute, attribute.nulls, NULL)
     outside = code_of(attribute, attribute.outside, OUTSIDE)
     if len(how.values) <= LISTED:
-        values, places = listed(how.values, how.type), listed(how.places, "INTEGER")
-        null = f"{prefix}_null"
-        keys = {prefix: f"list_position({values}, {how.sql})::UTINYINT", null: f"({how.sql}) IS NULL"}
-        place = f"{prefix}::INTEGER - 1" if how.places == tuple(range(len(how.places))) else f"({places})[{prefix}]"
-        code = f"CASE WHEN {null} THEN {absent} WHEN coalesce({prefix}, 0) = 0 THEN {outside} ELSE {place} END"
-        return Encoded(keys, f"({code})::INTEGER")
+        # The null at the end of the list is found, too: one key tells all cases apart.
+        null = len(how.values) + 1
+        key = f"list_position([{', '.join([*map(literal, how.values), 'NULL'])}]::{how.type}[], {how.sql})::UTINYINT"
+        place = _place(how, f"{prefix}::INTEGER")
+        code = f"CASE WHEN {prefix} IS NULL THEN {outside} WHEN {prefix} = {null} THEN {absent} ELSE {place} END"
+        return Encoded({prefix: key}, f"({code})::INTEGER")
     table = f"{prefix}_domain"
     join = f"LEFT JOIN {table} ON {prefix} = {table}.value::{how.type}"
     code = f"coalesce({table}.code, CASE WHEN {prefix} IS NULL THEN {absent} ELSE {outside} END)::INTEGER"
     return Encoded({prefix: how.sql}, code, join, (table, how))
+
+
+def _place(how: Comparison, found: str) -> str:
+    """Return SQL of the code for a position from 1 in the list of the column's own categories."""
+    if how.places == tuple(range(len(how.places))):
+        return f"{found} - 1"
+    return f"({listed(how.places, 'INTEGER')})[{found}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Swift:
+    """An encoding for grouping only, of text with few categories: the engine then counts in an array.
+
+    Attributes:
+        key: SQL of the group's key, null for nulls and outside values alike.
+        known: SQL to count beside it: the values that are not null.
+        code: SQL of the code over the key, that count and `n`.
+        mixed: SQL that is true where a group holds both nulls and outside values, so that the code does not stand.
+        bits: of the key in the engine's array.
+    """
+
+    key: str
+    known: str
+    code: str
+    mixed: str
+    bits: int
+
+
+def swift(attribute: Attribute, column: Stored, prefix: str) -> Swift | None:
+    """Return the swift encoding of an attribute, None if it has none; arguments and errors as `encode`."""
+    if attribute.bins is not None or attribute.domain is None:
+        return None
+    how = comparison(attribute, column)
+    if how.type != "VARCHAR" or not 0 < len(how.values) <= LISTED:
+        return None
+    absent, outside = code_of(attribute, attribute.nulls, NULL), code_of(attribute, attribute.outside, OUTSIDE)
+    known = f"{prefix}_known"
+    code = (
+        f"CASE WHEN {prefix} IS NOT NULL THEN {_place(how, f'(enum_code({prefix})::INTEGER + 1)')}"
+        f" WHEN {known} = 0 THEN {absent} ELSE {outside} END"
+    )
+    return Swift(
+        f"TRY_CAST({how.sql} AS ENUM({', '.join(map(literal, how.values))}))",
+        f"count({how.sql})",
+        f"({code})::INTEGER",
+        f"({prefix} IS NULL AND {known} > 0 AND {known} < n)",
+        (len(how.values) + 1).bit_length(),
+    )
 
 
 def position(domain: tuple[Value, ...], value: Value) -> int:

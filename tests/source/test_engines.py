@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.policy.model import Bins
-from rrpolicy.source.duckdb import TableSnapshot
+from rrpolicy.source.snapshot import TableSnapshot
 
 from .conftest import carried, dropped, qi
 
@@ -203,6 +203,21 @@ def test_identifiers_are_never_read(opened, parquet, monkeypatch):
 
     assert asked
     assert not any('"id"' in sql for sql in asked)
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_nulls_and_outside_values_are_told_apart_in_the_same_group(mixed, opened, parquet):
+    columns = {"a": ["x", "z", None if mixed else "w", "x"], "b": ["p", "p", "p", None]}
+    a = qi("a", "x", "other", "unknown", outside="other", nulls="unknown")
+    with opened(parquet(columns), a, qi("b", "p", "unknown", nulls="unknown")) as original:
+        joint = original.counts("a", "b")
+
+        assert (original.snapshot._swiftly(list(original.policy.released)) is None) is mixed
+        assert [(*c, n) for c, n in zip(joint.codes.tolist(), joint.n.tolist(), strict=True)] == [
+            (0, 0, 1),
+            (0, 1, 1),
+            *([(1, 0, 1), (2, 0, 1)] if mixed else [(1, 0, 2)]),
+        ]
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)])

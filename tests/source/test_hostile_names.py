@@ -60,6 +60,9 @@ def test_columns_of_any_name_in_parquet(name, opened, parquet):
         assert original.cells() == 3
     with opened(path, carried(name, assume_unlinkable="test"), qi("other", 1, 2)) as original:
         assert original.cells() == 3
+    path = parquet({name: ["x", HOSTILE, "x"], "other": ["1", "2", "2"]})
+    with opened(path, qi("other", "2", "1"), qi(name, "x", HOSTILE)) as original:
+        assert original.counts(name, "other").codes.tolist() == [[0, 0], [0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if "\n" not in n])

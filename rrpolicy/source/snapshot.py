@@ -1,0 +1,179 @@
+"""One pinned state of a table in DuckDB: its tallies and rows, encoded inside the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Value
+from rrpolicy.policy.model import Attribute
+from rrpolicy.source.columns import Stored
+from rrpolicy.source.encoding import Encoded, encode, released_type, swift
+from rrpolicy.source.failures import engine_errors
+from rrpolicy.source.files import Pinned
+from rrpolicy.source.packing import Pack, pack
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+BATCH = 1 << 17
+ARRAY_BITS = 18
+"""Groups whose keys fit in so many bits are counted in an array."""
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """One pinned state of a table in DuckDB; a `Snapshot`.
+
+    Attributes:
+        name: the table, as messages name it.
+        source: SQL that stands after FROM.
+        stored: its columns, in table order.
+        count: the number of rows.
+        pinned: the files and their state.
+        connection: DuckDB, locked down; every read has a cursor of its own.
+    """
+
+    name: str
+    source: str
+    stored: Mapping[str, Stored]
+    count: int
+    pinned: Pinned
+    connection: duckdb.DuckDBPyConnection
+
+    def columns(self) -> Mapping[str, str]:
+        """Return each column's name and type, in table order."""
+        return {name: column.type for name, column in self.stored.items()}
+
+    def records(self) -> int:
+        """Return the number of rows."""
+        return self.count
+
+    def released_type(self, attribute: Attribute) -> str:
+        """Return the engine type of the released values; see `Snapshot.released_type`."""
+        return released_type(attribute, self.stored[attribute.name])
+
+    def distinct(self, attribute: Attribute, most: int) -> tuple[Value | None, ...]:
+        """Return the column's distinct values (None for null or NaN, last), sorted, at most `most + 1` of them."""
+        column = self.stored[attribute.name].observed
+        sql = f"SELECT value FROM (SELECT DISTINCT {column} AS value FROM {self.source}) LIMIT {int(most) + 1}"
+        found = (v for batch in self._stream(sql, ["value"], _Query()) for v in batch.column(0).to_pylist())
+        values = [int(v) if isinstance(v, Decimal) else v for v in found]
+        return (*sorted(v for v in values if v is not None), *[None] * (None in values))
+
+    def tally(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return grouped counts in one pass; see `Snapshot.tally`."""
+        if attributes and not carried and (swiftly := self._swiftly(attributes)) is not None:
+            return swiftly
+        query = self._query(attributes, carried)
+        if carried:
+            select = ", ".join([*query.packed, *query.carried, "count(*) AS n"])
+            sql = f"SELECT {select} FROM (SELECT {', '.join(query.keys)} FROM {self.source}) {query.joins} GROUP BY ALL"
+        else:
+            # Grouped by keys first: the codes are then computed once a group.
+            inner = f"SELECT {', '.join([*query.keys, 'count(*) AS n'])} FROM {self.source}"
+            inner += " GROUP BY ALL" if attributes else ""
+            select = ", ".join([*query.packed, "sum(n)::BIGINT AS n"])
+            sql = f"SELECT {select} FROM ({inner}) {query.joins}" + (" GROUP BY ALL" if attributes else "")
+        return self._stream(sql + query.order, [*(a.name for a in attributes), *carried, "n"], query)
+
+    def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return encoded rows; see `Snapshot.rows`."""
+        query = self._query(attributes, carried)
+        inner = f"SELECT {', '.join(query.keys)} FROM {self.source}"
+        sql = f"SELECT {', '.join([*query.packed, *query.carried])} FROM ({inner}) {query.joins}{query.order}"
+        return self._stream(sql, [*(a.name for a in attributes), *carried], query)
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        self.pinned.unchanged()
+
+    def _swiftly(self, attributes: Sequence[Attribute]) -> pa.RecordBatchReader | None:
+        """Return grouped counts of few cells, counted in an array; None where that does not do."""
+        found = [swift(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
+        swifts = [s for s in found if s is not None]
+        if len(swifts) < len(found) or sum(s.bits for s in swifts) > ARRAY_BITS:
+            return None
+        keys = [f"{s.key} AS k{i}" for i, s in enumerate(swifts)]
+        known = [f"{s.known} AS k{i}_known" for i, s in enumerate(swifts)]
+        grouped = f"SELECT {', '.join([*keys, 'count(*) AS n', *known])} FROM {self.source} GROUP BY ALL"
+        packs = pack([s.code for s in swifts], [len(a.domain or ()) for a in attributes])
+        query = _Query(packs=packs)
+        columns = [*query.packed, "sum(n)::BIGINT AS n", f"bool_or({' OR '.join(s.mixed for s in swifts)}) AS mixed"]
+        sql = f"SELECT {', '.join(columns)} FROM ({grouped}) GROUP BY ALL{query.order}"
+        table = self._stream(sql, [*(a.name for a in attributes), "n", "mixed"], query).read_all()
+        if any(table.column(table.num_columns - 1).to_pylist()):
+            return None
+        return table.remove_column(table.num_columns - 1).to_reader()
+
+    def _query(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> _Query:
+        encoded = [encode(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
+        keys = [f"{sql} AS {name}" for e in encoded for name, sql in e.keys.items()]
+        keys += [f"{self.stored[name].released} AS c{i}" for i, name in enumerate(carried)]
+        packs = pack([e.code for e in encoded], [len(a.domain or ()) for a in attributes])
+        return _Query(keys, packs, [f"c{i}" for i in range(len(carried))], encoded)
+
+    def _stream(self, sql: str, names: Sequence[str], query: _Query) -> pa.RecordBatchReader:
+        import pyarrow as pa
+
+        packs = query.packs
+        with engine_errors(self.name):
+            self.unchanged()
+            cursor = self.connection.cursor()
+            for table, content in query.tables():
+                cursor.register(table, content)
+            relation = cursor.sql(sql)
+            fetch = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+            reader = fetch(BATCH)
+        codes = sum(len(p.codes) for p in packs)
+        types = [*[pa.int32()] * codes, *(f.type for f in list(reader.schema)[len(packs) :])]
+        schema = pa.schema([pa.field(n, t) for n, t in zip(names, types, strict=True)])
+        return pa.RecordBatchReader.from_batches(schema, self._guarded(cursor, reader, packs, schema))
+
+    def _guarded(
+        self, cursor: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, packs: Sequence[Pack], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches unpacked under the table's own names, then look whether the table is still the same."""
+        import pyarrow as pa
+
+        with engine_errors(self.name):
+            for batch in reader:
+                codes = [c for p, numbers in zip(packs, batch.columns, strict=False) for c in p.unpack(numbers)]
+                yield pa.RecordBatch.from_arrays([*codes, *batch.columns[len(packs) :]], schema=schema)
+            cursor.close()
+            self.unchanged()
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, …."""
+
+    keys: Sequence[str] = ()
+    packs: Sequence[Pack] = ()
+    carried: Sequence[str] = ()
+    encoded: Sequence[Encoded] = ()
+
+    @property
+    def joins(self) -> str:
+        return " ".join(e.join for e in self.encoded if e.join)
+
+    def tables(self) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the tables of domains that are joined, by name."""
+        import pyarrow as pa
+
+        for table, how in (e.joined for e in self.encoded if e.joined):
+            kind = {"VARCHAR": pa.string(), "HUGEINT": pa.decimal128(38, 0), "BIGINT": pa.int64()}.get(how.type)
+            values = pa.array(how.values, kind or pa.float64())
+            yield table, pa.table({"value": values, "code": pa.array(how.places, pa.int32())})
+
+    @property
+    def packed(self) -> list[str]:
+        return [f"{p.sql} AS p{i}" for i, p in enumerate(self.packs)]
+
+    @property
+    def order(self) -> str:
+        columns = ", ".join(f"{i + 1} ASC NULLS LAST" for i in range(len(self.packs) + len(self.carried)))
+        return f" ORDER BY {columns}" if columns else ""
