@@ -128,9 +128,9 @@ def slabs(evidence: Evidence, width: int = 1, most: int | None = None) -> Iterat
     for first, last, contexts in _batches(evidence, max(1, room // cells)):
         here = slice(first, last)
         position = (evidence.context[here] - evidence.context[first]) * math.prod(dims) + flat[here]
-        chances = [m[:, evidence.codes[here, i]] for m, i in zip(matrices, outside, strict=True)]
+        codes = [evidence.codes[here, i] for i in outside]
         for released in itertools.product(*(range(len(m)) for m in matrices)):
-            reach = [of_axis[code] for of_axis, code in zip(chances, released, strict=True)]
+            reach = [m[to][own] for m, to, own in zip(matrices, released, codes, strict=True)]
             chance = functools.reduce(np.multiply, reach) if reach else None
             yield Slab(here, position, (contexts, *dims), spanned, chance)
 
