@@ -16,6 +16,7 @@ from rrpolicy.plugin import (
     Finding,
     Measure,
     Origin,
+    Product,
     Proposal,
     Remark,
     Retention,
@@ -98,9 +99,16 @@ def _depends_on_data(options: Options, layout: Layout, task: Task) -> bool:
 def _problem(options: Options, layout: Layout, task: Task) -> Allocation:
     sought = variables(layout)
 
+    def channel(keep: Sequence[Fraction]) -> Product:
+        return build(layout, {v.attribute: _rho(p, v.size) for v, p in zip(sought, keep, strict=True)})
+
     def findings(keep: Sequence[Fraction]) -> list[Finding]:
-        channel = build(layout, {v.attribute: _rho(p, v.size) for v, p in zip(sought, keep, strict=True)})
-        return [assessor.assess(requirement, channel, task.original) for requirement, assessor in task.requirements]
+        at = channel(keep)
+        return [assessor.assess(requirement, at, task.original) for requirement, assessor in task.requirements]
+
+    def feasible(keep: Sequence[Fraction]) -> bool:
+        at = channel(keep)
+        return all(assessor.accepts(requirement, at, task.original) for requirement, assessor in task.requirements)
 
     def floor() -> str:
         least = [Fraction(1, v.size) + Fraction(1, 10**12) for v in sought]
@@ -110,7 +118,7 @@ def _problem(options: Options, layout: Layout, task: Task) -> Allocation:
         sought,
         objective(options, layout, task),
         _constraints(layout, task),
-        lambda keep: all(f.verdict is Verdict.HOLDS for f in findings(keep)),
+        feasible,
         options.digits,
         floor,
     )
