@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
     from rrpolicy.channel.sampling import split_by_columns
+    from rrpolicy.privacy.floor import Floor, attribute_floor, linking_floor
     from rrpolicy.report import Renderer, Report
     from rrpolicy.solve.equal import (
         common_retention,
@@ -52,6 +53,8 @@ _LAZY = {
     "Solution": "rrpolicy.solve.problem",
     "Term": "rrpolicy.solve.objective",
     "Variable": "rrpolicy.solve.objective",
+    "Floor": "rrpolicy.privacy.floor",
+    "attribute_floor": "rrpolicy.privacy.floor",
     "common_retention": "rrpolicy.solve.equal",
     "common_retention_for_epsilon": "rrpolicy.solve.equal",
     "common_retention_for_k": "rrpolicy.solve.equal",
@@ -59,6 +62,7 @@ _LAZY = {
     "expected_squared_error": "rrpolicy.channel.expected",
     "full_column_rank": "rrpolicy.channel.rank",
     "keep_of": "rrpolicy.solve.equal",
+    "linking_floor": "rrpolicy.privacy.floor",
     "marginal": "rrpolicy.solve.objective",
     "mean_norms": "rrpolicy.channel.expected",
     "minimise": "rrpolicy.solve.optimal",
@@ -93,6 +97,7 @@ __all__ = [
     "Domain",
     "ExpectedError",
     "Finding",
+    "Floor",
     "Identity",
     "Json",
     "Matrix",
@@ -137,6 +142,7 @@ __all__ = [
     "Value",
     "Variable",
     "Verdict",
+    "attribute_floor",
     "common_retention",
     "common_retention_for_epsilon",
     "common_retention_for_k",
@@ -146,6 +152,7 @@ __all__ = [
     "full_column_rank",
     "hookimpl",
     "keep_of",
+    "linking_floor",
     "marginal",
     "mean_norms",
     "minimise",

@@ -81,8 +81,8 @@ class Floor:
         )
         if self.groups_alike:
             said += (
-                f"; in {self.groups_alike:,} of {self.groups:,} groups, {self.people_alike:,} people, because everybody "
-                "has the same sensitive value"
+                f"; in {self.groups_alike:,} of {self.groups:,} groups, {self.people_alike:,} people, because "
+                "everybody has the same sensitive value"
             )
         return said
 
