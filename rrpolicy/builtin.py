@@ -11,10 +11,10 @@ from rrpolicy.plugin import Assessor, Axis, Channel, PrivacyModel, Source, Utili
 @hookimpl
 def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
     """Offer the product channel and its axes."""
-    from rrpolicy.channel.axes import Identity, Matrix, Retention, Sets
+    from rrpolicy.channel.axes import Identity, Matrix, Recode, Retention, Sets
     from rrpolicy.channel.product import Product
 
-    return [Product, Identity, Retention, Matrix, Sets]
+    return [Product, Identity, Retention, Matrix, Recode, Sets]
 
 
 @hookimpl

@@ -83,7 +83,10 @@ class Decoder:
             matrix: {"column": c, "released": […], "original": […], "rows": [["4/5", …], …]}, column-stochastic;
                 coupled attributes: "columns" in place of "column", labels are lists.
             membership: {"column": c, "labels": […], "set_size": l}
-            share, spread: {"table": …, "key": …, …} for grouped releases.
+            share: {"table": …, "key": …, …} for grouped releases.
+            spread: {"columns": [c, …], "released": [labels of each column], "original": [labels of each attribute],
+                "groups": [for each column, for each of its labels, the positions of what it stands for]}: a record
+                counts in equal shares for every original category that its label stands for, column by column.
         unbiased: whether sums of weights are unbiased for counts.
         independent: whether the weights of records are independent given the original.
     """
