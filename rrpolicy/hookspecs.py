@@ -1,15 +1,17 @@
 """Every hook of rrpolicy. A plugin implements those it needs and registers under the entry-point group `rrpolicy`.
 
 Each hook is called once, when a policy, a bundle or a command is opened; none is called during a draw. Each returns an
-iterable. Two plugins that offer the same name are refused (exit 4). Import implementations inside the hook: a policy
-check then stays fast.
+iterable, of the things themselves or of offers: a name and where the thing stands. An offer is imported when a policy
+uses its name, so that a check stays fast however many plugins there are. Two plugins that offer the same name are
+refused (exit 4).
 
-    from rrpolicy.plugin import hookimpl
+    from rrpolicy.plugin import Offer, hookimpl
 
     @hookimpl
     def rrpolicy_mechanisms():
-        from acme_oue.mechanism import UnaryEncoding
-        return [UnaryEncoding()]
+        return [Offer("acme-oue", "acme_oue.mechanism:UnaryEncoding")]
+
+An offer of assessors has the privacy model's name, and stands for a function that returns them.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from rrpolicy.errors import DataError, Place, PolicyError, Problem, RefusedError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict
 from rrpolicy.hookspecs import hookimpl
 from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Remark, Task
+from rrpolicy.offer import Offer
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational, rational
 from rrpolicy.privacy.model import Assessor, Order, PerClass, PrivacyModel, Smooth
@@ -21,6 +22,7 @@ from rrpolicy.utility.metric import UtilityMetric
 if TYPE_CHECKING:
     from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention, Sets
     from rrpolicy.channel.expected import expected_squared_error, mean_norms
+    from rrpolicy.channel.probability import keep_probability, retention_probability
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
     from rrpolicy.channel.sampling import split_by_columns
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
         common_retention,
         common_retention_for_epsilon,
         common_retention_for_k,
-        keep_of,
-        retention_of,
         round_down,
     )
     from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
@@ -61,12 +61,12 @@ _LAZY = {
     "equalise": "rrpolicy.solve.optimal",
     "expected_squared_error": "rrpolicy.channel.expected",
     "full_column_rank": "rrpolicy.channel.rank",
-    "keep_of": "rrpolicy.solve.equal",
+    "keep_probability": "rrpolicy.channel.probability",
     "linking_floor": "rrpolicy.privacy.floor",
     "marginal": "rrpolicy.solve.objective",
     "mean_norms": "rrpolicy.channel.expected",
     "minimise": "rrpolicy.solve.optimal",
-    "retention_of": "rrpolicy.solve.equal",
+    "retention_probability": "rrpolicy.channel.probability",
     "round_down": "rrpolicy.solve.equal",
     "split_by_columns": "rrpolicy.channel.sampling",
     "whole_table": "rrpolicy.solve.objective",
@@ -103,6 +103,7 @@ __all__ = [
     "Matrix",
     "Measure",
     "Mechanism",
+    "Offer",
     "Order",
     "Origin",
     "Original",
@@ -151,14 +152,14 @@ __all__ = [
     "expected_squared_error",
     "full_column_rank",
     "hookimpl",
-    "keep_of",
+    "keep_probability",
     "linking_floor",
     "marginal",
     "mean_norms",
     "minimise",
     "pretty",
     "rational",
-    "retention_of",
+    "retention_probability",
     "round_down",
     "split_by_columns",
     "whole_table",

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from rrpolicy import hookspecs
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem, RefusedError
+from rrpolicy.offer import Lazy, Offer
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
@@ -106,10 +107,11 @@ class Registry:
                 ) from error
         return offered
 
-    def _named(self, hook: str, name: Callable[[Any], str], what: str) -> dict[str, Any]:
+    def _named(self, hook: str, name: Callable[[Any], str], what: str) -> Lazy[Any]:
+        """Return what a hook offers by name; an `Offer` is imported when first looked up."""
         found: dict[str, tuple[str, Any]] = {}
         for plugin, thing in self._call(hook):
-            key = name(thing)
+            key = thing.name if isinstance(thing, Offer) else name(thing)
             if key in found:
                 raise RefusedError(
                     Problem(
@@ -119,7 +121,20 @@ class Registry:
                     )
                 )
             found[key] = (plugin, thing)
-        return {key: thing for key, (_, thing) in found.items()}
+        return Lazy(found, lambda key, offered: self._load(key, offered[0], offered[1], name))
+
+    def _load(self, key: str, plugin: str, thing: Any, name: Callable[[Any], str]) -> Any:
+        """Return the thing behind an offer; refuse one that cannot be imported or goes by another name."""
+        if not isinstance(thing, Offer):
+            return thing
+        try:
+            loaded = thing.load()
+        except Exception as error:
+            message = f"the plugin '{plugin}' offers '{key}', which fails: {type(error).__name__}: {error}"
+            raise RefusedError(Problem("RR406", message)) from error
+        if name(loaded) != key:
+            raise RefusedError(Problem("RR406", f"the plugin '{plugin}' offers '{key}', which calls itself otherwise"))
+        return loaded
 
     @cached_property
     def mechanisms(self) -> Mapping[str, Mechanism[Any]]:
@@ -160,37 +175,40 @@ class Registry:
         return self._named("rrpolicy_channels", lambda c: c.kind, "channel or axis kind")
 
     @cached_property
-    def assessors(self) -> tuple[tuple[str, Assessor], ...]:
-        """Return (plugin name, assessor) of all.
+    def _assessors(self) -> Lazy[tuple[tuple[str, Assessor], ...]]:
+        """Return (plugin name, assessor) of all, by privacy model."""
+        offered: dict[str, list[tuple[str, Any]]] = {}
+        for plugin, thing in self._call("rrpolicy_assessors"):
+            offered.setdefault(thing.name if isinstance(thing, Offer) else thing.model, []).append((plugin, thing))
+        return Lazy(offered, self._of_model)
 
-        Raises:
-            RefusedError: RR405 if two handle the same model, channel and axis kind.
-        """
-        offered = tuple(self._call("rrpolicy_assessors"))
-        for index, (plugin, assessor) in enumerate(offered):
-            for other_plugin, other in offered[:index]:
-                if _overlap(assessor, other):
-                    raise RefusedError(
-                        Problem(
-                            "RR405",
-                            f"two assessors handle '{assessor.model}' on '{assessor.channel.kind}' channels: "
-                            f"of '{other_plugin}' and '{plugin}'",
+    def _of_model(self, model: str, offered: Sequence[tuple[str, Any]]) -> tuple[tuple[str, Assessor], ...]:
+        """Return the assessors of one model; those that could both be asked the same question are refused (RR405)."""
+        known: list[tuple[str, Assessor]] = []
+        for plugin, thing in offered:
+            found = self._load(model, plugin, thing, lambda _: model)
+            for assessor in found() if isinstance(thing, Offer) else (found,):
+                for other_plugin, other in known:
+                    if _overlap(assessor, other):
+                        raise RefusedError(
+                            Problem(
+                                "RR405",
+                                f"two assessors handle '{model}' on '{assessor.channel.kind}' channels: "
+                                f"of '{other_plugin}' and '{plugin}'",
+                            )
                         )
-                    )
-        return offered
+                known.append((plugin, assessor))
+        return tuple(known)
 
     @property
     def catalogue(self) -> Names:
         """Return what the policy language needs to know."""
-        return Names(
-            {n: m.options for n, m in self.mechanisms.items()},
-            {n: m.options for n, m in self.privacy_models.items()},
-            {n: m.options for n, m in self.utility_metrics.items()},
-        )
+        named = (self.mechanisms, self.privacy_models, self.utility_metrics)
+        return Names(*(Lazy(things, _options) for things in named))
 
     def provider(self, assessor: Assessor) -> str:
         """Return who brought an assessor: the plugin, its distribution and version."""
-        for plugin, known in self.assessors:
+        for plugin, known in self._assessors[assessor.model]:
             if known is assessor:
                 info = next(i for i in self.plugins if i.name == plugin)
                 return f"{info.name} ({info.distribution} {info.version})"
@@ -204,8 +222,8 @@ class Registry:
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
         reasons: list[str] = []
-        for _, assessor in self.assessors:
-            if assessor.model != requirement.model or not issubclass(outline.channel, assessor.channel):
+        for _, assessor in self._assessors.get(requirement.model, ()):
+            if not issubclass(outline.channel, assessor.channel):
                 continue
             if assessor.needs and not any(issubclass(a, assessor.needs) for a in axes):
                 continue
@@ -224,6 +242,11 @@ class Registry:
                 hint="take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
             )
         )
+
+
+def _options(_: str, thing: Any) -> type[BaseModel]:
+    options: type[BaseModel] = thing.options
+    return options
 
 
 def _overlap(one: Assessor, other: Assessor) -> bool:

@@ -1,0 +1,57 @@
+"""Offering something by name before it is imported, so that a policy loads only what it uses."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A name and where its implementation stands. Hooks return offers or the things themselves.
+
+    Attributes:
+        name: what policies call it; of an assessor, the privacy model's name.
+        where: `package.module:attribute`; a class is called without arguments when first asked for.
+    """
+
+    name: str
+    where: str
+
+    def load(self) -> Any:
+        """Import and return the thing."""
+        module, _, attribute = self.where.partition(":")
+        thing = getattr(importlib.import_module(module), attribute)
+        return thing() if isinstance(thing, type) else thing
+
+
+class Lazy(Mapping[str, T], Generic[T]):
+    """Things by name, each made when first looked up."""
+
+    def __init__(self, names: Mapping[str, Any], make: Callable[[str, Any], T]) -> None:
+        """Keep what to make and how.
+
+        Args:
+            names: name -> what `make` makes the thing from.
+            make: called once with the name and that.
+        """
+        self._names, self._make = dict(names), make
+        self._made: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._made:
+            self._made[name] = self._make(name, self._names[name])
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
