@@ -1,11 +1,26 @@
-"""What the core itself brings, registered through the same hooks and the same entry-point group as any plugin."""
+"""What the core itself brings, registered through the same hooks and the same entry-point group as any plugin.
+
+Offers only: what a policy does not name is never imported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from rrpolicy.plugin import Assessor, Axis, Channel, PrivacyModel, Source, UtilityMetric, hookimpl
+from rrpolicy.plugin import Axis, Channel, Offer, Source, hookimpl
+
+MODELS = {
+    "pk-anonymity": "rrpolicy.privacy.pk_anonymity:PkAnonymity",
+    "local-dp": "rrpolicy.privacy.local_dp:LocalDP",
+    "attribute-disclosure": "rrpolicy.privacy.attribute_disclosure:AttributeDisclosure",
+    "identity-disclosure": "rrpolicy.privacy.identity_disclosure:IdentityDisclosure",
+}
+"""Privacy model -> its class; the module's function `assessors` returns its assessors."""
+
+METRICS = {
+    "expected-l2": "rrpolicy.utility.expected_l2:ExpectedL2",
+}
+"""Utility metric -> its class."""
 
 
 @hookimpl
@@ -18,31 +33,21 @@ def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
 
 
 @hookimpl
-def rrpolicy_privacy_models() -> Iterable[PrivacyModel[Any]]:
+def rrpolicy_privacy_models() -> Iterable[Offer]:
     """Offer the privacy models of the core."""
-    from rrpolicy.privacy.attribute_disclosure import AttributeDisclosure
-    from rrpolicy.privacy.identity_disclosure import IdentityDisclosure
-    from rrpolicy.privacy.local_dp import LocalDP
-    from rrpolicy.privacy.pk_anonymity import PkAnonymity
-
-    return [PkAnonymity(), LocalDP(), AttributeDisclosure(), IdentityDisclosure()]
+    return [Offer(name, where) for name, where in MODELS.items()]
 
 
 @hookimpl
-def rrpolicy_assessors() -> Iterable[Assessor]:
+def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
-    from rrpolicy.privacy import attribute_disclosure, identity_disclosure, local_dp, pk_anonymity
-
-    models = (pk_anonymity, local_dp, attribute_disclosure, identity_disclosure)
-    return [assessor for model in models for assessor in model.assessors()]
+    return [Offer(name, f"{where.partition(':')[0]}:assessors") for name, where in MODELS.items()]
 
 
 @hookimpl
-def rrpolicy_utility_metrics() -> Iterable[UtilityMetric[Any]]:
+def rrpolicy_utility_metrics() -> Iterable[Offer]:
     """Offer the utility metrics of the core."""
-    from rrpolicy.utility.expected_l2 import ExpectedL2
-
-    return [ExpectedL2()]
+    return [Offer(name, where) for name, where in METRICS.items()]
 
 
 @hookimpl

@@ -24,6 +24,7 @@ import pluggy
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
     from rrpolicy.mechanism import Mechanism
+    from rrpolicy.offer import Offer
     from rrpolicy.privacy.model import Assessor, PrivacyModel
     from rrpolicy.report import Renderer
     from rrpolicy.source.protocol import Source
@@ -34,7 +35,7 @@ hookimpl = pluggy.HookimplMarker("rrpolicy")
 
 
 @hookspec
-def rrpolicy_mechanisms() -> Iterable[Mechanism[Any]]:  # type: ignore[empty-body]
+def rrpolicy_mechanisms() -> Iterable[Mechanism[Any] | Offer]:  # type: ignore[empty-body]
     """Offer mechanisms: they read a policy and counts, and plan a channel. Called when a policy is opened."""
 
 
@@ -44,17 +45,17 @@ def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:  # type: ignore[empty
 
 
 @hookspec
-def rrpolicy_privacy_models() -> Iterable[PrivacyModel[Any]]:  # type: ignore[empty-body]
+def rrpolicy_privacy_models() -> Iterable[PrivacyModel[Any] | Offer]:  # type: ignore[empty-body]
     """Offer privacy models: what a policy may require. Called when a policy is opened."""
 
 
 @hookspec
-def rrpolicy_assessors() -> Iterable[Assessor]:  # type: ignore[empty-body]
+def rrpolicy_assessors() -> Iterable[Assessor | Offer]:  # type: ignore[empty-body]
     """Offer assessors: they decide a requirement for a channel kind. Two that handle the same case are refused."""
 
 
 @hookspec
-def rrpolicy_utility_metrics() -> Iterable[UtilityMetric[Any]]:  # type: ignore[empty-body]
+def rrpolicy_utility_metrics() -> Iterable[UtilityMetric[Any] | Offer]:  # type: ignore[empty-body]
     """Offer utility metrics. Called when a policy is opened."""
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from rrpolicy.plugin import Mechanism, hookimpl
+from rrpolicy.plugin import Offer, hookimpl
 
 
 @hookimpl
-def rrpolicy_mechanisms() -> Iterable[Mechanism[Any]]:
+def rrpolicy_mechanisms() -> Iterable[Offer]:
     """Offer `pram`."""
-    from rrpolicy_pram.mechanism import Pram
-
-    return [Pram()]
+    return [Offer("pram", "rrpolicy_pram.mechanism:Pram")]
