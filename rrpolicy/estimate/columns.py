@@ -85,7 +85,7 @@ class Columns:
         """
         if name in self.axes:
             return category(name, self.domain(name), value, ordered=ordered)
-        kind = _kind_of_type(self.columns[name].type)
+        kind = kind_of_type(self.columns[name].type)
         if kind not in {"other", kind_of(value)}:
             message = f"{name!r} holds a {kind}, and the condition compares it with a {kind_of(value)}"
             raise PolicyError(Problem("RR265", message))
@@ -123,7 +123,8 @@ def kind_of(value: Any) -> Kind:
     return "number" if isinstance(value, (int, float, Decimal)) else "other"
 
 
-def _kind_of_type(name: str) -> Kind:
+def kind_of_type(name: str) -> Kind:
+    """Return what an engine type holds, in a word for messages."""
     if name == "VARCHAR":
         return "text"
     if name == "BOOLEAN":

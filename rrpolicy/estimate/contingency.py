@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.membership import MembershipWeights, counted_cells
 from rrpolicy.estimate.weights import AxisWeights
-from rrpolicy.source.counts import Ints
+from rrpolicy.source.counts import Array, Ints
 
 
 def quote(name: str) -> str:
@@ -58,30 +61,102 @@ def count(
         PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does
             not fit its column.
     """
+    table = _grouped(data, axes, ["count(*) AS n"], condition, parameters)
+    return _codes(axes, table), np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of a number over released records, by the released cells of some axes.
+
+    Attributes:
+        codes: for each axis the (groups,) released cell.
+        n: (groups,) records that have the number.
+        centre: what was subtracted from the number, for the sake of digits.
+        first: (groups,) sums of the rest.
+        second: (groups,) sums of its squares.
+        missing: records without the number.
+    """
+
+    codes: list[Ints]
+    n: Ints
+    centre: float
+    first: Array
+    second: Array
+    missing: int
+
+
+def total(
+    data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
+) -> Sums:
+    """Sum a column of numbers, released as it is, by the released cells of some axes; arguments as for `count`.
+
+    Raises:
+        PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
+    """
+    y = f"CAST({quote(value)} AS DOUBLE)"
+    whole = _grouped(data, (), [f"avg({y}) AS centre, count(*) - count({y}) AS missing"], condition, parameters)
+    found = whole.column("centre")[0].as_py()
+    centre = 0.0 if found is None else float(found)
+    rest = f"({y} - CAST({centre!r} AS DOUBLE))" if math.isfinite(centre) else y
+    parts = [f"count({y}) AS n", f"sum({rest}) AS first", f"sum({rest} * {rest}) AS second"]
+    table = _grouped(data, axes, parts, condition, parameters)
+    first, second = (np.nan_to_num(table.column(c).to_numpy(), nan=0.0) for c in ("first", "second"))
+    if not math.isfinite(centre) or not np.isfinite([*first, *second]).all():
+        raise PolicyError(
+            Problem("RR274", f"{value!r} holds infinite numbers or NaN", hint="leave them out by a condition")
+        )
+    missing = int(whole.column("missing")[0].as_py())
+    return Sums(_codes(axes, table), np.asarray(table.column("n").to_numpy(), np.int64), centre, first, second, missing)
+
+
+def _grouped(
+    data: DataFile, axes: Sequence[AxisWeights], parts: Sequence[str], condition: str, parameters: Sequence[Any]
+) -> Any:
+    """Return aggregates by the released columns of some axes, named c0, c1, ..., as an arrow table."""
     import duckdb
 
     kinds = {c.name: c for c in data.columns}
-    wanted = [kinds[name] for axis in axes for name in axis.columns]
-    select = ", ".join([*(f"{_expression(c, data.format)} AS c{i}" for i, c in enumerate(wanted)), "count(*) AS n"])
+    sets = [axis for axis in axes if isinstance(axis, MembershipWeights)]
+    wanted = [
+        expression
+        for axis in axes
+        for expression in (
+            [f"cell{sets.index(axis)}"]
+            if isinstance(axis, MembershipWeights)
+            else [_expression(kinds[name], data.format) for name in axis.columns]
+        )
+    ]
+    select = ", ".join([*(f"{expression} AS c{i}" for i, expression in enumerate(wanted)), *parts])
     by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(wanted)))}" if wanted else ""
     where = f" WHERE {condition}" if condition else ""
     with duckdb.connect() as connection:
         try:
             source = relation(connection, data)
+            for number, axis in enumerate(sets):
+                cells = counted_cells(axis, *_lists([kinds[name] for name in axis.columns], data.format))
+                source = f"(SELECT *, unnest({cells}) AS cell{number} FROM {source}{where})"  # noqa: S608 - likewise
+                where = ""
             query = f"SELECT {select} FROM {source}{where}{by}"  # noqa: S608 - names quoted, constants are parameters
-            table = connection.sql(query, params=list(parameters)).to_arrow_table()
+            return connection.sql(query, params=list(parameters)).to_arrow_table()
         except duckdb.ConversionException as error:
             raise PolicyError(
                 Problem("RR265", "a constant of the condition does not fit the type of its column")
             ) from error
         except duckdb.Error as error:
             raise unlike_description(str(error).splitlines()[0]) from error
+
+
+def _codes(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
     codes, start = [], 0
     for axis in axes:
-        parts = [table.column(start + j) for j in range(len(axis.columns))]
-        codes.append(_cells(axis, parts))
+        if isinstance(axis, MembershipWeights):
+            codes.append(_held(axis, table.column(start)))
+            start += 1
+            continue
+        codes.append(_cells(axis, [table.column(start + j) for j in range(len(axis.columns))]))
         start += len(axis.columns)
-    return codes, np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+    return codes
 
 
 def relation(connection: Any, data: DataFile) -> str:
@@ -97,11 +172,12 @@ def relation(connection: Any, data: DataFile) -> str:
 
 
 def scan(path: str, file_format: str, columns: Sequence[Column]) -> str:
-    """Return the SQL that reads a Parquet or CSV file with the types of the manifest."""
+    """Return the SQL that reads a Parquet or CSV file with the types of the manifest; lists in CSV stay JSON text."""
     if file_format == "parquet":
         return f"read_parquet({literal(path)})"
     if file_format == "csv":
-        types = ", ".join(f"{literal(c.name)}: {literal(c.type or 'VARCHAR')}" for c in columns)
+        texts = {c.name: "VARCHAR" if c.type.endswith("[]") else c.type or "VARCHAR" for c in columns}
+        types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in texts.items())
         return (
             f"read_csv({literal(path)}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
             f"columns = {{{types}}})"
@@ -124,6 +200,30 @@ def _expression(column: Column, file_format: str) -> str:
     name = f"CAST({quote(column.name)} AS {column.type or 'VARCHAR'})"
     # CSV cannot tell null from an empty text, and categories are never null
     return f"coalesce({name}, '')" if file_format == "csv" and "" in column.labels else name
+
+
+def _lists(columns: Sequence[Column], file_format: str) -> tuple[list[str], list[str]]:
+    """Return list columns and their domains as SQL."""
+    kinds = [column.type if column.type.endswith("[]") else "VARCHAR[]" for column in columns]
+    text = "::JSON" if file_format == "csv" else ""
+    lists = [f"{quote(c.name)}{text}::{kind}" for c, kind in zip(columns, kinds, strict=True)]
+    domains = [f"[{', '.join(map(constant, c.labels))}]::{kind}" for c, kind in zip(columns, kinds, strict=True)]
+    return lists, domains
+
+
+def constant(value: Value) -> str:
+    """Return a category as SQL writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, (int, float)) else literal(value)
+
+
+def _held(axis: MembershipWeights, cells: Any) -> Ints:
+    """Return the cells that records are counted in by the sets they release."""
+    if cells.null_count:
+        names = ", ".join(map(repr, axis.columns))
+        raise unlike_description(f"{names} holds values outside its domain, or sets of another size")
+    return np.asarray(cells.to_numpy(), dtype=np.int64)
 
 
 def _no_glob(path: str) -> str:

@@ -12,19 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.target import Target
 from rrpolicy.estimate.weights import AxisWeights, Mask
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Target: TypeAlias = Literal["table", "population"]
+    from rrpolicy.estimate.plot import Figure
 
 FEW_RECORDS = "few records"
 POPULATION_VARIANCE = "population variance"
@@ -33,8 +34,10 @@ MEANING: Mapping[str, str] = {
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
 }
 METHOD = "moment (unbiased)"
+EM = "EM (maximum likelihood; biased, and the interval is that of the moment estimate)"
+PROJECTION = "projection on the simplex (biased, and the interval is that of the moment estimate)"
 
-_FEW = 5
+FEW = 5
 _COVARIANCE_CELLS = 4_000
 _ROUNDING = 1e-9
 
@@ -58,8 +61,8 @@ class Row:
 
     Attributes:
         group: released name -> original category.
-        estimate: unbiased count; may be negative or more than N.
-        se: its standard error.
+        estimate: the count; the moment estimate may be negative or more than N.
+        se: standard error of the moment estimate.
         low: lower end of the interval, within [0, N].
         high: its upper end.
         flags: `few records`, `population variance`; see `MEANING`.
@@ -86,7 +89,7 @@ class Crosstab:
         level: of the intervals in `rows`.
         records: N.
         groups: the groups of each axis; cells are their product, the last axis fastest.
-        estimate: array of unbiased counts, one dimension an axis.
+        estimate: array of counts, one dimension an axis; unbiased unless `method` says otherwise.
         second_moment: sums of squared weights, likewise.
         support: released records that speak for each cell, likewise.
         method: how the counts were estimated.
@@ -104,6 +107,21 @@ class Crosstab:
     method: str = METHOD
     _squares: Array | None = field(default=None, repr=False)
     _axes: tuple[tuple[AxisWeights, Mask | None], ...] = field(default=(), repr=False)
+    _moment: Array | None = field(default=None, repr=False)
+
+    @property
+    def moment(self) -> Array:
+        """Return the unbiased counts, to which standard errors, covariances and intervals belong."""
+        return self.estimate if self._moment is None else self._moment
+
+    @property
+    def axes(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
+        """Return each grouping axis with what its groups count: (V, groups), or None for every category by itself."""
+        return self._axes
+
+    def constrained(self, estimate: Array, method: str) -> Crosstab:
+        """Return the table with other point estimates; its intervals stay those of the moment estimate."""
+        return replace(self, estimate=estimate, method=method, _moment=self.moment)
 
     def with_moments(
         self, estimate: Array, second: Array, support: Array, axes: tuple[tuple[AxisWeights, Mask | None], ...]
@@ -116,10 +134,10 @@ class Crosstab:
     def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
         """Return the variance of each estimate, and where the population's stands in for a negative one."""
         N = self.records
-        population = N / max(N - 1, 1) * np.maximum(self.second_moment - self.estimate**2 / N, 0.0)
+        population = N / max(N - 1, 1) * np.maximum(self.second_moment - self.moment**2 / N, 0.0)
         if (target or self.target) == "population":
-            return population, np.zeros(self.estimate.shape, dtype=bool)
-        table = self.second_moment - self.estimate
+            return population, np.zeros(self.moment.shape, dtype=bool)
+        table = self.second_moment - self.moment
         table = np.where(np.abs(table) <= _ROUNDING * self.second_moment, 0.0, table)
         negative = table < 0
         return np.where(negative, population, table), negative
@@ -137,7 +155,7 @@ class Crosstab:
         """
         z = NormalDist().inv_cdf((1 + (level or self.level)) / 2)
         half = z * self.se(target)
-        ends = np.stack([self.estimate - half, self.estimate + half], axis=-1).reshape(-1, 2)
+        ends = np.stack([self.moment - half, self.moment + half], axis=-1).reshape(-1, 2)
         return np.clip(ends, 0.0, float(self.records))
 
     def covariance(self, target: Target | None = None) -> Array:
@@ -159,11 +177,12 @@ class Crosstab:
             )
         weights: Array = np.ones((1, 1))
         for axis, targets in self._axes:
-            one = axis.table if targets is None else axis.solve(targets)
-            weights = np.asarray(np.kron(weights, one), dtype=np.float64)
-        squares = np.ones(1) if self._squares is None else self._squares.reshape(-1)
-        cross = weights.T @ (squares[:, None] * weights)
-        flat = self.estimate.reshape(-1)
+            weights = np.asarray(np.kron(weights, axis.factors(targets)), dtype=np.float64)
+        squares = np.ones(1) if self._squares is None else self._squares
+        for place, (axis, _) in enumerate(self._axes):
+            squares = axis.lifted(squares, place)
+        cross = weights.T @ (squares.reshape(-1)[:, None] * weights)
+        flat = self.moment.reshape(-1)
         if (target or self.target) == "table":
             return cross - np.diag(flat)
         return (cross - np.outer(flat, flat) / self.records) * self.records / max(self.records - 1, 1)
@@ -173,7 +192,7 @@ class Crosstab:
         """Return the cells, each with its interval and flags."""
         variance, stand_in = self.variance()
         ends = self.conf_int()
-        few = self.support.reshape(-1) < _FEW
+        few = self.support.reshape(-1) < FEW
         exact = variance.reshape(-1) == 0
         return tuple(
             Row(
@@ -186,7 +205,7 @@ class Crosstab:
                 released=round(n),
             )
             for group, estimate, v, (low, high), f, x, p, n in zip(
-                self._group_values(),
+                self.group_values(),
                 self.estimate.reshape(-1),
                 variance.reshape(-1),
                 ends,
@@ -249,13 +268,23 @@ class Crosstab:
 
         return summary(self)
 
+    def plot(self) -> Figure:
+        """Return a dot-and-interval plot as SVG, one line a cell."""
+        from rrpolicy.estimate.plot import forest
+
+        rows = self.rows
+        names = [", ".join(str(r.group[b]) for b in self.by) or "all records" for r in rows]
+        marks = [(r.estimate, r.low, r.high) for r in rows]
+        return forest(names, marks, f"Estimated counts, {100 * self.level:g} % intervals: this {self.target}")
+
     @property
     def column_names(self) -> tuple[str, ...]:
         """Return the grouping columns as frames and files name them, apart from the columns of results."""
         taken = {"estimate", "se", "low", "high", "flags", "released"}
         return tuple(f"{b} (group)" if b in taken else b for b in self.by)
 
-    def _group_values(self) -> Sequence[Mapping[str, Value]]:
+    def group_values(self) -> Sequence[Mapping[str, Value]]:
+        """Return what each cell is of, in the order of `rows`."""
         parts = [[dict(zip(g.columns, labels, strict=True)) for labels in g.labels] for g in self.groups]
         merged = ({k: v for part in cell for k, v in part.items()} for cell in product(*parts))
         return [{b: cell[b] for b in self.by} for cell in merged]

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical import Value
-from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.columns import Columns
 from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import DataFile, count, unlike_description
-from rrpolicy.estimate.crosstab import Crosstab, GroupAxis, Target
-from rrpolicy.estimate.weights import AxisWeights, Mask
-from rrpolicy.source.counts import Array, Ints
+from rrpolicy.estimate.crosstab import Crosstab
+from rrpolicy.estimate.grouping import beside, check_size, contracted, grouping, groups_of, records, weighed
+from rrpolicy.estimate.target import Estimator, Target, check_target
+from rrpolicy.estimate.weights import AxisWeights
+from rrpolicy.source.counts import Array
 
-CELLS = 10_000_000
-"""The largest marginal that is reconstructed densely."""
+if TYPE_CHECKING:
+    from rrpolicy.estimate.association import Association
+    from rrpolicy.estimate.cube import Cube
+    from rrpolicy.estimate.holds import Holds
+    from rrpolicy.estimate.independence import Independence
+    from rrpolicy.estimate.loglinear import Loglinear
+    from rrpolicy.estimate.means import Means
+    from rrpolicy.estimate.rules import Rules
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Release:
         where: str | None = None,
         target: Target = "table",
         level: float = 0.95,
+        *,
+        estimator: Estimator = "moment",
     ) -> Crosstab:
         """Estimate how many original records each combination of categories has; unbiased.
 
@@ -66,12 +72,165 @@ class Release:
             target: "table": this table's counts, of which the release is a randomised image. "population": N times
                 the shares in the population that the table is a random sample of.
             level: of the confidence intervals.
+            estimator: "moment": unbiased, cells may be negative. "em": maximum likelihood among tables without
+                negative cells. "projection": the nearest such table. Both are biased, and sums of cells differ
+                between queries; intervals belong to the moment estimate in every case.
 
         Raises:
             PolicyError: RR262-RR271 if a name, a value, the condition or the size is wrong, or the released values
-                do not determine the count.
+                do not determine the count; RR278 if there is no such estimator.
         """
-        return self._crosstab([by] if isinstance(by, str) else by, where, split(where, self.columns), target, level)
+        condition = split(where, self.columns)
+        table = self._crosstab([by] if isinstance(by, str) else by, where, condition, target, level)
+        if estimator == "moment":
+            return table
+        from rrpolicy.estimate.estimators import constrained
+
+        return constrained(self.data, table, condition, estimator)
+
+    def cube(self, by: Sequence[str], where: str | None = None, target: Target = "table", level: float = 0.95) -> Cube:
+        """Estimate the table of every subset of some columns, the grand total included, in one pass over the data.
+
+        Args:
+            by: released names of category columns.
+            where: as for `crosstab`.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+
+        Raises:
+            PolicyError: as `crosstab`; RR268 for more than 12 columns.
+        """
+        from rrpolicy.estimate.cube import cube
+
+        return cube(self, by, where, target, level)
+
+    def mean(
+        self,
+        value: str,
+        by: Sequence[str] | str = (),
+        where: str | None = None,
+        *,
+        target: Target = "table",
+        level: float = 0.95,
+    ) -> Means:
+        """Estimate means by groups of randomised columns: ratios of weighted sums, delta-method standard errors.
+
+        Args:
+            value: a column of numbers that is released as it is, or one whose categories are numbers.
+            by: as for `crosstab`.
+            where: as for `crosstab`.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+
+        Raises:
+            PolicyError: as `crosstab`; RR274 if the column holds no numbers, or is grouped by as well.
+        """
+        from rrpolicy.estimate.means import mean
+
+        return mean(self, value, [by] if isinstance(by, str) else by, where, target=target, level=level)
+
+    def association(
+        self,
+        row: str,
+        column: str,
+        measure: str | Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        present: tuple[Sequence[Value], Sequence[Value]] | None = None,
+        target: Target = "table",
+        level: float = 0.95,
+    ) -> Association:
+        """Estimate measures of association of two columns from their corrected table.
+
+        Args:
+            row: a category column.
+            column: another one.
+            measure: a name or several of `rrpolicy.estimate.measures.MEASURES`; None for all that are defined here.
+            where: as for `crosstab`.
+            present: the categories of each that count as present; makes a 2 x 2 table of any. Default for two
+                categories: the second.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+
+        Raises:
+            PolicyError: as `crosstab`; RR273 if a measure is unknown or not defined for this table.
+        """
+        from rrpolicy.estimate.association import association, named
+
+        names = [measure] if isinstance(measure, str) else measure
+        measures = None if names is None else [named(name) for name in names]
+        return association(
+            self, row, column, measures=measures, where=where, present=present, target=target, level=level
+        )
+
+    def independence(self, row: str, column: str, where: str | None = None, method: str | None = None) -> Independence:
+        """Test whether two columns are independent in the population that the table is a random sample of.
+
+        Args:
+            row: a category column.
+            column: another one.
+            where: as for `crosstab`.
+            method: "released": Pearson's chi-square on the released table as it is, whose level holds and whose power
+                is lower. "wald": by the covariance of the corrected table. None: the first where it is valid. Never
+                on a corrected table by the chi-square law: that rejects half the time at independence.
+
+        Raises:
+            PolicyError: as `crosstab`; RR276 where the test asked for is not valid.
+        """
+        from rrpolicy.estimate.independence import independence
+
+        return independence(self, row, column, where, method)
+
+    def rules(
+        self,
+        min_support: float,
+        min_confidence: float,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        longest: int = 3,
+        target: Target = "table",
+        level: float = 0.95,
+    ) -> Rules:
+        """Estimate association rules "categories of some columns -> a category of another".
+
+        Args:
+            min_support: least share of records with all categories of the rule.
+            min_confidence: least share with the last category among those with the others.
+            columns: which to combine; default every category column.
+            where: as for `crosstab`.
+            longest: most columns in a rule.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+
+        Raises:
+            PolicyError: as `crosstab`; RR277 for thresholds that are no shares, or too many candidates.
+        """
+        from rrpolicy.estimate.rules import rules
+
+        return rules(
+            self, min_support, min_confidence, columns, where=where, longest=longest, target=target, level=level
+        )
+
+    def loglinear(self, formula: str, where: str | None = None) -> Loglinear:
+        """Fit a hierarchical loglinear model to the corrected table, and say whether it survives randomisation.
+
+        Args:
+            formula: such as `sex*education + disease`; names with other characters in backticks.
+            where: as for `crosstab`.
+
+        Raises:
+            PolicyError: as `crosstab`; RR275 if the formula cannot be read.
+        """
+        from rrpolicy.estimate.loglinear import loglinear
+
+        return loglinear(self, formula, where)
+
+    def what_holds(self) -> Holds:
+        """Return which analyses of the released data, uncorrected, stay valid, which keep order, and which do not."""
+        from rrpolicy.estimate.holds import what_holds
+
+        return what_holds(self)
 
     def query(self, sql: str, target: Target = "table", level: float = 0.95) -> Crosstab:
         """Answer `SELECT columns, count(*) FROM release WHERE … GROUP BY columns` with corrected counts.
@@ -92,91 +251,26 @@ class Release:
     def _crosstab(
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
     ) -> Crosstab:
-        names = tuple(map(self.columns.name, by))
+        names, axes = grouping(self.columns, by, condition)
         check_target(target, level)
-        if len(set(names)) < len(names):
-            raise PolicyError(Problem("RR263", "a column is grouped by twice", hint="name each column once"))
-        axes = list({id(a): a for a in map(self.columns.axis, names)}.values())
-        grouped = [_grouped(axis, names, condition) for axis in axes]
-        _check_size(axes, [g for g, _ in grouped], names)
-        first, second, support = self._moments(axes, condition)
+        grouped = [groups_of(axis, names, condition) for axis in axes]
+        check_size(axes, [g for g, _ in grouped], names)
+        first, second, support = self.moments(axes, condition)
         table = Crosstab(
             names, where, target, level, self.records, tuple(g for g, _ in grouped), first, second, support
         )
-        return _contracted(table, axes, [targets for _, targets in grouped])
+        return contracted(table, axes, [targets for _, targets in grouped])
 
-    def _moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
+    def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
         """Return, by released cells of the axes, sums of w, w^2 and of records, w the weight of the condition."""
-        others = [(axis, mask) for axis, mask in condition.masks.values() if all(axis is not a for a in axes)]
+        others = beside(axes, condition)
         codes, n = count(self.data, [*axes, *(axis for axis, _ in others)], condition.filter, condition.parameters)
-        if not condition.filter and int(n.sum()) != self.records:
-            raise unlike_description(f"it has {int(n.sum())} records, not {self.records}")
-        weight, speaks = np.ones(len(n)), np.ones(len(n))
-        for (axis, mask), code in zip(others, codes[len(axes) :], strict=True):
-            weight *= axis.vector(mask)[code]
-            speaks *= axis.under(mask[:, None])[code, 0]
-        shape = tuple(len(a.released) for a in axes)
-        flat: Ints = np.zeros(len(n), dtype=np.int64)
-        for size, code in zip(shape, codes, strict=False):
-            flat = flat * size + code
-        cells = math.prod(shape)
+        found = records(axes, codes, n)
+        if not condition.filter and found != self.records:
+            raise unlike_description(f"it has {found} records, not {self.records}")
+        cells = weighed(axes, others, codes, len(n))
         return (
-            _sums(flat, n * weight, cells).reshape(shape),
-            _sums(flat, n * weight**2, cells).reshape(shape),
-            _sums(flat, n * speaks, cells).reshape(shape),
+            cells.sums(n * cells.weight),
+            cells.sums(n * cells.weight**2),
+            cells.sums(n * cells.speaks),
         )
-
-
-def check_target(target: str, level: float) -> None:
-    """Refuse what is no target or no level.
-
-    Raises:
-        PolicyError: RR271.
-    """
-    if target not in {"table", "population"}:
-        raise PolicyError(Problem("RR271", f"no such target: {target!r}", expected='"table" or "population"'))
-    if not 0 < level < 1:
-        raise PolicyError(Problem("RR271", f"the level {level} is no probability", expected="such as 0.95"))
-
-
-def _sums(flat: Ints, values: Array, cells: int) -> Array:
-    return np.asarray(np.bincount(flat, weights=values, minlength=cells), dtype=np.float64)
-
-
-def _grouped(axis: AxisWeights, names: Sequence[str], condition: Condition) -> tuple[GroupAxis, Mask | None]:
-    """Return the groups of an axis, and what each counts: (V, groups), or None for every category by itself."""
-    shown = tuple(c for c in axis.columns if c in names)
-    mask = condition.masks[id(axis)][1] if id(axis) in condition.masks else np.ones(len(axis.original), dtype=bool)
-    positions = [axis.columns.index(c) for c in shown]
-    labels = [tuple(cell[j] for j in positions) for cell in axis.original]
-    groups = tuple(dict.fromkeys(v for v, keep in zip(labels, mask, strict=True) if keep))
-    if len(groups) == len(axis.original):
-        return GroupAxis(shown, groups), None
-    number = {g: i for i, g in enumerate(groups)}
-    targets = np.zeros((len(axis.original), len(groups)), dtype=bool)
-    for v in np.flatnonzero(mask):
-        targets[v, number[labels[v]]] = True
-    return GroupAxis(shown, groups), targets
-
-
-def _check_size(axes: Sequence[AxisWeights], groups: Sequence[GroupAxis], names: Sequence[str]) -> None:
-    cells = max(math.prod(len(a.released) for a in axes), math.prod(len(g.labels) for g in groups))
-    if cells > CELLS:
-        raise PolicyError(
-            Problem(
-                "RR268",
-                f"a table by {', '.join(map(repr, names))} has {cells:,} cells, more than {CELLS:,}",
-                hint="group by fewer columns, and name the categories you need in the condition",
-            )
-        )
-
-
-def _contracted(table: Crosstab, axes: Sequence[AxisWeights], targets: Sequence[Mask | None]) -> Crosstab:
-    """Apply the weights of the grouping axes, one axis after the other."""
-    estimate: Array = table.estimate
-    second, support = table.second_moment, table.support
-    for i, (axis, target) in enumerate(zip(axes, targets, strict=True)):
-        estimate = axis.contract(estimate, i, target, 1)
-        second = axis.contract(second, i, target, 2)
-        support = axis.support(support, i, target)
-    return table.with_moments(estimate, second, support, tuple(zip(axes, targets, strict=True)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rrpolicy.estimate.crosstab import MEANING
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.crosstab import Crosstab
+    from rrpolicy.estimate.estimates import Estimates
 
 _TARGETS = {
     "table": "this table's counts (only the randomisation is random)",
@@ -67,3 +69,51 @@ def to_csv(table: Crosstab) -> str:
         group = [str(v).lower() if isinstance(v, bool) else v for v in (r.group[b] for b in table.by)]
         writer.writerow([*group, r.estimate, r.se, r.low, r.high, "; ".join(r.flags), r.released])
     return out.getvalue()
+
+
+def estimates_summary(found: Estimates, title: str) -> str:
+    """Return estimates as an aligned table with a heading and the meaning of their marks."""
+    from rrpolicy.estimate.estimates import MEANINGS
+
+    percent = f"{100 * found.level:g} %"
+    names = list(found.keys[0]) if found.keys else []
+    header = [*map(_plain, names), "estimate", "se", f"low {percent}", f"high {percent}", "Chebyshev", "estimator", ""]
+    marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for row in found.flags for f in row))}
+    body = [
+        [
+            *(_plain(str(v)) for v in key.values()),
+            *(_number(v) for v in (estimate, se, *ends)),
+            "" if not math.isfinite(se) else f"[{_number(wide[0])}, {_number(wide[1])}]",
+            estimator,
+            " ".join(marks[f] for f in flags),
+        ]
+        for key, estimate, se, ends, wide, estimator, flags in zip(
+            found.keys,
+            found.estimate,
+            found.se(),
+            found.conf_int(),
+            found.conf_int(interval="chebyshev"),
+            found.estimator,
+            found.flags,
+            strict=True,
+        )
+    ]
+    where = "" if found.where is None else f" where {_plain(found.where)}"
+    head = [
+        f"{_plain(title)}{where}",
+        f"of {'this table' if found.target == 'table' else 'the population'}; {found.records:,} records",
+        "low and high are normal intervals, Chebyshev's hold for any distribution",
+        "",
+    ]
+    return "\n".join([*head, *_aligned(header, body, len(names)), *(f"{m} {MEANINGS[f]}" for f, m in marks.items())])
+
+
+def _aligned(header: list[str], body: list[list[str]], keys: int) -> list[str]:
+    widths = [max(len(line[i]) for line in [header, *body]) for i in range(len(header))]
+    left = {*range(keys), len(header) - 2, len(header) - 1}
+    lines = ["  ".join(_padded(c, widths[i], i in left) for i, c in enumerate(line)) for line in [header, *body]]
+    return [line.rstrip() for line in lines]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.5g}" if math.isfinite(value) else "-"

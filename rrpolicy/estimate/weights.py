@@ -45,6 +45,11 @@ class AxisWeights(ABC):
         """Whether a released value can differ from the original."""
         return True
 
+    @property
+    def counted(self) -> int:
+        """Return the number of cells that released records are counted in: U, where each lies in one."""
+        return len(self.released)
+
     @abstractmethod
     def solve(self, targets: Mask) -> Array:
         """Return (U, k) weights with P^T w = c for each column c of `targets` (V, k).
@@ -74,7 +79,7 @@ class AxisWeights(ABC):
         """Sum weights, or their squares, along one axis of an array of released counts.
 
         Args:
-            x: released counts; `x.shape[axis]` is U.
+            x: released counts; `x.shape[axis]` is `counted`.
             axis: where this axis stands in x.
             targets: (V, k) what is counted; None for every original category by itself.
             power: 1, or 2 for squared weights.
@@ -86,6 +91,15 @@ class AxisWeights(ABC):
         """Sum the released counts that speak for each predicate; arguments as for `contract`."""
         w = self.under(np.eye(len(self.original), dtype=bool) if targets is None else targets)
         return np.moveaxis(np.tensordot(x, w.astype(float), axes=(axis, 0)), -1, axis)
+
+    def lifted(self, x: Array, axis: int) -> Array:
+        """Return released counts by the rows of `factors`, along one axis."""
+        del axis
+        return x
+
+    def factors(self, targets: Mask | None) -> Array:
+        """Return (rows, k) F such that F^T diag(n) F sums the products of a record's weights, n `lifted` counts."""
+        return self.table if targets is None else self.solve(targets)
 
 
 @dataclass(frozen=True)
@@ -231,19 +245,23 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
     match decoder.form:
         case "identity":
             return tuple(
-                IdentityWeights((column,), _cells(labels), _cells(labels))
+                IdentityWeights((column,), cells_of(labels), cells_of(labels))
                 for column, labels in zip(p["columns"], p["labels"], strict=True)
                 if labels
             )
         case "retention":
-            cells = _cells(p["labels"])
+            cells = cells_of(p["labels"])
             blocks = tuple((tuple(b["members"]), Fraction(b["keep_probability"])) for b in p["blocks"])
             return (RetentionWeights((p["column"],), cells, cells, blocks),)
         case "matrix":
             columns = tuple(p["columns"]) if "columns" in p else (p["column"],)
             rows = tuple(tuple(Fraction(str(v)) for v in row) for row in p["rows"])
-            return (MatrixWeights(columns, _cells(p["released"]), _cells(p["original"]), rows),)
-        case "membership" | "share" | "spread" as form:
+            return (MatrixWeights(columns, cells_of(p["released"]), cells_of(p["original"]), rows),)
+        case "membership":
+            from rrpolicy.estimate.membership import membership_weights
+
+            return (membership_weights(decoder),)
+        case "share" | "spread" as form:
             raise PolicyError(
                 Problem(
                     "RR270",
@@ -265,5 +283,6 @@ def not_estimable(columns: Sequence[str]) -> PolicyError:
     )
 
 
-def _cells(labels: Json) -> tuple[Cell, ...]:
+def cells_of(labels: Json) -> tuple[Cell, ...]:
+    """Return a decoder's categories as cells: one label each, or one a coupled column."""
     return tuple(tuple(v) if isinstance(v, list) else (v,) for v in labels)  # type: ignore[union-attr, misc, arg-type]

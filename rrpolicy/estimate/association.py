@@ -1,0 +1,229 @@
+"""How two columns go together: measures of the corrected two-way table, with delta-method standard errors.
+
+se^2 = gradient' Sigma gradient with Sigma the covariance of the moment estimate of the counts (Guo 2010, chapter 3).
+Where a cell or margin that a measure needs is not positive, the maximum likelihood table takes the place of the moment
+estimate; no interval belongs to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE
+from rrpolicy.estimate.estimates import CURVED, MAXIMUM_LIKELIHOOD, MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.grid import Grid, grid
+from rrpolicy.estimate.measures import MEASURES, Measure
+from rrpolicy.estimate.target import Target
+from rrpolicy.estimate.weights import Mask
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+ALIASES: Mapping[str, str] = {
+    "i": "mutual_information",
+    "lift": "interest",
+    "uncertainty_coefficient": "u",
+    "odds": "odds_ratio",
+    "j": "j_measure",
+    "piatetsky_shapiro": "ps",
+}
+_CURVATURE_CELLS = 600
+_BIAS = 0.2
+_EXCESS = 0.1
+
+
+@dataclass(frozen=True)
+class Association(Estimates):
+    """Measures of association of two columns; `keys` name the measure.
+
+    Attributes:
+        row: the column in the rows.
+        column: the column in the columns.
+        present: the categories that count as present in a 2 x 2 table; None if there is none.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.association/1"
+
+    row: str
+    column: str
+    present: tuple[tuple[Value, ...], tuple[Value, ...]] | None = field(default=None)
+
+    @property
+    def title(self) -> str:
+        """Return what is measured, and what counts as present."""
+        if self.present is None:
+            return f"Association of {self.row} (rows) and {self.column} (columns)"
+        row, column = (" or ".join(map(str, p)) for p in self.present)
+        return f"Association of {self.row} (present: {row}) and {self.column} (present: {column})"
+
+    def __getitem__(self, measure: str) -> float:
+        """Return one estimate by the name of its measure."""
+        return float(self.estimate[[k["measure"] for k in self.keys].index(named(measure).name)])
+
+
+def association(
+    release: Release,
+    row: str,
+    column: str,
+    *,
+    measures: Sequence[Measure] | None,
+    where: str | None,
+    present: tuple[Sequence[Value], Sequence[Value]] | None,
+    target: Target,
+    level: float,
+) -> Association:
+    """Estimate measures of association; `Release.association` says how.
+
+    Raises:
+        PolicyError: RR273 if a measure is not defined for this table.
+    """
+    asked = release.crosstab([row, column], where, target, level)
+    table, chosen = _dichotomised(grid(asked), present)
+    wanted = _wanted(measures, table)
+    likely: list[Array] = []
+
+    def likeliest() -> Array:
+        if not likely:
+            again = grid(release.crosstab([row, column], where, target, level, estimator="em"))
+            likely.append(_dichotomised(again, present)[0].estimate)
+        return likely[0]
+
+    rows = [_estimated(m, table, target, likeliest) for m in wanted]
+    return Association(
+        target=target,
+        level=level,
+        records=asked.records,
+        where=where,
+        keys=tuple({"measure": m.name} for m in wanted),
+        estimate=np.array([r.value for r in rows]),
+        errors={t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")},
+        range=np.array([[m.low, m.high] for m in wanted]),
+        estimator=tuple(r.estimator for r in rows),
+        flags=tuple(r.flags for r in rows),
+        row=asked.by[0],
+        column=asked.by[1],
+        present=chosen,
+    )
+
+
+def named(name: str) -> Measure:
+    """Return a measure by its name or another name of it; the case of letters does not matter.
+
+    Raises:
+        PolicyError: RR273 if there is none.
+    """
+    folded = name.casefold().replace("-", "_").replace(" ", "_")
+    found = ALIASES.get(folded, folded)
+    if found not in MEASURES:
+        raise PolicyError(Problem("RR273", f"no such measure: {name!r}", hint=f"measures are {', '.join(MEASURES)}"))
+    return MEASURES[found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimated:
+    value: float
+    errors: Mapping[Target, float]
+    estimator: str
+    flags: tuple[str, ...]
+
+
+_NO_ERRORS: Mapping[Target, float] = {"table": np.nan, "population": np.nan}
+
+
+def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callable[[], Array]) -> _Estimated:
+    if _exists(measure, table.estimate, table.exact_zero):
+        value, gradient = measure.of(table.estimate)
+        flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
+        variance = {t: float(flat @ table.covariance[t] @ flat) for t in table.covariance}
+        noise = 1e-12 * float(flat**2 @ np.abs(np.diag(table.covariance["population"])))
+        variance = {t: 0.0 if abs(v) <= noise else v for t, v in variance.items()}
+        flags = []
+        if variance["table"] < 0:
+            variance["table"] = variance["population"]
+            flags += [POPULATION_VARIANCE] if target == "table" else []
+        if variance[target] > 0:
+            flags += [FEW_RECORDS] if bool((table.support < FEW).any()) else []
+            flags += [CURVED] if _curved(measure, table, target, variance[target]) else []
+        errors: dict[Target, float] = {t: float(np.sqrt(v)) for t, v in variance.items()}
+        return _Estimated(value, errors, MOMENT, tuple(flags))
+    try:
+        proper = likeliest()
+    except PolicyError:
+        proper = np.zeros_like(table.estimate)
+    if _exists(measure, proper, proper == 0 if measure.shape == "rxc" else np.zeros(proper.shape, dtype=bool)):
+        return _Estimated(measure.of(proper)[0], _NO_ERRORS, MAXIMUM_LIKELIHOOD, (MAXIMUM_LIKELIHOOD,))
+    return _Estimated(np.nan, _NO_ERRORS, NOT_ESTIMABLE, (NOT_ESTIMABLE,))
+
+
+def _exists(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
+    """Return whether a measure is defined at a table."""
+    margins = min(float(x.sum(axis=0).min()), float(x.sum(axis=1).min()))
+    if margins <= 0:
+        return False
+    return measure.needs == "margins" or bool(((x > 0) | (allowed_zero & (x == 0))).all())
+
+
+def _curved(measure: Measure, table: Grid, target: Target, variance: float) -> bool:
+    """Return whether the second-order term of the expansion is not small beside the first.
+
+    With H the Hessian: bias tr(H Sigma) / 2, variance tr(H Sigma H Sigma) / 2; at independence the gradients of
+    chi-square, G2, I, M, U and tau vanish and these are all there is.
+    """
+    x, Sigma = table.estimate, table.covariance[target]
+    if x.size > _CURVATURE_CELLS or measure.name == "support":
+        return False
+    H = np.zeros((x.size, x.size))
+    for k in range(x.size):
+        step = np.zeros(x.size)
+        step[k] = 1e-4 * max(abs(float(x.reshape(-1)[k])), 1e-3)
+        if table.exact_zero.reshape(-1)[k]:
+            continue
+        up, down = (measure.of(x + sign * step.reshape(x.shape))[1].reshape(-1) for sign in (1, -1))
+        H[k] = np.where(table.exact_zero.reshape(-1), 0.0, (up - down) / (2 * step[k]))
+    product = H @ Sigma
+    bias, second = float(np.trace(product)) / 2, float((product * product.T).sum()) / 2
+    return abs(bias) > _BIAS * np.sqrt(variance) or second > _EXCESS * variance
+
+
+def _wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:
+    square = table.estimate.shape == (2, 2)
+    if measures is None:
+        return [m for m in MEASURES.values() if square or m.shape == "rxc"]
+    for measure in measures:
+        if measure.shape == "2x2" and not square:
+            rows, columns = table.estimate.shape
+            raise PolicyError(
+                Problem(
+                    "RR273",
+                    f"{measure.name!r} is a measure of two categories by two, and this table has {rows} by {columns}",
+                    hint='say which categories count as present: present=(["F"], ["Flu"])',
+                )
+            )
+    return list(measures)
+
+
+def _dichotomised(
+    table: Grid, present: tuple[Sequence[Value], Sequence[Value]] | None
+) -> tuple[Grid, tuple[tuple[Value, ...], tuple[Value, ...]] | None]:
+    if present is None:
+        if table.estimate.shape != (2, 2):
+            return table, None
+        return table, ((table.rows[1],), (table.columns[1],))
+    chosen = []
+    for labels, given in zip((table.rows, table.columns), present, strict=True):
+        values = (given,) if isinstance(given, (str, int, float)) else tuple(given)
+        unknown = [v for v in values if v not in labels]
+        if unknown or len(set(values)) == len(labels) or not values:
+            shown = ", ".join(map(repr, unknown)) or "none or all of the categories"
+            raise PolicyError(
+                Problem("RR273", f"{shown} cannot count as present", hint="name some categories of the column, not all")
+            )
+        chosen.append(values)
+    return table.collapsed(chosen[0], chosen[1]), (chosen[0], chosen[1])

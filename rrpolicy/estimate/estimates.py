@@ -1,0 +1,187 @@
+"""What every result other than a table of counts is: estimates by name, with standard errors for both targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.crosstab import FEW_RECORDS, MEANING, POPULATION_VARIANCE
+from rrpolicy.estimate.target import Target, check_target
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rrpolicy.estimate.plot import Figure
+
+Interval: TypeAlias = Literal["normal", "chebyshev"]
+Marks: TypeAlias = tuple[tuple[str, ...], ...]
+
+MOMENT = "moment"
+MAXIMUM_LIKELIHOOD = "EM"
+NOT_ESTIMABLE = "not estimable"
+CURVED = "not normal"
+FEW_IN_GROUP = "uncertain size"
+MEANINGS: Mapping[str, str] = {
+    **MEANING,
+    FEW_RECORDS: "fewer than 5 released records speak for a cell of it: the normal interval is unreliable",
+    POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
+    CURVED: "within its error this is far from linear in the counts: the normal interval is unreliable",
+    FEW_IN_GROUP: "the size of the group is itself uncertain: the normal interval is unreliable",
+    MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without an interval",
+    NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive",
+}
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates of one kind, one a row.
+
+    Attributes:
+        target: what intervals speak of: this table, or the population it was drawn from.
+        level: of the intervals.
+        records: N.
+        where: the condition, as asked.
+        keys: what each row is of, by column.
+        estimate: (rows,) NaN where it cannot be estimated.
+        errors: target -> (rows,) standard errors; NaN where no interval belongs to the estimate.
+        range: (rows, 2) what an interval is clipped to; estimates are not.
+        estimator: (rows,) `moment`, `EM` or `not estimable`.
+        flags: (rows,) for the target; see `MEANINGS`.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.estimates/1"
+
+    target: Target
+    level: float
+    records: int
+    where: str | None
+    keys: tuple[Mapping[str, Value], ...] = field(repr=False)
+    estimate: Array
+    errors: Mapping[Target, Array] = field(repr=False)
+    range: Array = field(repr=False)
+    estimator: tuple[str, ...] = field(repr=False)
+    flags: Marks = field(repr=False)
+
+    def se(self, target: Target | None = None) -> Array:
+        """Return (rows,) standard errors (delta method)."""
+        return self.errors[target or self.target]
+
+    def conf_int(
+        self, level: float | None = None, target: Target | None = None, interval: Interval = "normal"
+    ) -> Array:
+        """Return (rows, 2) intervals, clipped to what is possible.
+
+        Args:
+            level: default that of the result.
+            target: default that of the result.
+            interval: "normal" holds in large releases; "chebyshev" holds for any distribution with this standard
+                error, and is 2.3 times as long at 95 %.
+
+        Raises:
+            PolicyError: RR271 for another level or target, RR278 for another interval.
+        """
+        level = self.level if level is None else level
+        check_target(target or self.target, level)
+        half = factor(interval, level) * self.se(target)
+        ends = np.stack([self.estimate - half, self.estimate + half], axis=1)
+        return np.clip(ends, self.range[:, :1], self.range[:, 1:])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame: what each row is of, estimate, se, both kinds of interval, estimator, flags."""
+        import pandas as pd
+
+        frame = pd.DataFrame({name: [key[name] for key in self.keys] for name in self._key_names})
+        ends, wide = self.conf_int(), self.conf_int(interval="chebyshev")
+        named = (
+            ("estimate", self.estimate),
+            ("se", self.se()),
+            ("low", ends[:, 0]),
+            ("high", ends[:, 1]),
+            ("low_chebyshev", wide[:, 0]),
+            ("high_chebyshev", wide[:, 1]),
+            ("estimator", list(self.estimator)),
+            ("flags", ["; ".join(f) for f in self.flags]),
+        )
+        for name, values in named:
+            frame[_free(name, self._key_names)] = values
+        return frame
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return plain data; numbers that are not there are null."""
+        ends, wide = self.conf_int(), self.conf_int(interval="chebyshev")
+        return {
+            "schema": self.schema,
+            "target": self.target,
+            "level": self.level,
+            "records": self.records,
+            "where": self.where,
+            "rows": [
+                {
+                    "of": dict(key),
+                    "estimate": number(estimate),
+                    "se": number(se),
+                    "normal": [number(v) for v in normal],
+                    "chebyshev": [number(v) for v in chebyshev],
+                    "estimator": estimator,
+                    "flags": list(flags),
+                }
+                for key, estimate, se, normal, chebyshev, estimator, flags in zip(
+                    self.keys, self.estimate, self.se(), ends, wide, self.estimator, self.flags, strict=True
+                )
+            ],
+        }
+
+    def summary(self) -> str:
+        """Return the rows as text, with what they are above and what their marks mean below."""
+        from rrpolicy.estimate.text import estimates_summary
+
+        return estimates_summary(self, self.title)
+
+    def plot(self) -> Figure:
+        """Return a dot-and-interval plot as SVG, one line a row."""
+        from rrpolicy.estimate.plot import forest
+
+        names = [", ".join(str(v) for v in key.values()) for key in self.keys]
+        marks = [(float(e), float(a), float(b)) for e, (a, b) in zip(self.estimate, self.conf_int(), strict=True)]
+        return forest(names, marks, f"{self.title}, {100 * self.level:g} % normal intervals: this {self.target}")
+
+    @property
+    def title(self) -> str:
+        """Return what the estimates are, in words."""
+        return "Estimates"
+
+    @property
+    def _key_names(self) -> tuple[str, ...]:
+        return tuple(self.keys[0]) if self.keys else ()
+
+
+def factor(interval: str, level: float) -> float:
+    """Return how many standard errors an interval reaches to each side.
+
+    Raises:
+        PolicyError: RR278 for an unknown kind of interval.
+    """
+    match interval:
+        case "normal":
+            return NormalDist().inv_cdf((1 + level) / 2)
+        case "chebyshev":
+            return 1 / math.sqrt(1 - level)
+        case _:
+            raise PolicyError(Problem("RR278", f"no such interval: {interval!r}", expected='"normal" or "chebyshev"'))
+
+
+def number(value: float) -> float | None:
+    """Return a number as JSON can hold it."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _free(name: str, taken: tuple[str, ...]) -> str:
+    return f"{name} (result)" if name in taken else name

@@ -1,0 +1,212 @@
+"""Means by randomised groups: ratios of weighted sums, with delta-method standard errors.
+
+With w the weight of a record in a group and y its number, the mean is R = sum w y / sum w. The numerator of its
+variance is that of the count with y - R in place of 1: this table, sum (y - R)^2 (w^2 - w); population,
+N/(N-1) sum (y - R)^2 w^2; the denominator is (sum w)^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.columns import kind_of, kind_of_type
+from rrpolicy.estimate.condition import Condition, split
+from rrpolicy.estimate.contingency import count, total
+from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, Crosstab
+from rrpolicy.estimate.estimates import FEW_IN_GROUP, MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.grouping import Weighed, beside, check_size, contracted, grouping, groups_of, weighed
+from rrpolicy.estimate.target import Target, check_target
+from rrpolicy.estimate.weights import AxisWeights, Mask
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+_UNCERTAIN = 0.2
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Means(Estimates):
+    """Estimated means; `keys` are the groups.
+
+    Attributes:
+        value: the column of numbers.
+        by: the grouping columns.
+        missing: records without the number, which are left out.
+        sizes: the groups' estimated sizes.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.mean/1"
+
+    value: str
+    by: tuple[str, ...]
+    missing: int
+    sizes: Array = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """Return what is averaged, over whom, and by what."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        left_out = f", without {self.missing:,} records that have none" if self.missing else ""
+        return f"Estimated mean of {self.value}{by}{left_out}"
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Groups of released records with what their numbers add up to.
+
+    Attributes:
+        cells: where each group lies, and its weight.
+        n: records.
+        first: sums of the number (of its weight, if the number is randomised itself).
+        second: sums of squares of `first`'s terms.
+        squares: estimated sums of the squared number; as `second` unless the number is randomised.
+        centre: what was taken from every number.
+        missing: records without it.
+    """
+
+    cells: Weighed
+    n: Array
+    first: Array
+    second: Array
+    squares: Array
+    centre: float
+    missing: int
+
+
+def mean(release: Release, value: str, by: Sequence[str], where: str | None, *, target: Target, level: float) -> Means:
+    """Estimate means; `Release.mean` says how.
+
+    Raises:
+        PolicyError: RR274 if the column holds no numbers, or is grouped by as well.
+    """
+    check_target(target, level)
+    condition = split(where, release.columns)
+    names, axes = grouping(release.columns, by, condition)
+    name = release.columns.name(value)
+    grouped = [groups_of(axis, names, condition) for axis in axes]
+    check_size(axes, [g for g, _ in grouped], names)
+    numbers = _numbers(release, name, axes, condition)
+    masks = [targets for _, targets in grouped]
+    sums = _Sums(axes, masks, numbers)
+    size, deviation = sums.of(numbers.n, 1), sums.of(numbers.first, 1)
+    size = np.where(size > 0, size, np.nan)
+    R = deviation / size
+    square = sums.of(numbers.second, 2) - 2 * R * sums.of(numbers.first, 2) + R**2 * sums.of(numbers.n, 2)
+    own = sums.of(numbers.squares, 1) - 2 * R * deviation + R**2 * size
+    N = release.records
+    population = N / max(N - 1, 1) * np.maximum(square, 0.0)
+    table = np.where(np.abs(square - own) <= _ROUNDING * np.abs(square), 0.0, square - own)
+    errors: dict[Target, Array] = {
+        "table": np.sqrt(np.where(table < 0, population, table)) / size,
+        "population": np.sqrt(population) / size,
+    }
+    groups = tuple(g for g, _ in grouped)
+    frame = Crosstab(
+        names, where, target, level, N, groups,
+        numbers.cells.sums(numbers.n * numbers.cells.weight),
+        numbers.cells.sums(numbers.n * numbers.cells.weight**2),
+        numbers.cells.sums(numbers.n * numbers.cells.speaks),
+    )  # fmt: skip
+    counts = contracted(frame, axes, masks)
+    flags = _flags(R, errors[target], table < 0, counts, target)
+    return Means(
+        target=target,
+        level=level,
+        records=N,
+        where=where,
+        keys=tuple(dict(g) for g in counts.group_values()),
+        estimate=(R + numbers.centre).reshape(-1),
+        errors={t: e.reshape(-1) for t, e in errors.items()},
+        range=np.tile([-np.inf, np.inf], (R.size, 1)),
+        estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in R.reshape(-1)),
+        flags=flags,
+        value=name,
+        by=names,
+        missing=numbers.missing,
+        sizes=counts.estimate.reshape(-1),
+    )
+
+
+_Axes: TypeAlias = Sequence[AxisWeights]
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over released records, by group.
+
+    Attributes:
+        axes: what is grouped by.
+        masks: what each group counts.
+        numbers: where the records lie.
+    """
+
+    axes: _Axes
+    masks: Sequence[Mask | None]
+    numbers: _Numbers
+
+    def of(self, values: Array, power: int) -> Array:
+        """Return the sums of values times a power of the record weights."""
+        x = self.numbers.cells.sums(values * self.numbers.cells.weight**power)
+        for i, (axis, mask) in enumerate(zip(self.axes, self.masks, strict=True)):
+            x = axis.contract(x, i, mask, power)
+        return x
+
+
+def _numbers(release: Release, name: str, axes: _Axes, condition: Condition) -> _Numbers:
+    own = release.columns.axes.get(name)
+    if own is not None:
+        return _categories(release, name, own, axes, condition)
+    if kind_of_type(release.columns.columns[name].type) != "number":
+        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint="count its categories by crosstab"))
+    others = beside(axes, condition)
+    found = total(release.data, [*axes, *(a for a, _ in others)], name, condition.filter, condition.parameters)
+    cells = weighed(axes, others, found.codes, len(found.n))
+    n = found.n.astype(float)
+    return _Numbers(cells, n, found.first, found.second, found.second, found.centre, found.missing)
+
+
+def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, condition: Condition) -> _Numbers:
+    """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y."""
+    j = own.columns.index(name)
+    labels = [cell[j] for cell in own.original]
+    if any(kind_of(v) != "number" for v in labels):
+        raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
+    others = beside(axes, condition)
+    if any(own is axis for axis in [*axes, *(a for a, _ in others)]):
+        raise PolicyError(
+            Problem(
+                "RR274",
+                f"{name!r} is averaged and stands in the groups or the condition as well",
+                hint="average it from the crosstab of its categories",
+            )
+        )
+    y = np.array([float(v) for v in labels])
+    centre = float(y.mean())
+    table = own.table
+    omega, omega_square = table @ (y - centre), table @ (y - centre) ** 2
+    codes, n = count(release.data, [*axes, *(a for a, _ in others), own], condition.filter, condition.parameters)
+    cells = weighed(axes, others, codes[:-1], len(n))
+    at = codes[-1]
+    return _Numbers(cells, n.astype(float), n * omega[at], n * omega[at] ** 2, n * omega_square[at], centre, 0)
+
+
+def _flags(R: Array, se: Array, negative: Mask, counts: Crosstab, target: Target) -> tuple[tuple[str, ...], ...]:
+    uncertain = counts.se(target) > _UNCERTAIN * np.abs(counts.estimate)
+    rows = zip(R.reshape(-1), se.reshape(-1), negative.reshape(-1), uncertain.reshape(-1), strict=True)
+    few = counts.support.reshape(-1) < FEW
+    found: list[tuple[str, ...]] = []
+    for (mean_, error, below, unsure), scarce in zip(rows, few, strict=True):
+        if not np.isfinite(mean_):
+            found.append((NOT_ESTIMABLE,))
+            continue
+        marks = [(FEW_RECORDS, scarce and error > 0), (FEW_IN_GROUP, unsure and error > 0)]
+        marks.append((POPULATION_VARIANCE, bool(below) and target == "table"))
+        found.append(tuple(name for name, holds in marks if holds))
+    return tuple(found)
