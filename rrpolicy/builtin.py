@@ -14,6 +14,9 @@ MODELS = {
     "local-dp": "rrpolicy.privacy.local_dp:LocalDP",
     "attribute-disclosure": "rrpolicy.privacy.attribute_disclosure:AttributeDisclosure",
     "identity-disclosure": "rrpolicy.privacy.identity_disclosure:IdentityDisclosure",
+    "k-anonymity": "rrpolicy.privacy.k_anonymity:KAnonymity",
+    "l-diversity": "rrpolicy.privacy.l_diversity:LDiversity",
+    "t-closeness": "rrpolicy.privacy.t_closeness:TCloseness",
 }
 """Privacy model -> its class; the module's function `assessors` returns its assessors."""
 

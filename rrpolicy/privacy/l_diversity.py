@@ -14,18 +14,28 @@ References:
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
-from typing import Annotated, Self
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.policy.model import Policy
+from rrpolicy.channel.probability import round_down, round_up
+from rrpolicy.finding import Finding, Measure
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.model import Order
+from rrpolicy.privacy.grouped import Outcome, Words, assessor, conclude
+from rrpolicy.privacy.model import Assessor, Order, PerClass
 from rrpolicy.privacy.sensitive import not_sensitive, targets
 
+if TYPE_CHECKING:
+    from rrpolicy.privacy.classes import Classes, Histograms, Mask
+    from rrpolicy.source.counts import Ints
+
 NAME = "l-diversity"
+REFERENCE = "Machanavajjhala et al. 2007, definitions 4.1 and 4.2; Xiao, Tao 2006, definition 2"
 NOT_COVERED = (
     "How likely each of a class's values is for one person, if the adversary knows which are usual for such people.",
     "Values that differ in name and mean much the same.",
@@ -71,6 +81,11 @@ class Options(BaseModel):
             raise ValueError(f"c must be over 0, got {exact(self.c)}")
         return self
 
+    @property
+    def limit(self) -> Fraction:
+        """Return what the reached number is held against: c for `recursive`, else l."""
+        return self.l if self.c is None else self.c
+
 
 class LDiversity:
     """The privacy model `l-diversity`."""
@@ -111,3 +126,126 @@ class LDiversity:
 
 
 _STRENGTH = {Kind.DISTINCT: 1, Kind.ENTROPY: 2, Kind.FREQUENCY: 3, Kind.RECURSIVE: 0}
+
+
+MEANINGS = {
+    Kind.DISTINCT: "sensitive values in the class with the fewest",
+    Kind.FREQUENCY: "n/r_1 of the class where one value is commonest: guessing it there is right once in so many times",
+    Kind.ENTROPY: "e^entropy of the class with the least: so many equally frequent values have the same entropy",
+    Kind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it holds for every greater c",
+}
+
+
+def words(kind: Kind) -> Words:
+    """Return how a kind speaks of itself."""
+    quantity = "c" if kind is Kind.RECURSIVE else f"{kind.value} l"
+    return Words(NAME, quantity, MEANINGS[kind], REFERENCE, least=kind is not Kind.RECURSIVE)
+
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessors of the model."""
+    return (assessor(NAME, REFERENCE, find=find, limit=_limit, sensitive=_sensitive, per_class=per_class),)
+
+
+def satisfied(options: Options, histograms: Histograms) -> Mask:
+    """Return (classes,) which satisfy the requirement; an empty class does."""
+    from rrpolicy.privacy.classes import at_most
+
+    if options.kind is Kind.DISTINCT:
+        mask: Mask = (histograms.distinct >= int(options.l)) | (histograms.sizes == 0)
+        return mask
+    if options.kind is Kind.FREQUENCY:
+        return histograms.frequent(options.l)
+    if options.kind is Kind.ENTROPY:
+        return histograms.entropic(options.l)
+    assert options.c is not None
+    first, tail = histograms.recursive(int(options.l))
+    mask = at_most(first, tail, options.c, strictly=True)
+    mask |= histograms.sizes == 0
+    return mask
+
+
+def reached(kind: Kind, histograms: Histograms, among: Mask, l: int) -> Measure:
+    """Return what the worst of some classes reaches.
+
+    Args:
+        kind: of diversity.
+        histograms: of the classes.
+        among: (classes,) those that count.
+        l: of `recursive`, whose reached number is c.
+    """
+    from rrpolicy.privacy.classes import largest
+
+    nothing = Measure(0.0 if kind is Kind.RECURSIVE else math.inf)
+    among = among & (histograms.sizes > 0)
+    if not among.any():
+        return nothing
+    if kind is Kind.DISTINCT:
+        return Measure(float(histograms.distinct[among].min()))
+    if kind is Kind.ENTROPY:
+        number = histograms.least_effective_number(among)
+        return nothing if number is None else Measure(number)
+    if kind is Kind.FREQUENCY:
+        share = largest(histograms.commonest, histograms.sizes, among)
+        return nothing if share is None else Measure(round_down(1 / share))
+    ratio = largest(*histograms.recursive(l), among)
+    return Measure(math.inf if ratio is None else round_up(ratio))
+
+
+def find(requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
+    """Return the finding for the classes of a release."""
+    options = requirement.options
+    assert isinstance(options, Options)
+    return measured(options, targets(options.sensitive, policy), classes)
+
+
+def measured(options: Options, sensitive: tuple[str, ...], classes: Classes) -> Finding:
+    """Return what classes reach, held against the requirement.
+
+    Args:
+        options: the requirement.
+        sensitive: the attributes, each by itself.
+        classes: with a histogram of each.
+    """
+    l = int(options.l)
+    outcomes = [
+        Outcome(
+            name,
+            reached(options.kind, classes.histograms[name], classes.concerned, l),
+            satisfied(options, classes.histograms[name]),
+        )
+        for name in sensitive
+    ]
+    return conclude(words(options.kind), outcomes, classes, options.limit)
+
+
+def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
+    """Return the requirement on single classes.
+
+    All kinds are monotone (Machanavajjhala et al. 2007, section 4); only distinct remains so if failing classes may be
+    suppressed, or if classes without a record of the subgroup need not satisfy it: what is merged with them may fail.
+    """
+    from rrpolicy.privacy.classes import Histograms
+
+    options = requirement.options
+    assert isinstance(options, Options)
+    distinct = options.kind is Kind.DISTINCT
+
+    def holds(histograms: Ints) -> Mask:
+        return satisfied(options, Histograms.of_dense(histograms))
+
+    monotone = distinct or not requirement.where
+    names = targets(options.sensitive, policy)
+    return tuple(PerClass(name, holds, monotone, distinct, requirement.where) for name in names)
+
+
+def _sensitive(requirement: Requirement, policy: Policy) -> tuple[str, ...]:
+    options = requirement.options
+    assert isinstance(options, Options)
+    return targets(options.sensitive, policy)
+
+
+def _limit(requirement: Requirement) -> Fraction:
+    options = requirement.options
+    assert isinstance(options, Options)
+    return options.limit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.privacy.classes import Classes, Mask
+    from rrpolicy.privacy.floor import Floor
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
@@ -69,11 +70,13 @@ class Smooth:
             largest block; the other blocks share its retention probability.
         jacobian: the same -> (c, axes).
         name: for messages.
+        bound: whether the values are a certified upper bound, never below the truth, and not the truth itself.
     """
 
     value: Callable[[Array], Array]
     jacobian: Callable[[Array], Array]
     name: str
+    bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +84,15 @@ class PerClass:
     """A requirement on single equivalence classes, for lattice search and partitioning.
 
     Attributes:
-        sensitive: the attributes whose histograms it reads, each by itself; empty if it reads class sizes alone, which
-            any histogram tells.
-        holds: histograms of one such attribute, (classes, values) counts -> mask (classes,) of those that satisfy it.
-            It is given all classes that would be released, and no others: t-closeness compares with their sum.
+        sensitive: the attribute whose histograms it reads; None if it reads class sizes alone, which any tells.
+        holds: its histograms, (classes, values) counts -> mask (classes,) of those that satisfy it. It is given all
+            classes that would be released, and no others: t-closeness compares with their sum.
         monotone: whether merging satisfying classes always satisfies it.
         monotone_with_suppression: the same when failing classes may be suppressed.
         where: the subgroup it is limited to; only classes that may hold a record of it need to satisfy it.
     """
 
-    sensitive: tuple[str, ...]
+    sensitive: str | None
     holds: Callable[[Ints], Mask]
     monotone: bool
     monotone_with_suppression: bool
@@ -105,7 +107,12 @@ class Written(Protocol):
         ...
 
     def classes(
-        self, table: str, known: Sequence[str], sensitive: Sequence[str], within: Mapping[str, Sequence[Value]]
+        self,
+        table: str,
+        known: Sequence[str],
+        sensitive: Sequence[str],
+        within: Mapping[str, Sequence[Value]],
+        suppressed: Sequence[Value] | None,
     ) -> Classes:
         """Return a table's equivalence classes.
 
@@ -114,6 +121,7 @@ class Written(Protocol):
             known: the columns that make a class.
             sensitive: the columns whose values are counted in each class, in the order of their labels.
             within: column -> released values that a record of a subgroup may have; empty for everyone.
+            suppressed: the known columns' values in records that are in no class; None if every record is in one.
         """
         ...
 
@@ -132,11 +140,14 @@ class Assessor:
             which are refused in any case: a reason then says why.
         assess: decides. Gets the original, or only the number of records (verify on public/).
         smooth: for optimisers; None if not offered. Gets records alone only if `basis` is CHANNEL or less.
-        per_class: for lattice search; None if not offered. What it lets pass, `assess` lets pass.
+        per_class: for lattice search, one for each sensitive attribute; None if not offered. What these let pass,
+            `assess` lets pass.
         measure: decides again, from the written release; None if not offered. Needs `basis` RELEASE or less, and gives
             the finding that `assess` gave before the draw.
         needs: axis classes one of which must be there: the assessor then leaves other channels to others.
         holds: the verdict alone, where it costs less than the finding; asked by whoever tries many channels.
+        floor: the smallest reachable as the attributes named are drawn at random, and who stands in the way of the
+            limit; None if not offered.
     """
 
     model: str
@@ -147,10 +158,11 @@ class Assessor:
     assess: Callable[[Requirement, Channel, Original | int], Finding]
     supports: Callable[[Requirement, Policy, Sequence[type[Axis]]], str | None] = lambda *_: None
     smooth: Callable[[Requirement, Channel, Original | int], Smooth] | None = None
-    per_class: Callable[[Requirement, Policy], PerClass] | None = None
+    per_class: Callable[[Requirement, Policy], tuple[PerClass, ...]] | None = None
     measure: Callable[[Requirement, Policy, Channel, Written], Finding] | None = None
     needs: tuple[type[Axis], ...] = ()
     holds: Callable[[Requirement, Channel, Original | int], bool] | None = None
+    floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[Floor]] | None = None
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
         """Return whether the assessor's verdict is that the requirement holds."""
