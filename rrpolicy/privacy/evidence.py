@@ -17,6 +17,7 @@ from rrpolicy.canonical import Value
 from rrpolicy.channel.axes import Identity
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.product import Product
+from rrpolicy.channel.recode import Recode
 from rrpolicy.policy.model import Policy, Role
 
 if TYPE_CHECKING:
@@ -44,13 +45,14 @@ class Sides:
 class Evidence:
     """The groups of a table: people who agree in all that an attacker knows.
 
-    What is released unchanged parts the groups into contexts that never mix. Contexts of several groups come first: a
-    group that has a context of its own is told apart from all others, R_QI = 1, and needs no computation.
+    What is released with certainty, unchanged or recoded, parts the groups into contexts that never mix. Contexts of
+    several groups come first: a group with a context of its own is told apart from all others, R_QI = 1, and needs no
+    computation. In one context several groups may stand at one place of the randomised axes: those recoded alike.
 
     Attributes:
         axes: the randomised axes among what is known.
         codes: (groups, len(axes)) each group's category on them.
-        context: (groups,) number of the combination of unchanged values that each group has, from 0, non-decreasing.
+        context: (groups,) number of the combination of certain values that each group has, from 0, non-decreasing.
         n: (groups,) people.
         sensitive: the axis of the sensitive attribute; None for linking.
         histograms: (groups, categories) people by sensitive value; one column for linking.
@@ -151,18 +153,20 @@ def gather(original: Original, known: Sides) -> Evidence:
     histograms = np.zeros((len(groups), size), dtype=np.int64)
     histograms[member, value] = n
 
-    flat, unchanged, column = [], list(range(len(attributes), width)), 0
+    flat, certain, column = [], [groups[:, len(attributes) : width]], 0
     randomised: list[Axis] = []
     for axis in known.known:
         span = range(column, column + len(axis.attributes))
         column += len(axis.attributes)
         if isinstance(axis, Identity):
-            unchanged += span
+            certain.append(groups[:, list(span)])
+        elif isinstance(axis, Recode):
+            certain.append(axis.recode(groups[:, list(span)]))
         else:
             randomised.append(axis)
             shape = tuple(len(labels[i]) for i in span)
             flat.append(np.ravel_multi_index(tuple(groups[:, i] for i in span), shape))
-    context = _contexts(groups[:, unchanged])
+    context = _contexts(np.concatenate(certain, axis=1))
     order = np.argsort(context, kind="stable")
     own_codes = np.stack(flat, axis=1).astype(np.int32) if flat else np.zeros((len(groups), 0), np.int32)
     histograms = histograms[order]

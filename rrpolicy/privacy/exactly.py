@@ -90,7 +90,7 @@ class ExactReconstruction:
         first, last = np.searchsorted(self.evidence.context, [context, context + 1])
         array: Integers = np.zeros(self.shape, dtype=object)
         for code, n in zip(self.evidence.codes[first:last], self.evidence.n[first:last], strict=True):
-            array[tuple(code)] = int(n)
+            array[tuple(code)] += int(n)
         for axis, (m, _) in enumerate(self._matrices):
             array = np.moveaxis(np.tensordot(m, array, axes=(1, axis)), 0, axis)
         return array
