@@ -65,5 +65,5 @@ def rrpolicy_sources() -> Iterable[Source]:  # type: ignore[empty-body]
 
 
 @hookspec
-def rrpolicy_renderers() -> Iterable[Renderer]:  # type: ignore[empty-body]
+def rrpolicy_renderers() -> Iterable[Renderer | Offer]:  # type: ignore[empty-body]
     """Offer renderers of the report. Called when a release is written or a report is asked for."""

@@ -203,8 +203,7 @@ class Registry:
     @property
     def catalogue(self) -> Names:
         """Return what the policy language needs to know."""
-        named = (self.mechanisms, self.privacy_models, self.utility_metrics)
-        return Names(*(Lazy(things, _options) for things in named))
+        return Names(_options(self.mechanisms), _options(self.privacy_models), _options(self.utility_metrics))
 
     def provider(self, assessor: Assessor) -> str:
         """Return who brought an assessor: the plugin, its distribution and version."""
@@ -244,9 +243,9 @@ class Registry:
         )
 
 
-def _options(_: str, thing: Any) -> type[BaseModel]:
-    options: type[BaseModel] = thing.options
-    return options
+def _options(things: Mapping[str, Any]) -> Lazy[type[BaseModel]]:
+    """Return the options class of each thing, which is imported only when its class is asked for."""
+    return Lazy(dict.fromkeys(things), lambda name, _: things[name].options)
 
 
 def _overlap(one: Assessor, other: Assessor) -> bool:

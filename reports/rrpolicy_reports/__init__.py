@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rrpolicy.plugin import Renderer, hookimpl
+from rrpolicy.plugin import Offer, hookimpl
 
 
 @hookimpl
-def rrpolicy_renderers() -> Iterable[Renderer]:
+def rrpolicy_renderers() -> Iterable[Offer]:
     """Offer the HTML page and the JSON document."""
-    from rrpolicy_reports.document import JsonRenderer
-    from rrpolicy_reports.html import HtmlRenderer
-
-    return [HtmlRenderer(), JsonRenderer()]
+    return [
+        Offer("html", "rrpolicy_reports.html:HtmlRenderer"),
+        Offer("json", "rrpolicy_reports.document:JsonRenderer"),
+    ]
