@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import arrow_schema, engine_type
 from rrpolicy.release.engine import engine, quoted
-from rrpolicy.release.formats import repeated
+from rrpolicy.release.formats import plain, repeated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ class DatabaseTable:
         """Write rows."""
         import pyarrow as pa
 
-        whole = pa.RecordBatch.from_arrays([repeated(c, n) for c in rows.columns], schema=self._schema)
+        whole = pa.RecordBatch.from_arrays([repeated(plain(c), n) for c in rows.columns], schema=self._schema)
         self._connection.register("released_rows", pa.Table.from_batches([whole]))
         self._connection.execute(f"INSERT INTO {self._table} SELECT * FROM released_rows")  # noqa: S608 quoted
         self._connection.unregister("released_rows")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import arrow_schema
-from rrpolicy.release.formats import repeated
+from rrpolicy.release.formats import plain, repeated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ class CsvTable:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        fields = [_field(column) for column in rows.columns]
+        fields = [_field(plain(column)) for column in rows.columns]
         fields[-1] = pc.binary_join_element_wise(
             fields[-1], pa.scalar("\r\n", pa.large_string()), pa.scalar("", pa.large_string())
         )

@@ -30,7 +30,7 @@ class TableWriter(Protocol):
         """Write distinct rows, each `n` times; at most `GROUP_ROWS` in all.
 
         Args:
-            rows: of the table's Arrow schema, no dictionaries.
+            rows: of the table's Arrow schema; text may come as dictionary arrays.
             n: (rows,) multiplicities, all > 0.
         """
         ...
@@ -128,11 +128,43 @@ class Grouping:
 
     def _flush(self) -> None:
         import numpy as np
-        import pyarrow as pa
 
-        rows = self._rows[0] if len(self._rows) == 1 else pa.concat_batches(self._rows)
+        rows = self._rows[0] if len(self._rows) == 1 else _joined(self._rows)
         self._writer.write(rows, np.concatenate(self._n))
         self._rows, self._n, self._held = [], [], 0
+
+
+def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return batches as one; dictionaries that differ are unified."""
+    import pyarrow as pa
+
+    if len({part.schema for part in parts}) > 1:
+        parts = [pa.RecordBatch.from_arrays(list(map(plain, p.columns)), names=p.schema.names) for p in parts]
+    return pa.Table.from_batches(parts).unify_dictionaries().combine_chunks().to_batches()[0]
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return a column without a dictionary."""
+    import pyarrow as pa
+
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def coded(column: pa.Array) -> pa.DictionaryArray:
+    """Return a column coded by the values that it holds, in order of appearance, and no others."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column.dictionary_encode()
+    if column.null_count:
+        return plain(column).dictionary_encode()
+    codes = column.indices.to_numpy()
+    found, first = np.unique(codes, return_index=True)
+    found = found[np.argsort(first)]
+    place = np.zeros(len(column.dictionary), dtype=np.int32)
+    place[found] = np.arange(len(found), dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(place[codes]), column.dictionary.take(pa.array(found)))
 
 
 def _bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:

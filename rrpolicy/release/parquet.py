@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import arrow_schema
-from rrpolicy.release.formats import category_names, repeated
+from rrpolicy.release.formats import category_names, coded, plain, repeated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,14 +23,14 @@ class ParquetTable:
         import pyarrow.parquet as pq
 
         self._coded = set(category_names(spec))
-        plain = arrow_schema(spec)
-        text = {f.name for f in plain if pa.types.is_string(f.type)}
+        schema = arrow_schema(spec)
+        text = {f.name for f in schema if pa.types.is_string(f.type)}
         self._coded &= text
         self._schema = pa.schema(
-            [pa.field(f.name, pa.dictionary(pa.int32(), f.type) if f.name in self._coded else f.type) for f in plain]
+            [pa.field(f.name, pa.dictionary(pa.int32(), f.type) if f.name in self._coded else f.type) for f in schema]
         )
         self._file = path.open("xb")
-        lists = {f.name for f in plain if pa.types.is_list(f.type)}
+        lists = {f.name for f in schema if pa.types.is_list(f.type)}
         first = [name for name in spec.sort[:1] if name not in lists]
         self._writer = pq.ParquetWriter(
             self._file,
@@ -46,7 +46,7 @@ class ParquetTable:
         import pyarrow as pa
 
         columns = [
-            self._coded_column(column, n) if name in self._coded else repeated(column, n)
+            self._coded_column(column, n) if name in self._coded else repeated(plain(column), n)
             for name, column in zip(rows.schema.names, rows.columns, strict=True)
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
@@ -68,8 +68,8 @@ class ParquetTable:
         import numpy as np
         import pyarrow as pa
 
-        coded = column.dictionary_encode()
-        codes = coded.indices
+        known = coded(column)
+        codes = known.indices
         if len(n) != int(n.sum()):
             codes = repeated(codes, n) if codes.null_count else pa.array(np.repeat(codes.to_numpy(), n))
-        return pa.DictionaryArray.from_arrays(codes, coded.dictionary)
+        return pa.DictionaryArray.from_arrays(codes, known.dictionary)

@@ -19,6 +19,7 @@ import numpy as np
 from rrpolicy import __version__
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import engine_type
+from rrpolicy.release.formats import coded
 from rrpolicy.release.thrift import Struct, varint
 
 if TYPE_CHECKING:
@@ -85,9 +86,9 @@ class RunsTable:
     def _column(self, column: pa.Array, n: Ints, total: int) -> _Chunk:
         import pyarrow as pa
 
-        coded = column.dictionary_encode()
-        labels, codes = coded.dictionary, coded.indices.to_numpy()
-        texts = pa.types.is_string(column.type)
+        known = coded(column)
+        labels, codes = known.dictionary, known.indices.to_numpy()
+        texts = pa.types.is_string(labels.type)
         dictionary = b"".join(map(_byte_array, labels.to_pylist())) if texts else labels.to_numpy().tobytes()
         offset = self._file.tell()
         head = Struct().i32(1, len(labels)).i32(2, _PLAIN)

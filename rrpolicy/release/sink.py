@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import arrow_schema
-from rrpolicy.release.engine import batches, engine, literal, quoted
 from rrpolicy.release.formats import Format, Grouping, file_name, open_writer
+from rrpolicy.release.spool import Spool
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from rrpolicy.source.counts import Ints
 
@@ -72,7 +71,7 @@ class _TableSink:
         self._form = form
         self._scratch = scratch
         self._ordered: _Ordered | None = None
-        self._spool: pq.ParquetWriter | None = None
+        self._spool: Spool | None = None
 
     def write(self, batch: pa.RecordBatch, n: Ints | None, *, in_order: bool) -> None:
         import numpy as np
@@ -85,16 +84,15 @@ class _TableSink:
             self._ordered = self._ordered or _Ordered(self._spec, self._path, self._form)
             self._ordered.write(rows, counts)
         else:
-            self._to_spool(rows, counts)
+            self._spool = self._spool or Spool(self._spec, self._scratch)
+            self._spool.write(rows, counts)
 
     def finish(self) -> Written:
         if self._spool is not None:
             self._spool.close()
             self._ordered = _Ordered(self._spec, self._path, self._form)
-            for batch in self._sorted():
-                rows = self._cast(batch.drop_columns(["n"]))
-                self._ordered.write(rows, batch.column("n").to_numpy())
-            self._spooled.unlink()
+            for rows, n in self._spool.sorted():
+                self._ordered.write(rows, n)
         if self._ordered is None:
             raise ValueError(f"the draw wrote nothing into table {self._spec.name!r}")
         return self._ordered.finish()
@@ -104,10 +102,6 @@ class _TableSink:
             self._spool.close()
         if self._ordered is not None:
             self._ordered.abandon()
-
-    @property
-    def _spooled(self) -> Path:
-        return self._scratch / f"{self._spec.name}.spool"
 
     def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch under the table's schema: plain columns, no negative zero."""
@@ -122,25 +116,6 @@ class _TableSink:
             plain = plain if plain.type == field.type else plain.cast(field.type)
             columns.append(pc.add(plain, pa.scalar(0.0, field.type)) if pa.types.is_floating(field.type) else plain)
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
-
-    def _to_spool(self, rows: pa.RecordBatch, n: Ints) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        counted = rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64()))
-        if self._spool is None:
-            self._spool = pq.ParquetWriter(str(self._spooled), counted.schema, compression="lz4")
-        self._spool.write_batch(counted)
-
-    def _sorted(self) -> pa.RecordBatchReader:
-        names = ", ".join(quoted(c.name) for c in self._spec.columns)
-        order = ", ".join(f"{quoted(name)} ASC NULLS LAST" for name in self._spec.sort)
-        with engine(self._scratch) as connection:
-            yield from batches(
-                connection,
-                f"SELECT {names}, sum(n)::BIGINT AS n FROM read_parquet({literal(str(self._spooled))}) "  # noqa: S608
-                f"GROUP BY {names} ORDER BY {order}",
-            )
 
 
 class _Ordered:
@@ -189,13 +164,17 @@ class LabelCounts:
             ValueError: if a value is not among its column's labels.
         """
         import numpy as np
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         for name, labels in self._labels.items():
-            codes = pc.index_in(rows.column(name), value_set=labels)
+            column = rows.column(name)
+            coded = pa.types.is_dictionary(column.type)
+            codes = pc.index_in(column.dictionary if coded else column, value_set=labels)
             if codes.null_count:
                 raise ValueError(f"the draw released values of {name!r} outside its labels")
-            np.add.at(self._counts[name], codes.to_numpy(), n)
+            place = codes.to_numpy()[column.indices.to_numpy()] if coded else codes.to_numpy()
+            self._counts[name] += np.bincount(place, weights=n, minlength=len(labels)).astype(np.int64)
 
     def counts(self) -> Mapping[str, tuple[int, ...]]:
         """Return the records of each label, by column."""
