@@ -22,7 +22,7 @@ def test_explain_prints_the_page(spelling, capsys):
 
 
 def test_explain_suggests_a_code_that_is_there(capsys):
-    assert main(["explain", "RR2055"]) == 2
+    assert main(["explain", "R205"]) == 2
     assert "did you mean RR205?" in capsys.readouterr().err
     assert "RR205" in codes()
 
