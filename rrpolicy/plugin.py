@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.sampling import split_by_columns
     from rrpolicy.privacy.floor import Floor, attribute_floor, linking_floor
     from rrpolicy.report import Renderer, Report
+    from rrpolicy.solve.allocate import Allocated, allocate, refuse_without_data
     from rrpolicy.solve.equal import (
         common_retention,
         common_retention_for_epsilon,
@@ -37,24 +38,28 @@ if TYPE_CHECKING:
     from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
     from rrpolicy.solve.optimal import equalise, minimise
     from rrpolicy.solve.problem import Allocation, Solution
+    from rrpolicy.solve.workload import Marginal, workload_problems
 
 _LAZY = {
     "Renderer": "rrpolicy.report",
     "Report": "rrpolicy.report",
+    "Allocated": "rrpolicy.solve.allocate",
     "Allocation": "rrpolicy.solve.problem",
-    "Block": "rrpolicy.channel.axes",
-    "Domain": "rrpolicy.channel.axes",
+    "Block": "rrpolicy.channel.retention",
+    "Domain": "rrpolicy.channel.matrix",
     "ExpectedError": "rrpolicy.solve.objective",
-    "Identity": "rrpolicy.channel.axes",
-    "Matrix": "rrpolicy.channel.axes",
+    "Identity": "rrpolicy.channel.identity",
+    "Marginal": "rrpolicy.solve.workload",
+    "Matrix": "rrpolicy.channel.matrix",
     "Product": "rrpolicy.channel.product",
-    "Retention": "rrpolicy.channel.axes",
-    "Sets": "rrpolicy.channel.axes",
+    "Retention": "rrpolicy.channel.retention",
+    "Sets": "rrpolicy.channel.sets",
     "Solution": "rrpolicy.solve.problem",
     "Term": "rrpolicy.solve.objective",
     "Variable": "rrpolicy.solve.objective",
     "Floor": "rrpolicy.privacy.floor",
     "attribute_floor": "rrpolicy.privacy.floor",
+    "allocate": "rrpolicy.solve.allocate",
     "common_retention": "rrpolicy.solve.equal",
     "common_retention_for_epsilon": "rrpolicy.solve.equal",
     "common_retention_for_k": "rrpolicy.solve.equal",
@@ -66,10 +71,12 @@ _LAZY = {
     "marginal": "rrpolicy.solve.objective",
     "mean_norms": "rrpolicy.channel.expected",
     "minimise": "rrpolicy.solve.optimal",
+    "refuse_without_data": "rrpolicy.solve.allocate",
     "retention_probability": "rrpolicy.channel.probability",
     "round_down": "rrpolicy.solve.equal",
     "split_by_columns": "rrpolicy.channel.sampling",
     "whole_table": "rrpolicy.solve.objective",
+    "workload_problems": "rrpolicy.solve.workload",
 }
 
 
@@ -83,6 +90,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "Allocated",
     "Allocation",
     "Assessor",
     "Attribute",
@@ -100,6 +108,7 @@ __all__ = [
     "Floor",
     "Identity",
     "Json",
+    "Marginal",
     "Matrix",
     "Measure",
     "Mechanism",
@@ -143,6 +152,7 @@ __all__ = [
     "Value",
     "Variable",
     "Verdict",
+    "allocate",
     "attribute_floor",
     "common_retention",
     "common_retention_for_epsilon",
@@ -159,8 +169,10 @@ __all__ = [
     "minimise",
     "pretty",
     "rational",
+    "refuse_without_data",
     "retention_probability",
     "round_down",
     "split_by_columns",
     "whole_table",
+    "workload_problems",
 ]

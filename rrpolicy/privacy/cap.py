@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes import Identity, Retention
 from rrpolicy.channel.base import Axis
+from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.product import Product
+from rrpolicy.channel.retention import Retention
 from rrpolicy.privacy.model import Smooth
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.axes import Identity
 from rrpolicy.channel.base import Axis
+from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.recode import Recode
 from rrpolicy.policy.model import Policy, Role

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.axes import Identity
+from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.probability import keep_probability
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.retention import Block, Retention

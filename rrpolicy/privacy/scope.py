@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes import Identity
 from rrpolicy.channel.base import Axis
+from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.probability import log_up, round_down, round_up
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.table import Column
