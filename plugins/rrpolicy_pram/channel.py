@@ -1,68 +1,43 @@
-"""From a layout and parameters to the product channel."""
+"""From a layout to the product channel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Literal
 
-from rrpolicy.plugin import (
-    Attribute,
-    Axis,
-    Block,
-    Column,
-    Identity,
-    Matrix,
-    PolicyError,
-    Problem,
-    Product,
-    Retention,
-    Value,
-)
-from rrpolicy_pram.layout import Explicit, Given, Invariant, Layout, Retained, Rule, Treatment
-
-ENGINE_TYPES = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
+from rrpolicy.plugin import Attribute, Matrix, PolicyError, Problem, Product, Retention, Value
+from rrpolicy_pram.layout import Explicit, Invariant, Layout, Retained, Rule, Treatment
 
 
-def build(layout: Layout, retention: Mapping[str, Fraction]) -> Product:
-    """Return the channel.
+def build(layout: Layout) -> Product:
+    """Return the channel; what is to be solved for stands in it with a keep probability of 1.
 
     Args:
-        layout: every rule complete, every domain known.
-        retention: attribute -> retention probability, for each that is solved for; all blocks share it.
-    """
-    axes = tuple(_axis(t, retention) for t in layout.treatments if t.attribute.categorical)
-    carried = tuple(_carried(t.attribute) for t in layout.treatments if not t.attribute.categorical)
-    return Product(axes, carried, tuple(_name(t.attribute) for t in layout.treatments))
-
-
-def _axis(treatment: Treatment, retention: Mapping[str, Fraction]) -> Axis:
-    attribute, rule = treatment.attribute, treatment.rule
-    if attribute.domain is None:
-        raise ValueError(f"the domain of '{attribute.name}' is not known")
-    if treatment.solved and isinstance(rule, Retained):
-        rule = Retained(rule.blocks, Given(retention=retention[attribute.name]))
-    return given_axis(attribute, attribute.domain, rule)
-
-
-def given_axis(attribute: Attribute, labels: tuple[Value, ...], rule: Rule) -> Identity | Retention | Matrix:
-    """Return the axis of a rule that leaves nothing open.
+        layout: every rule complete but for what is to be solved for, every domain known.
 
     Raises:
         PolicyError: RR236 if an invariant matrix cannot be written.
-        ValueError: if something is open.
+        ValueError: if a domain or a marginal is not known.
     """
-    if rule is None or (isinstance(rule, Retained) and rule.alone):
-        return Identity(attribute.name, labels, _column(attribute, labels))
+    axes = [_axis(t) for t in layout.treatments if t.exchanges]
+    return Product.of([t.attribute for t in layout.treatments], axes)
+
+
+def _axis(treatment: Treatment) -> Retention | Matrix:
+    attribute = treatment.attribute
+    if attribute.domain is None:
+        raise ValueError(f"the domain of '{attribute.name}' is not known")
+    return _ruled(attribute, attribute.domain, treatment.rule)
+
+
+def _ruled(attribute: Attribute, labels: tuple[Value, ...], rule: Rule) -> Retention | Matrix:
     if isinstance(rule, Retained):
-        blocks = tuple(Block(members, rule.given.keep_of(len(members))) for members in rule.blocks)
-        return Retention(attribute.name, labels, blocks, _column(attribute, labels))
+        members = [[labels[i] for i in block] for block in rule.blocks]
+        return Retention.in_blocks(attribute.name, labels, [(m, rule.given.keep_of(len(m))) for m in members])
     if isinstance(rule, Explicit):
-        explicit = Matrix.explicit(attribute.name, labels, rule.released, rule.rows)
-        return explicit.with_columns((_column(attribute, rule.released),))
-    if rule.marginal is not None:
-        return _invariant(attribute, labels, rule.marginal, rule)
-    raise ValueError(f"nothing says yet how '{attribute.name}' is randomised")
+        return Matrix.explicit(attribute.name, labels, rule.released, rule.rows)
+    if rule is None or rule.marginal is None:
+        raise ValueError(f"nothing says yet how '{attribute.name}' is randomised")
+    return _invariant(attribute, labels, rule.marginal, rule)
 
 
 def _invariant(
@@ -70,24 +45,8 @@ def _invariant(
 ) -> Matrix:
     keep = rule.given.keep_of(len(labels))
     try:
-        matrix = Matrix.preserving(attribute.name, labels, marginal, keep, of=rule.source)
+        return Matrix.preserving(attribute.name, labels, marginal, keep, of=rule.source)
     except ValueError as error:
         message = f"the invariant matrix of '{attribute.name}' cannot be written: {error}"
         hint = "raise its keep probability, or merge the rarest categories"
         raise PolicyError(Problem("RR236", message, attribute.place, hint=hint)) from error
-    return matrix.with_columns((_column(attribute, labels),))
-
-
-def _name(attribute: Attribute) -> str:
-    return attribute.release_as or attribute.name
-
-
-def _column(attribute: Attribute, labels: tuple[Value, ...]) -> Column:
-    kind: Literal["category", "interval"] = "category" if attribute.bins is None else "interval"
-    types = {type(label) for label in labels}
-    engine = ENGINE_TYPES[types.pop()] if len(types) == 1 else "DOUBLE" if types == {int, float} else "VARCHAR"
-    return Column(_name(attribute), kind, labels, engine, attribute.name, attribute.assume_unlinkable)
-
-
-def _carried(attribute: Attribute) -> Column:
-    return Column(_name(attribute), "carried", (), "", attribute.name, attribute.assume_unlinkable)

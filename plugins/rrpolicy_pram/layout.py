@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from rrpolicy.plugin import Attribute, Axis, Value
+from rrpolicy.plugin import Attribute, Axis, Value, keep_probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,9 @@ class Given:
 
     def keep_of(self, size: int) -> Fraction:
         """Return the keep probability in a block of so many categories."""
-        if size == 1:
-            return Fraction(1)
         if self.retention is not None:
-            return self.retention + (1 - self.retention) / size
-        return Fraction(1) if self.keep is None else self.keep
+            return keep_probability(self.retention, size)
+        return Fraction(1) if self.keep is None or size == 1 else self.keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +85,16 @@ class Treatment:
     attribute: Attribute
     rule: Rule
 
+    @property
+    def exchanges(self) -> bool:
+        """Whether values are exchanged at all; else it is released as it is."""
+        return self.rule is not None and not (isinstance(self.rule, Retained) and self.rule.alone)
+
     def axis(self) -> type[Axis] | None:
         """Return the class of its axis; None for a carried column."""
         from rrpolicy.plugin import Identity, Matrix, Retention
 
-        if self.rule is None or (isinstance(self.rule, Retained) and self.rule.alone):
+        if not self.exchanges:
             return Identity if self.attribute.categorical else None
         return Retention if isinstance(self.rule, Retained) else Matrix
 

@@ -22,7 +22,7 @@ class Pram:
         """
         layout = read(options, policy)
         axes = tuple(((t.attribute.name,), axis) for t in layout.treatments if (axis := t.axis()) is not None)
-        return Outline(Product, axes, build(layout, {}) if layout.fixed else None)
+        return Outline(Product, axes, build(layout) if layout.fixed else None)
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel, its open parameters solved from the requirements.

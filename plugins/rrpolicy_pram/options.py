@@ -6,20 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.plugin import Rational, Value
-
-
-class Marginal(BaseModel):
-    """A marginal that analysts will look at, and how much it counts."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    marginal: Annotated[
-        tuple[str, ...], Field(min_length=1, description='Attributes of the marginal, such as ["sex", "education"].')
-    ]
-    weight: Annotated[Rational, Field(description="How much its expected squared error counts; positive.")] = Field(
-        default="1", validate_default=True
-    )
+from rrpolicy.plugin import Marginal, Rational, Value
 
 
 class ExplicitMatrix(BaseModel):

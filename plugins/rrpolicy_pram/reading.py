@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from fractions import Fraction
 
-from rrpolicy.plugin import Attribute, Policy, PolicyError, Role
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Role, workload_problems
 from rrpolicy_pram.complaints import Complaints, listed
 from rrpolicy_pram.layout import Given, Layout, Retained, Rule, Treatment
 from rrpolicy_pram.matrices import read_explicit, read_invariant
@@ -31,7 +31,7 @@ def read(options: Options, policy: Policy) -> Layout:
         for name in open_ended:
             hint = f'add keep_probability = {{ {name} = "4/5" }}, or choose allocation = "equal"'
             complaints.add("RR232", f"nothing gives the parameter of '{name}'", "allocation", hint=hint)
-    _refuse_workload(options, policy, names, complaints)
+    complaints.problems += workload_problems(options.workload, policy, names)
     if complaints.problems:
         raise PolicyError(complaints.problems)
     return Layout(treatments, options.allocation or ("equal" if open_ended else "fixed"))
@@ -159,23 +159,3 @@ def _refuse_caps(attribute: Attribute, complaints: Complaints) -> None:
             f"blocks.{attribute.name}",
             hint=f"take out the blocks, or the {model} requirement",
         )
-
-
-def _refuse_workload(options: Options, policy: Policy, names: tuple[str, ...], complaints: Complaints) -> None:
-    """Refuse a workload that speaks of what is not released, or leaves a randomised attribute out."""
-    released = {a.name for a in policy.released if a.categorical}
-    for index, entry in enumerate(options.workload):
-        for name in entry.marginal:
-            if name not in released:
-                message = f"'{name}' is not a released attribute with categories"
-                complaints.add("RR237", message, f"workload.{index}")
-        if len(set(entry.marginal)) < len(entry.marginal):
-            complaints.add("RR237", "an attribute stands twice in a marginal", f"workload.{index}")
-        if entry.weight <= 0:
-            complaints.add("RR237", "a weight must be positive", f"workload.{index}")
-    looked_at = {name for entry in options.workload for name in entry.marginal}
-    for name in names if options.workload else ():
-        if name not in looked_at:
-            hint = f'what nobody looks at would be destroyed; add {{ marginal = ["{name}"], weight = 0.1 }}'
-            message = f"'{name}' is randomised but no marginal of the workload looks at it"
-            complaints.add("RR237", message, "workload", hint=hint)

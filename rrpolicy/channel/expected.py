@@ -165,17 +165,28 @@ def released_proportions(product: Product, counts: Counts) -> Array:
     return proportions
 
 
-def _mean_product(original: Original | Counts, varying: Sequence[tuple[Axis, Array]]) -> float:
-    """Return the mean over records of the product of h_a at their values, from occupied cells alone."""
+def axis_codes(counts: Counts, axes: Sequence[Axis]) -> list[Ints]:
+    """Return the original cell of each row of counts on each axis; coupled attributes share one.
+
+    Args:
+        counts: over the attributes of the axes, in their order.
+        axes: those axes.
+    """
     import numpy as np
 
-    counts = _counts(original, [name for axis, _ in varying for name in axis.attributes])
-    product = counts.n / counts.records
-    place = 0
-    for axis, h in varying:
+    codes, place = [], 0
+    for axis in axes:
         span = slice(place, place + len(axis.attributes))
         place = span.stop
-        code = np.ravel_multi_index(tuple(counts.codes[:, span].T), counts.shape[span])
+        codes.append(np.ravel_multi_index(tuple(counts.codes[:, span].T), counts.shape[span]))
+    return codes
+
+
+def _mean_product(original: Original | Counts, varying: Sequence[tuple[Axis, Array]]) -> float:
+    """Return the mean over records of the product of h_a at their values, from occupied cells alone."""
+    counts = _counts(original, [name for axis, _ in varying for name in axis.attributes])
+    product = counts.n / counts.records
+    for code, (_, h) in zip(axis_codes(counts, [axis for axis, _ in varying]), varying, strict=True):
         product = product * h[code]
     return float(product.sum())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.base import Sink
     from rrpolicy.channel.streams import Streams
     from rrpolicy.finding import Finding
+    from rrpolicy.policy.model import Attribute
     from rrpolicy.source.protocol import Original
 
 _FEW_CELLS = 1 << 16
@@ -38,6 +39,24 @@ def _typed(axis: Axis, types: Mapping[str, str]) -> Axis:
         return axis
     known = [replace(c, type=types.get(c.attribute, c.type)) for c in axis.columns()]
     return axis.with_columns([replace(c, type=engine_type(c)) if c.labels else c for c in known])
+
+
+def _named(axis: Axis, attribute: Attribute) -> Axis:
+    """Return the axis of one attribute with its column described as the policy says."""
+    if len(axis.attributes) > 1 or not isinstance(axis, _Described):
+        return axis
+    (column,) = axis.columns()
+    kind = "interval" if attribute.bins is not None and column.kind == "category" else column.kind
+    name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
+    return axis.with_columns([replace(column, name=name, kind=kind, assume_unlinkable=reason)])
+
+
+def _unchanged(attribute: Attribute) -> Axis:
+    from rrpolicy.channel.identity import Identity
+
+    if attribute.domain is None:
+        raise ValueError(f"the domain of '{attribute.name}' is not known")
+    return Identity.of(attribute.name, attribute.domain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +85,29 @@ class Product(Channel):
             raise ValueError("`order` must name every released column once")
         if len(set(attributes)) != len(attributes):
             raise ValueError("an attribute stands on two axes")
+
+    @classmethod
+    def of(cls, attributes: Sequence[Attribute], axes: Iterable[Axis]) -> Product:
+        """Build the channel over a policy's released attributes, in their order.
+
+        Args:
+            attributes: what is released, domains known.
+            axes: of what is randomised; their columns get the policy's released names. Every other attribute with
+                categories is released on an Identity axis, and one without is carried.
+
+        Raises:
+            ValueError: if a domain is not known.
+        """
+        own = {name: axis for axis in axes for name in axis.attributes}
+        built, carried = [], []
+        for a in attributes:
+            if not a.categorical:
+                carried.append(Column(a.release_as or a.name, "carried", (), "", a.name, a.assume_unlinkable))
+            elif a.name not in own or own[a.name].attributes[0] == a.name:
+                built.append(_named(own.get(a.name) or _unchanged(a), a))
+        columns = [*(c for axis in built for c in axis.columns()), *carried]
+        order = tuple(c.name for a in attributes for c in columns if c.attribute == a.name)
+        return cls(tuple(built), tuple(carried), order)
 
     def locate(self, name: str) -> tuple[int, int]:
         """Return (slot, place) of a released column: the axis and the place on it; carried columns come last."""

@@ -15,6 +15,7 @@ from rrpolicy.canonical import Json, Value, exact
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.categories import category_column, check_labels
 from rrpolicy.channel.document import expect, read_column, read_list, read_object, read_probability, read_text
+from rrpolicy.channel.exchange import exchange
 from rrpolicy.channel.probability import keep_probability, retention_probability
 from rrpolicy.channel.table import Column, Decoder
 
@@ -181,6 +182,16 @@ class Retention(Axis):
         (released,) = columns
         return replace(self, released=released)
 
+    def with_retention(self, retention: Fraction) -> Self:
+        """Return the axis with one retention probability in all its blocks."""
+        blocks = tuple(Block(b.members, keep_probability(retention, b.size)) for b in self.blocks)
+        return replace(self, blocks=blocks)
+
+    @property
+    def largest(self) -> Block:
+        """Return the largest block, whose keep probability stands for the axis where the blocks share one rho."""
+        return max(self.blocks, key=lambda block: block.size)
+
     def decoder(self) -> Decoder:
         """Return the retention form."""
         parameters: dict[str, Json] = {
@@ -257,41 +268,6 @@ class Retention(Axis):
 
     def _invertible(self) -> bool:
         return all(b.size == 1 or b.keep != b.move for b in self.blocks)
-
-
-def exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int], float, float]]) -> Array:
-    """Return (p - q) I + q J applied along an axis of an array, block by block; x stays as it is.
-
-    No sum of parts of unequal sign where p >= q, so that what is 0 stays 0; below, the matrix is written out.
-
-    Args:
-        x: any array.
-        axis: along which the categories lie.
-        parts: (positions, p, q) of each block.
-    """
-    import numpy as np
-
-    if len(parts) == 1 and parts[0][1] >= parts[0][2]:
-        ((_, p, q),) = parts
-        total: Array = x.sum(axis=axis, keepdims=True)
-        total = q * total
-        out: Array = (p - q) * x
-        out += total
-        return out
-    moved = np.moveaxis(np.asarray(x, dtype=np.float64), axis, 0)
-    released = np.empty_like(moved)
-    for members, p, q in parts:
-        part = moved[list(members)]
-        if p >= q:
-            total = q * part.sum(axis=0)
-            part *= p - q
-            part += total
-        else:
-            matrix = np.full((len(members), len(members)), q)
-            np.fill_diagonal(matrix, p)
-            part = np.tensordot(matrix, part, axes=1)
-        released[list(members)] = part
-    return np.moveaxis(released, 0, axis)
 
 
 def _read_block(document: Mapping[str, Json]) -> Block:

@@ -8,7 +8,7 @@ group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +23,7 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.model import Assessor, Order, Smooth
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.floor import Floor
     from rrpolicy.source.protocol import Original
 
 NAME = "attribute-disclosure"
@@ -125,7 +126,9 @@ def targets(options: Options, policy: Policy) -> tuple[str, ...]:
 
 def assessors() -> Iterable[Assessor]:
     """Return the assessor for product channels."""
-    return [Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth, holds=holds)]
+    return [
+        Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth, holds=holds, floor=floor)
+    ]
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
@@ -168,6 +171,14 @@ def holds(requirement: Requirement, channel: Channel, original: Original | int) 
 
     refuse_coupled(channel, original.policy, targets(options, original.policy))
     return holds_attribute(requirement, channel, original)
+
+
+def floor(requirement: Requirement, channel: Channel, original: Original, free: Collection[str]) -> tuple[Floor, ...]:
+    """Return the smallest reachable as what is free is drawn at random; see `rrpolicy.privacy.floor`."""
+    from rrpolicy.privacy.floor import attribute_floor
+
+    assert isinstance(channel, Product)
+    return attribute_floor(requirement, channel, original, free)
 
 
 def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:

@@ -127,6 +127,7 @@ def attribute_constraint(requirement: Requirement, channel: Product, original: O
         lambda keep: np.concatenate([part.value(keep) for part in parts]),
         lambda keep: np.concatenate([part.jacobian(keep) for part in parts]),
         requirement.model,
+        any(part.bound for part in parts),
     )
 
 
@@ -153,7 +154,7 @@ def _attribute(found: Risks, variables: Variables) -> Smooth:
         axes = [*evidence.axes, *([target] if own.slope else [])]
         return variables.place(axes, columns, len(at))
 
-    return Smooth(value, jacobian, "attribute-disclosure")
+    return Smooth(value, jacobian, "attribute-disclosure", linked.bound is not None)
 
 
 def linking_constraint(requirement: Requirement, channel: Product, original: Original) -> Smooth:
@@ -180,7 +181,7 @@ def linking_constraint(requirement: Requirement, channel: Product, original: Ori
 
     percentile = options.percentile
     if percentile is None:
-        return Smooth(lambda keep: single(keep) - 1, slopes, requirement.model)
+        return Smooth(lambda keep: single(keep) - 1, slopes, requirement.model, linked.bound is not None)
 
     def mean(keep: Array) -> Array:
         value = single(keep)
@@ -189,4 +190,4 @@ def linking_constraint(requirement: Requirement, channel: Product, original: Ori
     def mean_slope(keep: Array) -> Array:
         return (most_at_risk(found.people, single(keep), percentile) @ slopes(keep))[None, :]
 
-    return Smooth(mean, mean_slope, requirement.model)
+    return Smooth(mean, mean_slope, requirement.model, linked.bound is not None)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +21,7 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.model import Assessor, Order, Smooth
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.floor import Floor
     from rrpolicy.source.protocol import Original
 
 NAME = "identity-disclosure"
@@ -94,7 +95,9 @@ class IdentityDisclosure:
 
 def assessors() -> Iterable[Assessor]:
     """Return the assessor for product channels."""
-    return [Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth, holds=holds)]
+    return [
+        Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth, holds=holds, floor=floor)
+    ]
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
@@ -127,6 +130,14 @@ def holds(requirement: Requirement, channel: Channel, original: Original | int) 
     from rrpolicy.privacy.linking import holds_linking
 
     return holds_linking(requirement, channel, original)
+
+
+def floor(requirement: Requirement, channel: Channel, original: Original, free: Collection[str]) -> tuple[Floor, ...]:
+    """Return the smallest reachable as what is free is drawn at random; see `rrpolicy.privacy.floor`."""
+    from rrpolicy.privacy.floor import linking_floor
+
+    assert isinstance(channel, Product)
+    return (linking_floor(requirement, channel, original, free),)
 
 
 def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from rrpolicy.channel.base import Transition
+from rrpolicy.channel.exchange import exchange
 from rrpolicy.channel.probability import keep_probability
-from rrpolicy.channel.retention import Retention, exchange
+from rrpolicy.channel.retention import Retention
 from rrpolicy.privacy.reconstruction import Slab
 
 if TYPE_CHECKING:

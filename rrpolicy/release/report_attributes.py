@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from rrpolicy.channel.probability import retention_probability
 from rrpolicy.release.figures import figure, rational
 from rrpolicy.report import AttributePanel, Fact, MatrixPanel
 
@@ -96,7 +97,7 @@ def _retention_facts(parameters: Mapping[str, Any]) -> tuple[Fact, ...]:
         of = f" of block {number} ({figure(size)} categories)" if len(parameters["blocks"]) > 1 else ""
         facts.append(Fact(f"Keep probability{of}", rational(keep)))
         if size > 1:
-            facts.append(Fact(f"Retention probability{of}", rational((size * keep - 1) / (size - 1))))
+            facts.append(Fact(f"Retention probability{of}", rational(retention_probability(keep, size))))
             facts.append(Fact(f"Every other category{of}", rational((1 - keep) / (size - 1))))
     if len(parameters["blocks"]) == 1 and size > 1 and keep < 1:
         epsilon = math.log(keep * (size - 1) / (1 - keep))

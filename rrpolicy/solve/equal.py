@@ -93,16 +93,6 @@ def common_retention_for_k(sizes: Sequence[int], records: int, k: Fraction | flo
     return common_retention_for_epsilon(sizes, epsilon_for_k(records, k))
 
 
-def keep_of(retention: Fraction, size: int) -> Fraction:
-    """Return the keep probability rho + (1 - rho)/d, exactly."""
-    return retention + (1 - retention) / size
-
-
-def retention_of(keep: Fraction, size: int) -> Fraction:
-    """Return the retention probability (d p - 1)/(d - 1), exactly; 1 for a single category."""
-    return Fraction(1) if size == 1 else (size * keep - 1) / (size - 1)
-
-
 def round_down(keep: Fraction | float, size: int, digits: int = LEAST_DIGITS) -> Fraction:
     """Return the largest decimal of so many digits that is at most `keep` and still above 1/d.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrpolicy.solve.equal import keep_of, round_down
+from rrpolicy.channel.probability import retention_probability
 from rrpolicy.solve.problem import Allocation, Evaluations, Solution, infeasible
+from rrpolicy.solve.rounding import pulled_back, raised_to_limit
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
@@ -127,7 +127,8 @@ def minimise(problem: Allocation, starts: int = STARTS) -> Solution:
     if common >= 1 or len(problem.variables) == 1:
         rho = np.full(len(problem.variables), common)
         ended = _End(rho, problem.objective.value(rho), Evaluations(first.values, first.jacobians))
-        return _finish(first, ended, 1, 1, (ended.evaluations,))
+        solution = _finish(first, ended, 1, 1, (ended.evaluations,))
+        return replace(solution, common=solution.keep)
     ends = []
     for index in range(starts):
         counted = first if index == 0 else _counted(problem)
@@ -136,11 +137,13 @@ def minimise(problem: Allocation, starts: int = STARTS) -> Solution:
     near = 1e-6 * max(1.0, abs(best.objective))
     agreed = sum(end.objective <= best.objective + near for end in ends)
     solution = _finish(first, best, starts, agreed, tuple(end.evaluations for end in ends))
+    if problem.bounded:
+        return solution
     equal = _finish(first, replace(best, rho=np.full(len(best.rho), common)), 1, 1, ())
     if _rounded_objective(problem, equal) < _rounded_objective(problem, solution):
-        equal_objective = problem.objective.value(np.array(equal.retention))
-        return replace(equal, objective=equal_objective, starts=starts, agreed=1, evaluations=solution.evaluations)
-    return solution
+        value = problem.objective.value(np.array(equal.retention))
+        solution = replace(equal, objective=value, starts=starts, agreed=1, evaluations=solution.evaluations)
+    return replace(solution, common=equal.keep)
 
 
 @dataclass(frozen=True)
@@ -233,51 +236,24 @@ def _inside(counted: Counted, rho: Array, common: float) -> Array:
 
 
 def _finish(counted: Counted, end: _End, starts: int, agreed: int, evaluations: tuple[Evaluations, ...]) -> Solution:
-    problem = counted.problem
-    keep, scale = _round(problem, end.rho)
+    problem, rho, raised = counted.problem, end.rho, 1.0
+    keep, scale = pulled_back(problem, rho)
+    if problem.bounded and scale == 1:
+        rho, keep, raised = raised_to_limit(problem, rho, keep)
     return Solution(
         keep=keep,
-        unrounded=tuple(float(p) for p in counted.keep(end.rho)),
-        retention=tuple(float(r) for r in end.rho),
-        objective=end.objective,
+        unrounded=tuple(float(p) for p in counted.keep(rho)),
+        retention=tuple(float(r) for r in rho),
+        objective=problem.objective.value(rho),
         starts=starts,
         agreed=agreed,
         evaluations=evaluations,
         active=counted.names(end.rho, -1e-3) if problem.constraints else (),
         pulled_back=scale,
+        raised=raised,
     )
 
 
-def _round(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], float]:
-    """Round down; pull back by one factor on all retentions, found by bisection, until the assessors accept.
-
-    What the search left at its upper end is tried without any randomisation first.
-    """
-
-    def rounded(scale: Fraction, most: float = 1.0) -> tuple[Fraction, ...]:
-        return tuple(
-            Fraction(1)
-            if r >= most and scale == 1
-            else round_down(keep_of(Fraction(float(r)) * scale, v.size), v.size, problem.digits)
-            for r, v in zip(rho, problem.variables, strict=True)
-        )
-
-    for most in (1 - 2e-9, 1.0):
-        if problem.feasible(keep := rounded(Fraction(1), most)):
-            return keep, 1.0
-    low = high = Fraction(1)
-    step = Fraction(1, 10**9)
-    while not problem.feasible(rounded(low)):
-        high, low, step = low, max(1 - step, low / 2) if step < 1 else low / 2, step * 8
-        if low < Fraction(1, 2**60):
-            raise infeasible(problem, tuple(c.name for c in problem.constraints))
-    for _ in range(8):
-        middle = (low + high) / 2
-        low, high = (middle, high) if problem.feasible(rounded(middle)) else (low, middle)
-    return rounded(low), float(low)
-
-
 def _rounded_objective(problem: Allocation, solution: Solution) -> float:
-    sizes = np.array([v.size for v in problem.variables], dtype=np.float64)
-    keep = np.array([float(p) for p in solution.keep])
-    return problem.objective.value((sizes * keep - 1) / (sizes - 1))
+    pairs = zip(solution.keep, problem.variables, strict=True)
+    return problem.objective.value(np.array([float(retention_probability(p, v.size)) for p, v in pairs]))

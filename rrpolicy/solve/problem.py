@@ -25,7 +25,7 @@ class Allocation:
         constraints: every requirement; each sees the keep probabilities of the variables, in their order.
         feasible: whether the assessors accept exact keep probabilities; they alone decide.
         digits: decimals of the released keep probabilities.
-        floor: what the requirements reach as all retentions go to 0, in words, for the message of RR102.
+        floor: what the requirements reach as all retentions go to 0, and what would help, for RR102.
     """
 
     variables: tuple[Variable, ...]
@@ -33,7 +33,12 @@ class Allocation:
     constraints: tuple[Smooth, ...]
     feasible: Callable[[tuple[Fraction, ...]], bool]
     digits: int = LEAST_DIGITS
-    floor: Callable[[], str] = lambda: ""
+    floor: Callable[[], tuple[str, str]] = lambda: ("", "")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the search sees an upper bound in place of a requirement's own number."""
+        return any(constraint.bound for constraint in self.constraints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,9 @@ class Solution:
         evaluations: of each start.
         active: names of the requirements that limit the solution.
         pulled_back: what all retentions were scaled by before rounding so that every requirement holds; mostly 1.
+        raised: what the logarithms of the retentions of a search on an upper bound were scaled by, towards the exact
+            limit; 1 where the search saw the requirements themselves.
+        common: (variables,) keep probabilities of the best common retention, rounded down; None if not known.
     """
 
     keep: tuple[Fraction, ...]
@@ -69,6 +77,8 @@ class Solution:
     evaluations: tuple[Evaluations, ...]
     active: tuple[str, ...]
     pulled_back: float
+    raised: float = 1.0
+    common: tuple[Fraction, ...] | None = None
 
 
 def infeasible(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
@@ -78,13 +88,14 @@ def infeasible(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
         problem: what was to be solved.
         names: the requirements that fail however much is randomised.
     """
-    floor = problem.floor()
+    floor, hint = problem.floor()
     return RequirementError(
         Problem(
             "RR102",
             f"no keep probabilities satisfy: {', '.join(dict.fromkeys(names)) or 'the requirements together'}"
-            + (f"; the smallest reachable: {floor}" if floor else ""),
-            hint="randomise more attributes, coarsen a domain, state why an unchanged attribute links nobody"
+            + (f"; {floor}" if floor else ""),
+            hint=hint
+            or "randomise more attributes, coarsen a domain, state why an unchanged attribute links nobody"
             " (assume_unlinkable), or relax the requirement",
         )
     )

@@ -202,7 +202,7 @@ def test_what_is_out_of_reach_says_why_and_what_would_help(make, plan):
     (problem,) = error.value.problems
     assert problem.code == "RR102"
     assert "epsilon <= 3 (record scope)" in problem.message
-    assert "the smallest reachable: local-dp inf" in problem.message
+    assert "local-dp: the smallest reachable is inf" in problem.message
     assert "randomise more attributes" in problem.hint
 
 
@@ -278,8 +278,8 @@ def test_a_workload_is_served_first(make, plan):
 
 def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
     """Blocks and matrices included: the objective is the formula that the plan prints."""
+    from rrpolicy.solve.template import Template, objective
     from rrpolicy_pram.channel import build
-    from rrpolicy_pram.expected_error import objective, variables
     from rrpolicy_pram.reading import read
 
     options = Options(
@@ -291,11 +291,11 @@ def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
     )
     _, original = table(options)
     layout = read(options, original.policy)
-    assert [v.attribute for v in variables(layout)] == ["a", "b"]
-    goal = objective(options, layout, Task(original.policy, original, ()))
-    rho = {"a": Fraction(3, 10), "b": Fraction(6, 10)}
+    template = Template(build(layout), [t.attribute.name for t in layout.treatments if t.solved])
+    assert template.names == ("a", "b")
+    goal = objective(template, options.workload, original)
 
-    channel = build(layout, rho)
+    channel = template.filled([Fraction(3, 10) + Fraction(7, 40), Fraction(6, 10) + Fraction(4, 40)])
 
     expected = 2 * expected_squared_error(channel, original, ("a", "b", "s"))
     expected += expected_squared_error(channel, original, ("b",))
@@ -353,7 +353,10 @@ def test_disclosure_that_nothing_reaches_tells_how_many_stand_in_the_way(table, 
     options = Options(attributes=["s"])
     _, original = table(options, [required])
 
-    with pytest.raises(RequirementError, match=r"RR102.*attribute-disclosure 0\.\d+ \(\d+ groups, \d+ people over"):
+    with pytest.raises(
+        RequirementError,
+        match=r"RR102.*risk of s: the smallest reachable is 0\.\d+, the limit 1/20; \d+ of 24 groups with [\d,]+ people",
+    ):
         Pram().plan(options, Task(original.policy, original, ((required, assessor),)))
 
 

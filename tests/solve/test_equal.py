@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rrpolicy.channel.probability import keep_probability, retention_probability
 from rrpolicy.solve.equal import (
     common_retention,
     common_retention_for_epsilon,
     common_retention_for_k,
     epsilon_for_k,
-    keep_of,
     retention_epsilon,
-    retention_of,
     round_down,
 )
 
@@ -83,7 +82,7 @@ def test_the_bisection_stops_at_the_last_double(sizes, epsilon):
 @settings(deadline=None)
 @given(size=st.integers(2, 400), share=st.fractions(0, 1), digits=st.integers(1, 9))
 def test_rounding_goes_down_and_stays_above_uniform(size, share, digits):
-    keep = keep_of(max(share, Fraction(1, 10**12)), size)
+    keep = keep_probability(max(share, Fraction(1, 10**12)), size)
 
     rounded = round_down(keep, size, digits)
 
@@ -101,7 +100,7 @@ def test_rounding_refuses_what_is_no_keep_probability(keep):
 @settings(deadline=None)
 @given(size=st.integers(2, 50), rho=st.fractions(0, 1))
 def test_keep_and_retention_are_one_parameter(size, rho):
-    assert retention_of(keep_of(rho, size), size) == rho
+    assert retention_probability(keep_probability(rho, size), size) == rho
 
 
 def test_no_numpy_is_loaded():

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, check_grad
 
+from rrpolicy.channel.probability import keep_probability
 from rrpolicy.errors import RequirementError
 from rrpolicy.privacy.model import Smooth
-from rrpolicy.solve.equal import common_retention_for_epsilon, common_retention_for_k, keep_of
+from rrpolicy.solve.equal import common_retention_for_epsilon, common_retention_for_k
 from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
 from rrpolicy.solve.optimal import equalise, minimise
 from rrpolicy.solve.problem import Allocation
@@ -134,7 +135,8 @@ def test_solved_channels_satisfy_the_cap_exactly_and_are_never_worse_than_equal(
         assert within(sizes, epsilon)(solution.keep)
         assert all(Fraction(1, d) < p <= 1 for p, d in zip(solution.keep, sizes, strict=True))
         assert all(
-            p <= keep_of(Fraction(r), d) for p, r, d in zip(solution.keep, solution.retention, sizes, strict=True)
+            p <= keep_probability(Fraction(r), d)
+            for p, r, d in zip(solution.keep, solution.retention, sizes, strict=True)
         )
     rho = [
         np.array([float((d * p - 1) / (d - 1)) for p, d in zip(s.keep, sizes, strict=True)]) for s in (equal, optimal)
@@ -183,11 +185,16 @@ def test_nothing_required_means_nothing_randomised():
 def test_what_no_retention_satisfies_is_refused_with_the_floor():
     never = Smooth(lambda p: np.array([0.5]), lambda p: np.zeros((1, 2)), "risk <= 1/3")
     task = Allocation(
-        (Variable("a", (4,)), Variable("b", (3,))), whole_table((4, 3)), (never,), lambda _: False, 5, lambda: "1/2"
+        (Variable("a", (4,)), Variable("b", (3,))),
+        whole_table((4, 3)),
+        (never,),
+        lambda _: False,
+        5,
+        lambda: ("1/2", "raise it"),
     )
 
     for solve in (equalise, minimise):
-        with pytest.raises(RequirementError, match="RR102.*risk <= 1/3; the smallest reachable: 1/2"):
+        with pytest.raises(RequirementError, match="RR102.*risk <= 1/3; 1/2"):
             solve(task)
 
 

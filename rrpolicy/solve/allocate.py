@@ -1,0 +1,232 @@
+"""Filling a channel's open retention axes from the requirements of a policy: what randomising mechanisms share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.expected import expected_squared_error
+from rrpolicy.channel.product import Product
+from rrpolicy.channel.retention import Retention
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.finding import Basis, Finding, Measure, Verdict
+from rrpolicy.mechanism import Origin, Remark, Task
+from rrpolicy.privacy.model import Smooth
+from rrpolicy.solve.equal import LEAST_DIGITS
+from rrpolicy.solve.optimal import STARTS, equalise, minimise
+from rrpolicy.solve.problem import Allocation, Solution
+from rrpolicy.solve.template import Template, marginals_of, needs_data, objective
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Requirement
+    from rrpolicy.privacy.model import Assessor
+    from rrpolicy.solve.workload import Marginal
+    from rrpolicy.source.counts import Array
+
+NEAR_FLOOR = Fraction(1, 10**12)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """A channel with its open axes filled in.
+
+    Attributes:
+        channel: what satisfies every requirement, as the assessors decided.
+        origins: attribute -> where its parameter comes from, of those that were solved for.
+        unrounded: attribute -> its retention and keep probability before rounding down.
+        remarks: what limited the choice, what it gains, and how sure the search was.
+    """
+
+    channel: Product
+    origins: Mapping[str, Origin]
+    unrounded: Mapping[str, Mapping[str, float]]
+    remarks: tuple[Remark, ...]
+
+
+def allocate(
+    channel: Product,
+    solved: Collection[str],
+    task: Task,
+    *,
+    optimal: bool = True,
+    workload: Sequence[Marginal] = (),
+    digits: int = LEAST_DIGITS,
+    starts: int = STARTS,
+) -> Allocated:
+    """Choose retention probabilities that satisfy every requirement of a task at once.
+
+    Args:
+        channel: with every axis in its place; what its open axes hold does not matter, only their blocks.
+        solved: attributes on retention axes whose parameter is open; at least one.
+        task: the requirements with their assessors, and the table or only N.
+        optimal: those of least expected error (Guo, Ying, Wu 2011, Problem 1); else one retention probability for all
+            (Ikarashi et al. 2014, Algorithms 1-3).
+        workload: the marginals whose error counts; empty for the whole table.
+        digits: decimals that keep probabilities are rounded down to.
+        starts: of the search; the first is the common retention probability.
+
+    Raises:
+        PolicyError: RR255 if more than N is needed and only N is given.
+        RequirementError: RR102 if no retention probabilities satisfy the requirements.
+    """
+    template = Template(channel, solved)
+    origin = _origin(template, workload, task, optimal=optimal)
+    problem = Allocation(
+        template.variables,
+        objective(template, workload, task.original),
+        tuple(_constraints(template, task)),
+        lambda keep: _holds(template.filled(keep), task),
+        digits,
+        lambda: _floor(template, task),
+    )
+    solution = minimise(problem, starts) if optimal else equalise(problem)
+    filled = template.filled(solution.keep)
+    return Allocated(
+        filled,
+        dict.fromkeys(template.names, origin),
+        {
+            name: {"retention_probability": rho, "keep_probability": p}
+            for name, rho, p in zip(template.names, solution.retention, solution.unrounded, strict=True)
+        },
+        (*_limits(problem, solution), *(_compared(template, workload, task, solution) if optimal else ())),
+    )
+
+
+def refuse_without_data(what: str, key: str, task: Task) -> PolicyError:
+    """Return the error (RR255) of a plan that needs data and has only their number.
+
+    Args:
+        what: needs the data.
+        key: below [mechanism], where the policy says so.
+        task: for the place.
+    """
+    return PolicyError(
+        Problem(
+            "RR255",
+            f"{what} needs the data, and only the number of records is given",
+            task.policy.place(f"mechanism.{key}"),
+            hint="plan with the table: leave out --expected-rows",
+        )
+    )
+
+
+def _origin(template: Template, workload: Sequence[Marginal], task: Task, *, optimal: bool) -> Origin:
+    """Return whether the parameters depend on more than N; refuse it where only N is given."""
+    models = [r.model for r, assessor in task.requirements if assessor.basis > Basis.CHANNEL]
+    data = optimal and needs_data(template, workload)
+    if isinstance(task.original, int):
+        if models:
+            raise refuse_without_data(f"choosing parameters for {models[0]}", "allocation", task)
+        if data:
+            raise refuse_without_data("minimising this expected error", "workload", task)
+    return Origin.DATA if models or data or template.channel.discloses() else Origin.RECORDS
+
+
+def _holds(channel: Product, task: Task) -> bool:
+    return all(assessor.accepts(requirement, channel, task.original) for requirement, assessor in task.requirements)
+
+
+def _constraints(template: Template, task: Task) -> Iterator[Smooth]:
+    """Yield every requirement that can be differentiated, seen from the open axes alone.
+
+    An assessor's constraint reads one keep probability for each retention axis; those that are given stay as they are.
+    What cannot be differentiated is left to pulling back, which asks the assessors.
+    """
+    axes = [axis for axis in template.channel.axes if isinstance(axis, Retention)]
+    start = np.array([float(axis.largest.keep) for axis in axes])
+    free = np.array([axis.attribute in template.names for axis in axes])
+    for requirement, assessor in task.requirements:
+        if assessor.smooth is not None:
+            yield _seen(assessor.smooth(requirement, template.channel, task.original), start, free)
+
+
+def _seen(constraint: Smooth, start: Array, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Smooth:
+    def full(x: Array) -> Array:
+        keep = start.copy()
+        keep[free] = x
+        return keep
+
+    return Smooth(
+        lambda x: constraint.value(full(x)),
+        lambda x: constraint.jacobian(full(x))[:, free],
+        constraint.name,
+        constraint.bound,
+    )
+
+
+def _floor(template: Template, task: Task) -> tuple[str, str]:
+    """Return what the requirements reach as all that is open is drawn at random, and what would help."""
+    least = template.filled([Fraction(1, v.size) + NEAR_FLOOR for v in template.variables])
+    said, hints = [], list[str]()
+    for requirement, assessor in task.requirements:
+        for text, helps in _in_the_way(requirement, assessor, least, template, task):
+            said.append(text)
+            hints += helps
+    return "; ".join(said), "; or ".join(dict.fromkeys(hints))
+
+
+def _in_the_way(
+    requirement: Requirement, assessor: Assessor, least: Product, template: Template, task: Task
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if assessor.floor is not None and not isinstance(task.original, int):
+        for floor in assessor.floor(requirement, template.channel, task.original, template.names):
+            if not floor.feasible:
+                yield floor.text, floor.hints
+        return
+    finding = assessor.assess(requirement, least, task.original)
+    if finding.verdict is not Verdict.HOLDS:
+        yield _reached(finding), ()
+
+
+def _reached(finding: Finding) -> str:
+    """Return what a requirement reaches, and how many stand in the way."""
+    value = "undecided" if finding.reached is None else f"{finding.reached.value:.6g}"
+    over = f" ({finding.groups_over} groups, {finding.people_over} people over the limit)"
+    return f"{finding.model}: the smallest reachable is {value}" + (over if finding.groups_over else "")
+
+
+def _limits(problem: Allocation, solution: Solution) -> Iterator[Remark]:
+    if solution.active:
+        yield Remark("limited-by", f"what limits the choice: {', '.join(solution.active)}")
+    if problem.bounded:
+        yield Remark(
+            "planned-on-bound",
+            "planned on a certified upper bound of the risk, because the domain is wide; the logarithms of the"
+            " retention probabilities were then scaled towards the exact limit",
+            Measure(solution.raised),
+        )
+    if solution.pulled_back < 1:
+        yield Remark(
+            "pulled-back",
+            "all retention probabilities were scaled down until every requirement held exactly",
+            Measure(solution.pulled_back),
+        )
+
+
+def _compared(template: Template, workload: Sequence[Marginal], task: Task, solution: Solution) -> Iterator[Remark]:
+    """Yield what optimal allocation gains over equal, where that can be told, and how many starts agreed."""
+    if solution.common is not None:
+        errors = [_error(template.filled(keep), workload, task) for keep in (solution.common, solution.keep)]
+        if errors[0] is not None and errors[1] is not None:
+            gain = math.sqrt(errors[0] / errors[1]) if errors[1] > 0 else 1.0
+            text = f"equal allocation has {gain:.4g} times the expected error of the optimal one"
+            yield Remark("gain-over-equal", text, Measure(gain))
+    yield Remark(
+        "starts-agreed",
+        f"{solution.agreed} of {solution.starts} starts of the search ended at the same least error",
+        Measure(float(solution.agreed)),
+    )
+
+
+def _error(channel: Product, workload: Sequence[Marginal], task: Task) -> float | None:
+    """Return the weighted sum of the expected squared errors; None if N and the channel do not tell."""
+    parts = [
+        (weight, expected_squared_error(channel, task.original, names))
+        for weight, names in marginals_of(channel, workload)
+    ]
+    return None if any(error is None for _, error in parts) else math.fsum(w * (e or 0.0) for w, e in parts)
