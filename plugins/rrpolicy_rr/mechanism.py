@@ -1,0 +1,110 @@
+"""`rr-both`, `rr-qi`, `rr-s`: retention of the quasi-identifiers, the sensitive attributes or both, solved for.
+
+Minimise sum_a log ||P_a^-1||_F^2, or the expected error of the declared workload, over the keep probabilities, subject
+to every requirement of the policy (Guo, Ying, Wu 2011, Problem 1 and Result 2). The optimiser is the core's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from rrpolicy.plugin import (
+    Attribute,
+    Axis,
+    Identity,
+    Outline,
+    Policy,
+    PolicyError,
+    Problem,
+    Product,
+    Proposal,
+    Retention,
+    Role,
+    Task,
+    allocate,
+    refuse_without_data,
+    workload_problems,
+)
+from rrpolicy_rr.options import Options
+
+
+class RandomizedResponse:
+    """Randomises every attribute of some roles by retention-replacement; all else is released as it is."""
+
+    options = Options
+
+    def __init__(self, name: str, *roles: Role) -> None:
+        """Make a mechanism.
+
+        Args:
+            name: that policies use.
+            roles: of the attributes that it randomises.
+        """
+        self.name = name
+        self.roles = roles
+
+    def outline(self, options: Options, policy: Policy) -> Outline:
+        """Return a product channel with a retention axis for each attribute of the roles.
+
+        Raises:
+            PolicyError: RR230 or RR237, all problems at once.
+        """
+        problems = [*self._problems(policy), *workload_problems(options.workload, policy, self._randomised(policy))]
+        if problems:
+            raise PolicyError(problems)
+        return Outline(Product, tuple(((a.name,), self._axis(a)) for a in policy.released if a.categorical))
+
+    def plan(self, options: Options, task: Task) -> Proposal:
+        """Return the channel of least expected error that satisfies every requirement.
+
+        Raises:
+            PolicyError: RR230 or RR237; RR255 if data are needed and only the number of records is given.
+            RequirementError: RR102 if no keep probabilities satisfy the requirements.
+        """
+        self.outline(options, task.policy)
+        axes = []
+        for attribute in task.policy.released:
+            if attribute.categorical and attribute.domain is None:
+                raise refuse_without_data(f"the observed domain of '{attribute.name}'", "name", task)
+            if attribute.domain is not None and self._axis(attribute) is Retention:
+                axes.append(Retention.uniform(attribute.name, attribute.domain, keep=Fraction(1)))
+        channel = Product.of(task.policy.released, axes)
+        if not axes:
+            return Proposal(channel)
+        found = allocate(
+            channel,
+            [axis.attribute for axis in axes],
+            task,
+            workload=options.workload,
+            digits=options.digits,
+            starts=options.starts,
+        )
+        return Proposal(found.channel, found.origins, found.unrounded, found.remarks)
+
+    def _randomised(self, policy: Policy) -> list[str]:
+        return [a.name for a in policy.with_role(*self.roles)]
+
+    def _axis(self, attribute: Attribute) -> type[Axis]:
+        """Return the class of an attribute's axis; one of a single category has nothing to exchange."""
+        alone = attribute.domain is not None and len(attribute.domain) == 1
+        return Retention if attribute.role in self.roles and not alone else Identity
+
+    def _problems(self, policy: Policy) -> Iterator[Problem]:
+        """Yield why attributes cannot be randomised."""
+        place = policy.place("mechanism.name")
+        chosen = policy.with_role(*self.roles)
+        if not chosen:
+            roles = " or ".join(self.roles)
+            hint = f"give an attribute the role {roles}, or choose another mechanism"
+            yield Problem("RR230", f"{self.name} has nothing to randomise: no attribute is {roles}", place, hint=hint)
+        for attribute in chosen:
+            if not attribute.categorical:
+                message = f"'{attribute.name}' has no categories to exchange"
+                hint = "give it a domain, or bins if it is a number"
+                yield Problem("RR230", message, attribute.place or place, hint=hint)
+
+
+BOTH = RandomizedResponse("rr-both", Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+QUASI_IDENTIFIERS = RandomizedResponse("rr-qi", Role.QUASI_IDENTIFIER)
+SENSITIVE = RandomizedResponse("rr-s", Role.SENSITIVE)
