@@ -206,7 +206,7 @@ def _lists(columns: Sequence[Column], file_format: str) -> tuple[list[str], list
     """Return list columns and their domains as SQL."""
     kinds = [column.type if column.type.endswith("[]") else "VARCHAR[]" for column in columns]
     text = "::JSON" if file_format == "csv" else ""
-    lists = [f"{quote(c.name)}{text}::{kind}" for c, kind in zip(columns, kinds, strict=True)]
+    lists = [f"({quote(c.name)}{text}::{kind})" for c, kind in zip(columns, kinds, strict=True)]
     domains = [f"[{', '.join(map(constant, c.labels))}]::{kind}" for c, kind in zip(columns, kinds, strict=True)]
     return lists, domains
 

@@ -53,8 +53,9 @@ def _likeliest(data: DataFile, table: Crosstab, condition: Condition) -> Crossta
                 hint='group by fewer columns, or use estimator="moment"',
             )
         )
+    matrices = [transition(axis) for axis, _ in parts]
     codes, n = count(data, [axis for axis, _ in parts], condition.filter, condition.parameters)
-    found = maximum_likelihood(dense(parts, codes, n), [transition(axis) for axis, _ in parts])
+    found = maximum_likelihood(dense(parts, codes, n), matrices)
     sums = [np.eye(len(a.original)) if mask is None else mask.T.astype(float) for a, mask in parts]
     counts = along(found.counts, sums).reshape(table.moment.shape)
     short = "" if found.converged else f"; stopped {found.gap:.2g} below the largest log-likelihood"

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.guide_r import r_section
+from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
-from rrpolicy.estimate.sql import WeightFile, two_way_of, weight_files
+from rrpolicy.estimate.sql import two_way_of
+from rrpolicy.estimate.weightfiles import WeightFile, weight_files
 from rrpolicy.estimate.weights import AxisWeights, MatrixWeights, RetentionWeights, axis_weights
 
 _SHOWN = 8
@@ -29,7 +31,7 @@ def readme(document: Mapping[str, Any]) -> str:
         _columns(document, columns),
         _how_to_count(weights),
         _sql(document, weights),
-        _r(document, columns, weights),
+        r_section(document, columns, weights),
         _rrpolicy(weights),
         _never(),
         _files(document, weights),
@@ -74,6 +76,11 @@ def _treatment(axis: AxisWeights | None) -> str:
         case RetentionWeights(blocks=blocks):
             parts = sorted({_kept(keep, len(m)) for m, keep in blocks})
             return f"exchanged inside {len(blocks)} blocks of categories only: {'; '.join(parts)}"
+        case MembershipWeights(set_size=l, original=values):
+            what = "combinations" if together else "categories"
+            return (
+                f"as a set of {l} of the {len(values)} {what}: the original one and {l - 1} drawn at random{together}"
+            )
         case MatrixWeights():
             return f"by an explicit transition matrix{together}"
         case _:
@@ -88,6 +95,7 @@ def _how_to_count(weights: Sequence[WeightFile]) -> str:
     if not weights:
         return "## How to count\n\nNo column was randomised: plain counts are the original ones."
     names = ", ".join(f"`{w.path}`" for w in weights)
+    sets = [w for w in weights if isinstance(w.axis, MembershipWeights)]
     return f"""## How to count
 
 An original count is a **sum of record weights**. The weight tables ({names}) hold, for every released value and every
@@ -97,7 +105,7 @@ original category, one number: the weight that a record with this released value
 - Several columns: multiply a record's weights, one for each randomised column that the table or the condition names.
   A column that is not named needs no weight. Columns released as they are need none: filter and group them as usual.
 - Several categories of one column (`IN`): add their weights first, record by record, then go on.
-
+{_of_sets(sets)}
 With w the weight of a record and N the number of records:
 
 | | estimate | variance |
@@ -108,6 +116,17 @@ With w the weight of a record and N the number of records:
 The 95 % interval is estimate ± 1.96 · √variance, cut off at 0 and N. If the first variance is negative, use the second
 and say so. With fewer than 5 released records in a cell the interval is unreliable. Never mix the two variances: the
 smaller one does not cover the population."""
+
+
+def _of_sets(sets: Sequence[WeightFile]) -> str:
+    if not sets:
+        return ""
+    names = ", ".join(f"`{plain(c)}`" for w in sets for c in w.axis.columns)
+    together = any(len(w.axis.columns) > 1 for w in sets)
+    lists = " Lists that were made together are read in step: their i-th entries belong together." if together else ""
+    return f"""- Sets ({names}): a record's weight in the count of a category is `weight_held` if its set holds the
+  category, else `weight_not_held`. In which place of its set a category stands says nothing.{lists}
+"""
 
 
 def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
@@ -128,7 +147,7 @@ def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
     ]
     if name:
         lines += ["", "```sql", f"FROM {_identifier(name)};", "```"]
-    if len(weights[0].axis.columns) == 1:
+    if len(weights[0].axis.columns) == 1 and not isinstance(weights[0].axis, MembershipWeights):
         lines += [
             "",
             "A count under a condition on a randomised column is a sum over `original`:",
@@ -140,78 +159,6 @@ def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
             "```",
         ]
     return "\n".join(lines)
-
-
-def _r(document: Mapping[str, Any], columns: Sequence[Column], weights: Sequence[WeightFile]) -> str:
-    single = [w for w in weights if len(w.axis.columns) == 1]
-    if not single:
-        return ""
-    reading = _r_reading(document, columns)
-    first = single[0]
-    column = r_text(first.axis.columns[0])
-    lines = [
-        "## In R",
-        "",
-        "```r",
-        *reading,
-        *_r_weights("w", first),
-        f"counts <- as.data.frame(table(released = release[[{column}]], exclude = NULL), stringsAsFactors = FALSE)",
-        "w$released <- as.character(w$released)",
-        'm <- merge(counts, w, by = "released")',
-        "estimate <- tapply(m$Freq * m$weight, m$original, sum)",
-        "se <- sqrt(tapply(m$Freq * m$weight^2, m$original, sum) - estimate)",
-        "half <- 1.96 * se",
-        "data.frame(estimate, se, low = pmax(estimate - half, 0), high = pmin(estimate + half, nrow(release)))",
-        "```",
-    ]
-    if len(single) > 1:
-        second = single[1]
-        both = f"release[[{column}]], release[[{r_text(second.axis.columns[0])}]]"
-        lines += [
-            "",
-            "Two columns, by matrices (rows: released, columns: original):",
-            "",
-            "```r",
-            *_r_weights("w2", second),
-            "wide <- function(w) xtabs(weight ~ released + original, w)",
-            "A <- wide(w); B <- wide(w2)",
-            f"n <- table({both}, exclude = NULL)",
-            "n <- unclass(n)[match(rownames(A), rownames(n)), match(rownames(B), colnames(n)), drop = FALSE]",
-            "n[is.na(n)] <- 0",
-            "estimate <- t(A) %*% n %*% B",
-            "se <- sqrt(t(A^2) %*% n %*% B^2 - estimate)",
-            "```",
-        ]
-    return "\n".join(lines)
-
-
-def _r_reading(document: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
-    path = r_text(document["data"]["tables"]["data"]["path"])
-    match document["data"]["format"]:
-        case "parquet":
-            return [f"release <- as.data.frame(arrow::read_parquet({path}))"]
-        case "csv":
-            kinds = ", ".join(f'"{_r_class(c.labels)}"' if c.labels else "NA" for c in columns)
-            options = "na.strings = character(0), check.names = FALSE"
-            return [f"release <- read.csv({path}, colClasses = c({kinds}), {options})"]
-        case _:
-            return [
-                f"connection <- DBI::dbConnect(duckdb::duckdb(), {path}, read_only = TRUE)",
-                'release <- DBI::dbReadTable(connection, "data", check.names = FALSE)',
-            ]
-
-
-def _r_weights(name: str, file: WeightFile) -> list[str]:
-    released, original = (_r_class(tuple(c[0] for c in cells)) for cells in (file.axis.released, file.axis.original))
-    kinds = f'c("{released}", "{original}", "numeric")'
-    return [f"{name} <- read.csv({r_text(file.path)}, colClasses = {kinds}, na.strings = character(0))"]
-
-
-def _r_class(labels: Sequence[Value]) -> str:
-    """Return R's class for a column of these labels, so that released values and weights are spelled alike."""
-    if all(isinstance(v, bool) for v in labels):
-        return "logical"
-    return "character" if any(isinstance(v, (str, bool)) for v in labels) else "numeric"
 
 
 def _rrpolicy(weights: Sequence[WeightFile]) -> str:
@@ -276,16 +223,6 @@ def plain(text: str) -> str:
     for character, entity in (("|", "¦"), ("`", "'"), ("<", "‹"), (">", "›")):
         safe = safe.replace(character, entity)
     return safe
-
-
-def r_text(text: str) -> str:
-    """Return an R string literal."""
-    escaped = "".join(c if c.isprintable() and c not in '"\\' else _r_escape(c) for c in text)
-    return f'"{escaped}"'
-
-
-def _r_escape(character: str) -> str:
-    return "\\" + character if character in '"\\' else f"\\U{{{ord(character):x}}}"
 
 
 def _identifier(name: str) -> str:

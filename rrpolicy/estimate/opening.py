@@ -58,7 +58,7 @@ def column_from_json(document: Mapping[str, Any]) -> Column:
         ValueError: if the type is not a plain type's name (it becomes part of queries).
     """
     labels = tuple(document["labels"])
-    type_ = document["type"] or engine_type(labels)
+    type_ = document["type"] or engine_type(labels) + ("[]" if document["kind"] == "set" else "")
     if type_ and not _TYPE.fullmatch(type_):
         raise ValueError("not a type's name")
     return Column(

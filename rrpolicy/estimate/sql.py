@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.table import Column, Decoder
-from rrpolicy.errors import PolicyError
+from rrpolicy.channel.table import Column
 from rrpolicy.estimate.contingency import literal, quote, scan
+from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
-from rrpolicy.estimate.weights import AxisWeights, axis_weights
-
-WEIGHT_ROWS = 1_000_000
-"""A weight table with more rows is not written: its matrix stands in release.json, and retention has a closed form."""
+from rrpolicy.estimate.weightfiles import WeightFile, axes_of, headings, original_headings, weight_files, weight_table
+from rrpolicy.estimate.weights import AxisWeights
 
 _Z95 = "1.959963984540054"
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}")
-_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{i}" for d in ("com", "lpt") for i in range(10))}
-
-
-@dataclass(frozen=True, slots=True)
-class WeightFile:
-    """One weight table.
-
-    Attributes:
-        axis: the columns it undoes and their cells.
-        path: relative to public/.
-        view: its name in estimate.sql.
-    """
-
-    axis: AxisWeights
-    path: str
-    view: str
 
 
 def public_files(document: Mapping[str, Any]) -> Mapping[str, bytes]:
@@ -55,59 +33,6 @@ def public_files(document: Mapping[str, Any]) -> Mapping[str, bytes]:
         if text:
             files[path] = text.encode()
     return files
-
-
-def weight_table(decoder: Decoder) -> tuple[str, str]:
-    """Return the path and the text of a decoder's weight table; the text is "" if there is none to write.
-
-    Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, ….
-    A sum of `weight` over released records estimates the count of `original`. Seventeen significant digits: what is
-    read is the double that was written.
-    """
-    axes = [a for a in _axes(decoder) if a.randomised]
-    if not axes:
-        return "", ""
-    (axis,) = axes
-    path = f"weights/{file_stem(' '.join(axis.columns))}.csv"
-    try:
-        if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
-            return path, ""
-        table = axis.table
-    except PolicyError:
-        return path, ""
-    lines = [",".join(_text(h) for h in headings(axis))]
-    for u, released in enumerate(axis.released):
-        for v, original in enumerate(axis.original):
-            lines.append(",".join([*map(_text, released), *map(_text, original), format(float(table[u, v]), ".17g")]))
-    return path, "\n".join(lines) + "\n"
-
-
-def headings(axis: AxisWeights) -> tuple[str, ...]:
-    """Return the column names of an axis' weight table."""
-    if len(axis.columns) == 1:
-        return ("released", "original", "weight")
-    numbers = range(1, len(axis.columns) + 1)
-    return (*(f"released_{i}" for i in numbers), *(f"original_{i}" for i in numbers), "weight")
-
-
-def file_stem(name: str) -> str:
-    """Return a file name for a column, safe on any system; all but plain lower-case names get a hash: none collide."""
-    if _PLAIN.fullmatch(name) and name == name.lower() and name not in _DEVICES:
-        return name
-    slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
-    return f"{slug or 'column'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
-def weight_files(document: Mapping[str, Any]) -> tuple[WeightFile, ...]:
-    """Return the weight tables of a release, in the order of its decoders."""
-    found = []
-    for item in document["decoders"]:
-        decoder = decoder_from_json(item)
-        path, text = weight_table(decoder)
-        if text:
-            (axis,) = (a for a in _axes(decoder) if a.randomised)
-            found.append(WeightFile(axis, path, "_".join(["weights", *axis.columns])))
-    return tuple(found)
 
 
 def estimate_sql(document: Mapping[str, Any]) -> str:
@@ -174,9 +99,9 @@ def _corrected(name: str, parts: Sequence[WeightFile | str], records: int) -> tu
             continue
         columns += part.axis.columns
         joins.append(f"JOIN {quote(part.view)} AS {alias} ON {_join(part, alias)}")
-        pairs = zip(_originals(part.axis), part.axis.columns, strict=True)
+        pairs = zip(original_headings(part.axis), part.axis.columns, strict=True)
         shown += [f"{alias}.{quote(h)} AS {quote(c)}" for h, c in pairs]
-        weight.append(f"{alias}.weight")
+        weight.append(_weight(part, alias))
     listed = ", ".join(map(quote, columns))
     taken = {c.casefold() for c in columns}
     estimate, se, se_population, low, high = result_names(columns)
@@ -231,12 +156,18 @@ def _release_view(document: Mapping[str, Any], columns: Sequence[Column]) -> str
     if data["format"] == "duckdb":
         source = f"ATTACH IF NOT EXISTS {literal(path)} AS released (READ_ONLY);\n"
         return source + "CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM released.data;"  # noqa: S608 - likewise
-    return f"CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
+    lists = [c for c in columns if c.type.endswith("[]") and data["format"] == "csv"]
+    parsed = ", ".join(f"{quote(c.name)}::JSON::{c.type} AS {quote(c.name)}" for c in lists)
+    shown = f"* REPLACE ({parsed})" if lists else "*"
+    return f"CREATE OR REPLACE TEMP VIEW release AS SELECT {shown} FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
 
 
 def _weights_table(file: WeightFile, columns: Mapping[str, Column]) -> str:
     types = [columns[c].type or "VARCHAR" for c in file.axis.columns]
-    named = zip(headings(file.axis), [*types, *map(_type_of, _domains(file.axis)), "DOUBLE"], strict=True)
+    own = [*types, *map(_type_of, _domains(file.axis)), "DOUBLE"]
+    if isinstance(file.axis, MembershipWeights):
+        own = [*(kind.removesuffix("[]") for kind in types), "DOUBLE", "DOUBLE"]
+    named = zip(headings(file.axis), own, strict=True)
     listed = ", ".join(f"{literal(h)}: {literal(t)}" for h, t in named)
     return f"""CREATE OR REPLACE TEMP TABLE {quote(file.view)} AS
 SELECT * FROM read_csv({literal(file.path)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
@@ -254,26 +185,27 @@ def _pair(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> tuple[W
     if len(weights) > 1:
         return weights[0], weights[1]
     plain = [
-        c for d in document["decoders"] for a in _axes(decoder_from_json(d)) if not a.randomised for c in a.columns
+        c for d in document["decoders"] for a in axes_of(decoder_from_json(d)) if not a.randomised for c in a.columns
     ]
     return (weights[0], plain[0]) if weights and plain else None
 
 
-def _axes(decoder: Decoder) -> tuple[AxisWeights, ...]:
-    try:
-        return axis_weights(decoder)
-    except PolicyError:
-        return ()
-
-
 def _join(file: WeightFile, alias: str) -> str:
+    if isinstance(file.axis, MembershipWeights):
+        return "true"
     released = headings(file.axis)[: len(file.axis.columns)]
     return " AND ".join(f"r.{quote(c)} = {alias}.{quote(h)}" for c, h in zip(file.axis.columns, released, strict=True))
 
 
-def _originals(axis: AxisWeights) -> tuple[str, ...]:
-    width = len(axis.columns)
-    return headings(axis)[width : 2 * width]
+def _weight(file: WeightFile, alias: str) -> str:
+    """Return a record's weight as SQL: of sets, by whether the record's set holds the category."""
+    if not isinstance(file.axis, MembershipWeights):
+        return f"{alias}.weight"
+    pairs = zip(file.axis.columns, original_headings(file.axis), strict=True)
+    equal = " AND ".join(f"r.{quote(c)}[i] = {alias}.{quote(h)}" for c, h in pairs)
+    entries = f"range(1, len(r.{quote(file.axis.columns[0])}) + 1)"
+    held = f"len(list_filter({entries}, lambda i: {equal})) > 0"
+    return f"CASE WHEN {held} THEN {alias}.weight_held ELSE {alias}.weight_not_held END"
 
 
 def _domains(axis: AxisWeights) -> list[tuple[Value, ...]]:
@@ -284,12 +216,3 @@ def _type_of(labels: tuple[Value, ...]) -> str:
     from rrpolicy.estimate.opening import engine_type
 
     return engine_type(labels) or "VARCHAR"
-
-
-def _text(value: Value) -> str:
-    """Write a CSV field: text in quotes, so that "" is not null; numbers as they are."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return '"' + value.replace('"', '""') + '"'

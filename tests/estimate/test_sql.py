@@ -17,7 +17,8 @@ import pytest
 
 from rrpolicy.estimate.guide import readme
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.sql import estimate_sql, file_stem, public_files, weight_table
+from rrpolicy.estimate.sql import estimate_sql, public_files
+from rrpolicy.estimate.weightfiles import file_stem, weight_table
 
 ODD = "e\"du; --\n'c"
 

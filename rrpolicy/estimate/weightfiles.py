@@ -1,0 +1,127 @@
+"""Weight tables: one CSV an axis, what a record's weight is in the count of each original category."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.table import Decoder
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.membership import MembershipWeights
+from rrpolicy.estimate.opening import decoder_from_json
+from rrpolicy.estimate.weights import AxisWeights, axis_weights
+
+WEIGHT_ROWS = 1_000_000
+"""A weight table with more rows is not written: its matrix stands in release.json, and retention has a closed form."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}")
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{i}" for d in ("com", "lpt") for i in range(10))}
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFile:
+    """One weight table.
+
+    Attributes:
+        axis: the columns it undoes and their cells.
+        path: relative to public/.
+        view: its name in estimate.sql.
+    """
+
+    axis: AxisWeights
+    path: str
+    view: str
+
+
+def weight_table(decoder: Decoder) -> tuple[str, str]:
+    """Return the path and the text of a decoder's weight table; the text is "" if there is none to write.
+
+    Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, ….
+    A sum of `weight` over released records estimates the count of `original`. Seventeen significant digits: what is
+    read is the double that was written. Of sets: `original`, `weight_held`, `weight_not_held`, the weights of records
+    whose set holds the category and of those whose does not.
+    """
+    axes = [a for a in axes_of(decoder) if a.randomised]
+    if not axes:
+        return "", ""
+    (axis,) = axes
+    path = f"weights/{file_stem(' '.join(axis.columns))}.csv"
+    if isinstance(axis, MembershipWeights):
+        return path, _membership_table(axis)
+    try:
+        if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
+            return path, ""
+        table = axis.table
+    except PolicyError:
+        return path, ""
+    lines = [",".join(_text(h) for h in headings(axis))]
+    for u, released in enumerate(axis.released):
+        for v, original in enumerate(axis.original):
+            lines.append(",".join([*map(_text, released), *map(_text, original), format(float(table[u, v]), ".17g")]))
+    return path, "\n".join(lines) + "\n"
+
+
+def _membership_table(axis: MembershipWeights) -> str:
+    weights = ",".join(format(w, ".17g") for w in (axis.held, axis.not_held))
+    lines = [",".join(_text(h) for h in headings(axis))]
+    lines += [",".join([*map(_text, cell), weights]) for cell in axis.original]
+    return "\n".join(lines) + "\n"
+
+
+def headings(axis: AxisWeights) -> tuple[str, ...]:
+    """Return the column names of an axis' weight table."""
+    if isinstance(axis, MembershipWeights):
+        width = len(axis.columns)
+        named = ["original"] if width == 1 else [f"original_{i}" for i in range(1, width + 1)]
+        return (*named, "weight_held", "weight_not_held")
+    if len(axis.columns) == 1:
+        return ("released", "original", "weight")
+    numbers = range(1, len(axis.columns) + 1)
+    return (*(f"released_{i}" for i in numbers), *(f"original_{i}" for i in numbers), "weight")
+
+
+def file_stem(name: str) -> str:
+    """Return a file name for a column, safe on any system; all but plain lower-case names get a hash: none collide."""
+    if _PLAIN.fullmatch(name) and name == name.lower() and name not in _DEVICES:
+        return name
+    slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
+    return f"{slug or 'column'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def original_headings(axis: AxisWeights) -> tuple[str, ...]:
+    """Return the names of the original categories' columns in an axis' weight table."""
+    width, first = len(axis.columns), 0 if isinstance(axis, MembershipWeights) else len(axis.columns)
+    return headings(axis)[first : first + width]
+
+
+def weight_files(document: Mapping[str, Any]) -> tuple[WeightFile, ...]:
+    """Return the weight tables of a release, in the order of its decoders."""
+    found = []
+    for item in document["decoders"]:
+        decoder = decoder_from_json(item)
+        path, text = weight_table(decoder)
+        if text:
+            (axis,) = (a for a in axes_of(decoder) if a.randomised)
+            found.append(WeightFile(axis, path, "_".join(["weights", *axis.columns])))
+    return tuple(found)
+
+
+def axes_of(decoder: Decoder) -> tuple[AxisWeights, ...]:
+    """Return the weights of a decoder; none if it is of a form that this version does not count."""
+    try:
+        return axis_weights(decoder)
+    except PolicyError:
+        return ()
+
+
+def _text(value: Value) -> str:
+    """Write a CSV field: text in quotes, so that "" is not null; numbers as they are."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return '"' + value.replace('"', '""') + '"'
