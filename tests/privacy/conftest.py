@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,3 +50,25 @@ def policy() -> Callable[..., Policy]:
         )
 
     return make
+
+
+def _beside(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"privacy_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def worlds() -> Any:
+    """Return the maker of small random tables with their channels' laws written out."""
+    return _beside("worlds")
+
+
+@pytest.fixture(scope="session")
+def brute() -> Any:
+    """Return the formulas of disclosure read out in fractions."""
+    return _beside("brute")
