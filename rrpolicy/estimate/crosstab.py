@@ -89,7 +89,8 @@ class Crosstab:
         level: of the intervals in `rows`.
         records: N.
         groups: the groups of each axis; cells are their product, the last axis fastest.
-        estimate: array of counts, one dimension an axis; unbiased unless `method` says otherwise.
+        estimate: array of counts, one dimension an axis (of size 1 where it is summed over); unbiased unless
+            `method` says otherwise.
         second_moment: sums of squared weights, likewise.
         support: released records that speak for each cell, likewise.
         method: how the counts were estimated.

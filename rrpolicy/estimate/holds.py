@@ -93,15 +93,16 @@ def what_holds(release: Release) -> Holds:
     statements = [_plain(plain)] if plain else []
     if randomised:
         square = [_Kind.of(a) for a in randomised]
-        statements += [*_counts(names, square), *_tests(randomised), *_measures(square), *_orders()]
+        statements += [*_counts(names, square), *_tests(square), *_measures(square), *_orders()]
     return Holds(tuple(statements))
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What is known of an axis' matrix: rows that add up to 1, a diagonal of at least 1/2, two categories."""
+    """What is known of an axis' matrix: that there is one, rows that add up to 1, a diagonal >= 1/2, two categories."""
 
     columns: tuple[str, ...]
+    matrix: bool
     doubly: bool
     half: bool
     two: bool
@@ -111,11 +112,11 @@ class _Kind:
         try:
             P = transition(axis)
         except PolicyError:
-            return cls(axis.columns, doubly=False, half=False, two=False)
+            return cls(axis.columns, matrix=False, doubly=False, half=False, two=False)
         square = axis.released == axis.original
         doubly = square and bool(np.abs(P.sum(axis=1) - 1).max() <= _DOUBLY)
         half = square and bool(np.diag(P).min() >= 0.5)  # noqa: PLR2004 - one half
-        return cls(axis.columns, doubly=doubly, half=half, two=square and len(P) == 2)  # noqa: PLR2004 - 2 x 2
+        return cls(axis.columns, matrix=True, doubly=doubly, half=half, two=square and len(P) == 2)  # noqa: PLR2004 - 2 x 2
 
 
 def _plain(columns: tuple[str, ...]) -> Statement:
@@ -133,9 +134,9 @@ def _counts(names: tuple[str, ...], kinds: Sequence[_Kind]) -> list[Statement]:
     return found
 
 
-def _tests(axes: Sequence[AxisWeights]) -> list[Statement]:
-    apart = tuple(c for a in axes if len(a.columns) == 1 for c in a.columns)
-    coupled = [a.columns for a in axes if len(a.columns) > 1]
+def _tests(kinds: Sequence[_Kind]) -> list[Statement]:
+    apart = tuple(c for k in kinds if len(k.columns) == 1 and k.matrix for c in k.columns)
+    coupled = [k.columns for k in kinds if len(k.columns) > 1]
     found = []
     if apart:
         because = "columns that are independent stay so when each is randomised by itself"
@@ -150,7 +151,7 @@ def _tests(axes: Sequence[AxisWeights]) -> list[Statement]:
 
 def _measures(kinds: Sequence[_Kind]) -> list[Statement]:
     """State which measures never grow, for pairs of columns that are randomised apart."""
-    single = [k for k in kinds if len(k.columns) == 1]
+    single = [k for k in kinds if len(k.columns) == 1 and k.matrix]
     names = tuple(c for k in single for c in k.columns)
     if not names:
         return []

@@ -102,6 +102,8 @@ def independence(release: Release, row: str, column: str, where: str | None, met
         if condition.masks
         else "a column that was randomised together with another has no one-column table that keeps independence"
         if any(len(a.columns) > 1 for a in axes)
+        else "a column is released as sets of values"
+        if any(a.counted != len(a.released) for a in axes)
         else ""
     )
     if method not in {None, "released", "wald"}:

@@ -153,6 +153,8 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     reasons = survives(asked, [a.columns for a in randomised])
     if condition.masks:
         reasons += ("the condition is on a randomised column",)
+    if any(a.counted != len(a.released) for a in axes):
+        reasons += ("a column is released as sets of values",)
     table = release.crosstab(asked.columns, where, "population")
     positive = bool((table.moment > 0).all())
     if not positive:

@@ -18,6 +18,8 @@ from rrpolicy.source.counts import Array
 
 _STEPS = 20_000
 _GAP = 1e-6
+_EMPTY = 1e-3
+_SLACK = 1e-3
 
 
 @dataclass(frozen=True)
@@ -73,14 +75,16 @@ def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> Likeliest:
         return Likeliest(np.zeros(shape), 0.0, converged=True)
     n = released / total
     pi = _start(n, matrices)
-    gap = np.inf
+    gap, ratio = np.inf, np.ones(shape)
     for _ in range(_STEPS):
         ratio = _ratio(pi, n, matrices)
         gap = total * (float(ratio.max()) - 1)
         if gap <= _GAP:
             break
         pi = _accelerated(pi, pi * ratio, n, matrices)
-    return Likeliest(total * pi, gap, converged=gap <= _GAP)
+    # a cell that tends to 0 never reaches it: its gradient says so
+    pi = np.where((total * pi < _EMPTY) & (ratio < 1 - _SLACK), 0.0, pi)
+    return Likeliest(total * pi / pi.sum(), gap, converged=gap <= _GAP)
 
 
 def projected(counts: Array, total: float) -> Array:
@@ -127,7 +131,7 @@ def _accelerated(first: Array, second: Array, n: Array, matrices: Sequence[Array
     jumped = first + 2 * step * r + step**2 * v
     if jumped.min() < 0:
         jumped = np.where(jumped < 0, third / 2, jumped)
-        jumped /= jumped.sum()
+    jumped = jumped / jumped.sum()
     return np.asarray(jumped if _likelihood(jumped, n, matrices) >= _likelihood(third, n, matrices) else third)
 
 

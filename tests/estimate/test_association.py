@@ -1,0 +1,401 @@
+"""Associations of a release, independence, loglinear models, rules, and what holds."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrpolicy
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.fitting import contrasts, design_matrix, fit
+from rrpolicy.estimate.formula import model, parse_formula, survives
+from rrpolicy.estimate.measures import MEASURES
+from rrpolicy.estimate.rule_errors import rule_errors
+
+SEX, AGE, ILL = ("F", "M"), ("young", "middle", "old"), ("no", "yes")
+
+
+@pytest.fixture
+def survey(made, publish):
+    """Illness goes with age and sex, region with nothing."""
+    rng = np.random.default_rng(8)
+    n = 20_000
+    sex, age, region = rng.integers(0, 2, n), rng.integers(0, 3, n), rng.integers(0, 2, n)
+    ill = (rng.random(n) < 0.15 + 0.25 * age + 0.1 * sex).astype(int)
+    axes = [
+        made.retention("sex", SEX, [((0, 1), "4/5")]),
+        made.retention("age", AGE, [((0, 1, 2), "3/4")]),
+        made.matrix("ill", ILL, ILL, [["9/10", "3/10"], ["1/10", "7/10"]]),
+        made.identity("region", ("north", "south")),
+    ]
+    rows = {}
+    for axis, codes in zip(axes, (sex, age, ill, region), strict=True):
+        rows |= made.draw(axis, codes, rng)
+    names = {"sex": (SEX, sex), "age": (AGE, age), "ill": (ILL, ill), "region": (("north", "south"), region)}
+    truth = pd.DataFrame({name: np.array(labels)[codes] for name, (labels, codes) in names.items()})
+    return rrpolicy.open_release(publish(axes, rows)), truth
+
+
+def test_every_measure_is_near_the_truth_and_its_error_is_that_of_the_delta_method(survey):
+    release, truth = survey
+    found = release.association("sex", "ill")
+    table = release.crosstab(["sex", "ill"])
+    true = pd.crosstab(truth["sex"], truth["ill"]).to_numpy(dtype=float)
+
+    assert [k["measure"] for k in found.keys] == list(MEASURES)
+    for i, measure in enumerate(MEASURES.values()):
+        value, gradient = measure.of(table.estimate)
+        assert found.estimate[i] == pytest.approx(value)
+        for target in ("table", "population"):
+            expected = gradient.reshape(-1) @ table.covariance(target) @ gradient.reshape(-1)
+            assert found.se(target)[i] ** 2 == pytest.approx(expected, rel=1e-9)
+        low, high = found.conf_int(0.999999)[i]
+        assert low <= measure.of(true)[0] <= high
+    wide, narrow = found.conf_int(interval="chebyshev"), found.conf_int()
+    assert (wide[:, 0] <= narrow[:, 0]).all()
+    assert found.present == (("M",), ("yes",))
+
+
+def test_results_read_as_frame_dictionary_text_and_picture(survey):
+    release, _ = survey
+    found = release.association("age", "ill", ["U", "tau"], where="region = 'north'", target="population", level=0.9)
+
+    frame = found.to_frame()
+
+    assert list(frame.columns) == [
+        "measure", "estimate", "se", "low", "high", "low_chebyshev", "high_chebyshev", "estimator", "flags",
+    ]  # fmt: skip
+    assert frame["estimator"].tolist() == ["moment", "moment"]
+    document = found.to_dict()
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert document["schema"] == "rrpolicy.association/1"
+    text = found.summary()
+    assert "where region = 'north'" in text
+    assert "low 90 %" in text
+    assert "normal intervals" in text
+    picture = found.plot()
+    assert picture.startswith("<svg")
+    assert "tau" in picture
+    assert found["uncertainty_coefficient"] == frame["estimate"][0]
+
+
+def test_other_categories_can_be_those_that_are_present(survey):
+    release, truth = survey
+    found = release.association("age", "ill", "odds_ratio", present=(["middle", "old"], ["yes"]))
+
+    table = release.crosstab(["age", "ill"]).estimate
+    two = np.array([table[0], table[1] + table[2]])
+    assert found["odds_ratio"] == pytest.approx(MEASURES["odds_ratio"].of(two)[0])
+    true = pd.crosstab(truth["age"] != "young", truth["ill"]).to_numpy(dtype=float)
+    assert abs(found["odds_ratio"] - MEASURES["odds_ratio"].of(true)[0]) < 5 * found.se()[0]
+    with pytest.raises(PolicyError, match="RR273"):
+        release.association("age", "ill", "phi")
+    with pytest.raises(PolicyError, match="RR273"):
+        release.association("age", "ill", "phi", present=(["ancient"], ["yes"]))
+    assert {k["measure"] for k in release.association("age", "ill").keys} == {
+        m.name for m in MEASURES.values() if m.shape == "rxc"
+    }
+
+
+def test_cells_that_are_not_positive_go_to_em_or_are_not_estimable(publish, made):
+    axes = [made.retention(c, ("0", "1"), [((0, 1), "3/4")]) for c in "ab"]
+    rows = {"a": ["0"] * 50 + ["1"] * 50, "b": ["0"] * 48 + ["1"] * 2 + ["0"] * 2 + ["1"] * 48}
+    release = rrpolicy.open_release(publish(axes, rows))
+    assert release.crosstab(["a", "b"]).estimate.min() < 0
+
+    found = release.association("a", "b", ["phi", "mutual_information", "odds_ratio"])
+
+    assert found.estimator == ("moment", "EM", "not estimable")
+    assert found.estimate[0] > 1
+    assert found.conf_int()[0].max() == 1
+    likely = release.crosstab(["a", "b"], estimator="em").estimate
+    assert found["mutual_information"] == pytest.approx(MEASURES["mutual_information"].of(likely)[0])
+    assert np.isnan(found.se()).tolist() == [False, True, True]
+    assert "maximum likelihood" in found.summary()
+    assert "not estimable" in found.plot()
+    assert found.to_dict()["rows"][2]["estimate"] is None
+
+
+def test_near_independence_the_result_says_that_it_is_not_normal(survey):
+    release, _ = survey
+    weak, strong = (release.association(c, "ill", ["chi2", "u", "tau"]) for c in ("region", "age"))
+
+    assert all("not normal" in f for f in weak.flags)
+    assert strong.flags == ((), (), ())
+
+
+def test_independence_is_tested_on_the_release_or_by_wald(survey, publish, made):
+    release, _ = survey
+    on_release, wald = release.independence("region", "ill"), release.independence("region", "ill", method="wald")
+
+    assert on_release.df == wald.df == 1
+    assert on_release.p_value > 1e-3
+    assert wald.p_value > 1e-3
+    for method in (None, "wald"):
+        assert release.independence("age", "ill", method=method).p_value < 1e-12
+        assert release.independence("age", "ill", method=method).df == 2
+    assert "Wald" in release.independence("region", "ill", where="sex = 'F'").method
+    assert "released" in release.independence("sex", "ill", where="region = 'north'").method
+    with pytest.raises(PolicyError, match="RR276"):
+        release.independence("region", "ill", where="sex = 'F'", method="released")
+    with pytest.raises(PolicyError, match="RR276"):
+        release.independence("region", "ill", method="reconstructed")
+    assert "p = " in wald.summary()
+    assert wald.to_frame()["df"].tolist() == [1]
+    pair = made.coupled(
+        "xy", list(product("ab", "cd")), [["7/10" if u == v else "1/10" for v in range(4)] for u in range(4)]
+    )
+    rows = {"x": list("ab" * 50), "y": list("ccdd" * 25)}
+    together = rrpolicy.open_release(publish([pair], rows, name="pair"))
+    assert "Wald" in together.independence("x", "y").method
+    with pytest.raises(PolicyError, match="randomised together"):
+        together.independence("x", "y", method="released")
+
+
+def test_the_level_of_both_tests_holds_where_that_of_a_reconstructed_table_is_lost():
+    """At independence, nominal 5 %: the corrected chi-square rejects half the time."""
+    from scipy.special import chdtrc
+
+    from rrpolicy.estimate.grid import Grid
+    from rrpolicy.estimate.independence import _by_release, _by_wald
+
+    rng = np.random.default_rng(12)
+    n, draws = 4000, 2000
+    P = np.kron(*[np.array([[0.7, 0.3], [0.3, 0.7]])] * 2)
+    inverse = np.linalg.inv(P)
+    pi = np.kron([0.6, 0.4], [0.5, 0.5])
+    rejected = np.zeros(3)
+    for _ in range(draws):
+        x = rng.multinomial(n, P @ pi).astype(float)
+        estimate = inverse @ x
+        covariance = (inverse @ np.diag(x) @ inverse.T - np.outer(estimate, estimate) / n) * n / (n - 1)
+        table = Grid(
+            ("0", "1"), ("0", "1"), estimate.reshape(2, 2), x.reshape(2, 2),
+            {"population": covariance, "table": covariance}, np.zeros((2, 2), dtype=bool),
+        )  # fmt: skip
+        chi2 = MEASURES["chi2"].of(table.estimate)[0]
+        p_values = [
+            _by_release(("a", "b"), None, x.reshape(2, 2)).p_value,
+            _by_wald(("a", "b"), None, table).p_value,
+            float(chdtrc(1, chi2)),
+        ]
+        rejected += np.array(p_values) < 0.05
+
+    shares = rejected / draws
+    assert np.abs(shares[:2] - 0.05).max() < 5 * np.sqrt(0.05 * 0.95 / draws) + 0.003
+    assert shares[2] > 0.4
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("sex*education + disease", [("sex", "education"), ("disease",)]),
+        ("a + a:b + b", [("a", "b")]),
+        ("a*b*c + c*a", [("a", "b", "c")]),
+        ("`age group`*x1+ß", [("age group", "x1"), ("ß",)]),
+    ],
+)
+def test_formulas_give_their_highest_terms(text, terms):
+    found = parse_formula(text)
+
+    assert list(found.terms) == terms
+    assert parse_formula(str(found)) == found
+
+
+@pytest.mark.parametrize("text", ["", "a +", "a b", "* a", "a ** b", "a + (b)", "1 + a", "a - b", "`a"])
+def test_formulas_that_are_none_are_refused(text):
+    with pytest.raises(PolicyError, match="RR275"):
+        parse_formula(text)
+
+
+@pytest.mark.parametrize(
+    ("terms", "randomised", "holds"),
+    [
+        ([("A", "D"), ("G",)], ["A", "D", "G"], True),
+        ([("A",), ("D",), ("G",)], ["A", "D", "G"], True),
+        ([("A", "D"), ("D", "G")], ["A", "G"], True),
+        ([("A", "D"), ("D", "G")], ["D"], False),
+        ([("A", "D"), ("D", "G"), ("A", "G")], ["A"], False),
+        ([("A", "D", "G")], ["A", "D", "G"], True),
+    ],
+)
+def test_which_models_survive(terms, randomised, holds):
+    """The rule, and the rule seen at work: randomise a table of the model, and fit the model again."""
+    asked = model(terms)
+    assert (not survives(asked, [(c,) for c in randomised])) is holds
+
+    rng = np.random.default_rng(1)
+    dimensions = [["ADG".index(c) for c in t] for t in terms]
+    x = fit(rng.uniform(20, 90, (3, 3, 3)), dimensions).fitted
+    for c in randomised:
+        P = rng.dirichlet(np.ones(3), 3).T
+        x = np.moveaxis(np.tensordot(P, x, axes=(1, "ADG".index(c))), 0, "ADG".index(c))
+    again = fit(x, dimensions)
+    assert (again.g2 < 1e-8) is holds
+
+
+def test_columns_randomised_together_are_one_variable():
+    assert survives(parse_formula("a*c + b"), [("a", "b")])
+    assert survives(parse_formula("a + c"), [("a", "b")])
+    assert not survives(parse_formula("a*b + c"), [("a", "b")])
+
+
+def test_the_published_loglinear_fits(vectors):
+    vector = vectors["loglinear"]
+    shares = np.array(vector["pi_ADG"]).reshape(2, 2, 2)
+    # as many records as the four-digit proportions account for: the note's figures
+    records = vector["N"] * shares.sum()
+    note = {"1,1,1": 435.44, ".9,.9,.9": 177.06, ".7,.7,.7": 10.96, ".7,.8,.9": 24.81}
+    for name, terms, df in (("A,D,G", [[0], [1], [2]], 4), ("AD,G", [[0, 1], [2]], 3)):
+        for keep, published in vector["chi2_published"][name].items():
+            x = shares / shares.sum()
+            for axis, p in enumerate(map(float, keep.split(","))):
+                x = np.moveaxis(np.tensordot([[p, 1 - p], [1 - p, p]], x, axes=(1, axis)), 0, axis)
+            found = fit(x * records, terms)
+            assert found.df == df
+            assert found.chi2 == pytest.approx(published, rel=1e-3, abs=0.006)
+            if name == "A,D,G":
+                assert round(found.chi2, 2) == note[keep]
+
+
+def test_fitting_agrees_with_closed_forms_and_contrasts_vanish():
+    rng = np.random.default_rng(2)
+    x = rng.uniform(5, 50, (2, 3, 4))
+    conditional = fit(x, [[0, 2], [1, 2]]).fitted
+    expected = x.sum(axis=1, keepdims=True) * x.sum(axis=0, keepdims=True) / x.sum(axis=(0, 1), keepdims=True)
+    np.testing.assert_allclose(conditional, expected, rtol=1e-12)
+    cyclic = fit(x, [[0, 1], [1, 2], [0, 2]])
+    assert cyclic.converged
+    assert cyclic.df == 1 * 2 * 3
+    for fitted, terms in ((conditional, [[0, 2], [1, 2]]), (cyclic.fitted, [[0, 1], [1, 2], [0, 2]])):
+        L = contrasts(x.shape, terms)
+        np.testing.assert_allclose(L @ np.log(fitted).reshape(-1), 0, atol=1e-9)
+        assert L.shape[0] == x.size - np.linalg.matrix_rank(design_matrix(x.shape, terms))
+
+
+def test_a_model_of_a_release(survey):
+    release, truth = survey
+    found, broken = release.loglinear("age*ill + region"), release.loglinear("Age*ill + sex")
+
+    assert found.survives
+    assert found.randomised == ("age", "ill")
+    assert "released table" in found.method
+    assert found.p_value > 1e-3
+    np.testing.assert_allclose(found.fitted.sum(axis=2), release.crosstab(["age", "ill"]).estimate, rtol=1e-9)
+    assert found.to_frame()["fitted"].sum() == pytest.approx(20_000)
+    assert broken.p_value < 1e-3
+    saturated = release.loglinear("age*ill*sex")
+    assert saturated.survives
+    assert saturated.fit.df == 0
+    dependent = release.loglinear("age*ill + sex*ill")
+    assert not dependent.survives
+    assert "ill is randomised and occurs in age*ill, sex*ill" in dependent.summary()
+    assert "Wald" in dependent.method
+    assert json.loads(json.dumps(dependent.to_dict(), allow_nan=False))["survives"] is False
+    assert dependent.plot().startswith("<svg")
+    assert truth.shape == (20_000, 4)
+
+
+def test_what_holds_speaks_of_each_column(survey):
+    release, _ = survey
+    held = release.what_holds()
+    frame = held.to_frame()
+
+    assert set(frame["verdict"]) == {"valid", "level kept", "never larger", "order kept", "biased"}
+    assert frame[frame["verdict"] == "valid"]["columns"].tolist() == ["region"]
+    doubly = frame[frame["analysis"].str.startswith("M, U and tau with")]["columns"].tolist()
+    assert doubly == ["sex, age"]
+    assert "level kept: a test on the released data" in held.summary()
+    assert held.to_dict()["schema"] == "rrpolicy.what-holds/1"
+
+
+def test_what_is_said_never_to_grow_does_not():
+    """Expected released proportions, random tables and matrices."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        pi = rng.dirichlet(np.full(12, 0.7)).reshape(3, 4)
+        general = [rng.dirichlet(np.ones(k), k).T for k in (3, 4)]
+        mild = [w * np.eye(k) + (1 - w) / k for w, k in zip(rng.random(2), (3, 4), strict=True)]
+        for matrices, names in ((general, ("chi2", "g2")), (mild, ("m", "u", "tau"))):
+            released = matrices[0] @ pi @ matrices[1].T
+            for name in names:
+                assert MEASURES[name].of(released)[0] <= MEASURES[name].of(pi)[0] + 1e-12
+        pi = rng.dirichlet(np.ones(4)).reshape(2, 2)
+        general = [rng.dirichlet(np.ones(2), 2).T for _ in range(2)]
+        kept = [np.array([[a, 1 - b], [1 - a, b]]) for a, b in rng.uniform(0.5, 1, (2, 2))]
+        both = ("m", "u", "tau", "phi", "risk_difference", "ps")
+        ones = ("odds_ratio", "interest", "conviction", "collective_strength")
+        cases = ((general, both), (kept, ("certainty", "added_value", "kappa", *ones)))
+        for matrices, names in cases:
+            released = matrices[0] @ pi @ matrices[1].T
+            for name in names:
+                neutral = 1.0 if name in ones else 0.0
+                before, after = (abs(MEASURES[name].of(x)[0] - neutral) for x in (pi, released))
+                assert after <= before + 1e-9, name
+
+
+def test_rules_have_corrected_supports_and_confidences(survey):
+    release, truth = survey
+    found = release.rules(0.1, 0.4, longest=3)
+
+    assert found.rules
+    for rule in found.rules[:12]:
+        names = [c for c, _ in rule.given] + [rule.then[0]]
+        table = release.crosstab(names)
+        index = {tuple(r.group.values()): i for i, r in enumerate(table.rows)}
+        labels = release.domain(rule.then[0])
+        given = tuple(v for _, v in rule.given)
+        cells = [index[(*given, v)] for v in labels]
+        k = index[(*given, rule.then[1])]
+        x, N = table.estimate.reshape(-1), release.records
+        assert rule.support == pytest.approx(x[k] / N)
+        assert rule.confidence == pytest.approx(x[k] / x[cells].sum())
+        gradient = np.zeros(x.size)
+        gradient[cells] = -rule.confidence / x[cells].sum()
+        gradient[k] += 1 / x[cells].sum()
+        assert rule.confidence_se**2 == pytest.approx(gradient @ table.covariance() @ gradient, rel=1e-6)
+        assert rule.support_se == pytest.approx(table.se().reshape(-1)[k] / N)
+        low, high = rule.confidence_chebyshev
+        assert low <= rule.confidence_interval[0] <= rule.confidence_interval[1] <= high
+    assert [r.confidence for r in found.rules] == sorted((r.confidence for r in found.rules), reverse=True)
+    assert found.to_frame().shape == (len(found.rules), 13)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["rules"]
+    assert "->" in found.summary()
+    assert found.plot().startswith("<svg")
+    two = release.rules(0.1, 0.4, ["sex", "ill"], where="region = 'north' AND sex = 'F'", target="population")
+    assert {r.given for r in two.rules} <= {(("sex", "F"),), (("ill", "no"),), (("ill", "yes"),)}
+    certain = next(r for r in two.rules if r.then == ("sex", "F"))
+    assert (certain.confidence, certain.confidence_se) == (pytest.approx(1), pytest.approx(0, abs=1e-9))
+    with pytest.raises(PolicyError, match="RR277"):
+        rule_errors(two, truth)
+
+
+def test_rules_are_compared_with_the_true_ones(survey, publish, made):
+    release, truth = survey
+    errors = rule_errors(release.rules(0.1, 0.4), truth)
+
+    frame = errors.to_frame().set_index("by")
+    assert frame.loc["lower", "found"] <= frame.loc["point", "found"] <= frame.loc["upper", "found"]
+    assert frame.loc["upper", "false_negatives"] <= frame.loc["lower", "false_negatives"]
+    assert frame.loc["lower", "false_positives"] <= frame.loc["upper", "false_positives"]
+    assert 0 < frame.loc["point", "support_error"] < 0.1
+    assert "true rules" in errors.summary()
+    assert errors.to_dict()["by"]["point"]["found"] == frame.loc["point", "found"]
+    plain = publish([made.identity(c, sorted(set(truth[c]))) for c in truth], truth.to_dict("list"), name="plain")
+    exact = rule_errors(rrpolicy.open_release(plain).rules(0.1, 0.4), truth)
+    for by in ("lower", "point", "upper"):
+        assert exact.found[by] == exact.true == errors.true
+        assert exact.support_error[by] == pytest.approx(0, abs=1e-12)
+        assert exact.false_positives[by] == exact.false_negatives[by] == 0
+
+
+@pytest.mark.parametrize("arguments", [(0, 0.5), (0.1, 1.5), (0.1, 0.5, None, None)])
+def test_rules_without_sense_are_refused(survey, arguments):
+    release, _ = survey
+    options = {"longest": 1} if len(arguments) == 4 else {}
+    with pytest.raises(PolicyError, match="RR277"):
+        release.rules(*arguments, **options)
