@@ -15,6 +15,7 @@ from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.model import Written
     from rrpolicy.source.protocol import Original
 
 
@@ -72,7 +73,9 @@ def words(requirement: Requirement, registry: Registry) -> str:
     return text + " where " + " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
 
 
-def assess(policy: Policy, registry: Registry, channel: Channel, original: Original | int) -> Assessment:
+def assess(
+    policy: Policy, registry: Registry, channel: Channel, original: Original | int, written: Written | None = None
+) -> Assessment:
     """Assess a channel.
 
     Args:
@@ -80,19 +83,28 @@ def assess(policy: Policy, registry: Registry, channel: Channel, original: Origi
         registry: of the policy's plugins.
         channel: frozen; it is what will be drawn from.
         original: the table, or only the number of records: what needs more is then undecided.
+        written: the release as written, where it is at hand; what an assessor can measure is measured on it.
 
     Raises:
         PolicyError: RR228 if a requirement has no assessor.
     """
-    findings = tuple(_finding(requirement, policy, registry, channel, original) for requirement in policy.requirements)
+    findings = tuple(_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
     return Assessment(findings, tuple(_utility(gate, registry, channel, original) for gate in policy.gates))
 
 
-def _finding(
-    requirement: Requirement, policy: Policy, registry: Registry, channel: Channel, original: Original | int
+def _finding(  # noqa: PLR0917 what it passes on
+    requirement: Requirement,
+    policy: Policy,
+    registry: Registry,
+    channel: Channel,
+    original: Original | int,
+    written: Written | None,
 ) -> Finding:
     assessor = registry.assessor(requirement, policy, outline_of(channel))
-    finding = assessor.assess(requirement, channel, original)
+    if written is not None and assessor.measure is not None:
+        finding = assessor.measure(requirement, policy, channel, written)
+    else:
+        finding = assessor.assess(requirement, channel, original)
     return replace(
         finding,
         requirement=words(requirement, registry),

@@ -11,7 +11,7 @@ from pathlib import Path
 from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.finding import Basis
 from rrpolicy.mechanism import Origin
-from rrpolicy.policy.model import Attribute
+from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.release.assess import Assessment, UtilityFinding
 from rrpolicy.release.check import disclosed
 from rrpolicy.release.plan import Plan
@@ -116,8 +116,16 @@ def _attribute(attribute: Attribute) -> Json:
         "domain": None if attribute.domain is None else list(attribute.domain),
         "observed": attribute.observed,
         "scale": attribute.scale,
+        "hierarchy": _hierarchy(attribute),
         "assume_unlinkable": attribute.assume_unlinkable,
     }
+
+
+def _hierarchy(attribute: Attribute) -> Json:
+    """Return the levels of a sensitive attribute, by which t-closeness may be measured; null for any other."""
+    if attribute.hierarchy is None or attribute.role is not Role.SENSITIVE:
+        return None
+    return [list(level) for level in attribute.hierarchy]
 
 
 def _utility(finding: UtilityFinding) -> Json:

@@ -25,15 +25,21 @@ class UnlikeSpecError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTable:
-    """An open data file."""
+    """An open data file.
+
+    Attributes:
+        spec: what the manifest says of it.
+        connection: of the engine that reads it.
+        relation: SQL that stands after FROM.
+    """
 
     spec: TableSpec
-    _connection: duckdb.DuckDBPyConnection
-    _relation: str
+    connection: duckdb.DuckDBPyConnection
+    relation: str
 
     def rows(self) -> int:
         """Return the number of rows."""
-        return number(self._connection, f"SELECT count(*) FROM {self._relation}")  # noqa: S608 quoted
+        return number(self.connection, f"SELECT count(*) FROM {self.relation}")  # noqa: S608 quoted
 
     def distinct(self) -> pa.RecordBatchReader:
         """Return distinct rows under the spec's schema, in canonical order, with a column `n`."""
@@ -42,8 +48,8 @@ class ReleasedTable:
         names = ", ".join(quoted(c.name) for c in self.spec.columns)
         order = ", ".join(f"{quoted(name)} ASC NULLS LAST" for name in self.spec.sort)
         reader = batches(
-            self._connection,
-            f"SELECT {names}, count(*)::BIGINT AS n FROM {self._relation} GROUP BY {names} ORDER BY {order}",  # noqa: S608
+            self.connection,
+            f"SELECT {names}, count(*)::BIGINT AS n FROM {self.relation} GROUP BY {names} ORDER BY {order}",  # noqa: S608
         )
         schema = arrow_schema(self.spec).append(pa.field("n", pa.int64()))
         return pa.RecordBatchReader.from_batches(schema, _under(reader, schema))
@@ -58,10 +64,10 @@ class ReleasedTable:
             kind = engine_type(column).removesuffix("[]")
             value = f"unnest({name})" if column.kind == "set" else name
             query = (
-                f"SELECT count(*) FROM (SELECT DISTINCT {value} AS v FROM {self._relation}) "  # noqa: S608
+                f"SELECT count(*) FROM (SELECT DISTINCT {value} AS v FROM {self.relation}) "  # noqa: S608
                 f"WHERE v IS NULL OR v NOT IN (SELECT unnest(CAST(? AS {kind}[])))"
             )
-            if number(self._connection, query, [labels]):
+            if number(self.connection, query, [labels]):
                 found.append(column.name)
         return tuple(found)
 

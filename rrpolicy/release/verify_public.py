@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from rrpolicy.release.reading import UnlikeSpecError, open_table
 from rrpolicy.release.records import check_files, check_record, read_record, same
 from rrpolicy.release.verification import Log
 from rrpolicy.release.write import beside
+from rrpolicy.release.written import open_written
 
 KEYS = (
     *("schema", "release", "policy", "software", "records", "mechanism", "attributes", "channel", "sampler"),
@@ -78,8 +80,8 @@ def verify_public(log: Log, public: Path, scratch: Path) -> PublicSide | None:
         listed = document["files"].get(path)
         failure = f"public/{path} is not what the manifest and the data give"
         log.check(f"public/{path}: written again", listed == digest(content), "RR120", failure)
-    _check_data(log, side, scratch)
-    _check_findings(log, side)
+    readable = _check_data(log, side, scratch)
+    _check_findings(log, side, scratch if readable else None)
     return side
 
 
@@ -122,24 +124,29 @@ def _regenerated(side: PublicSide) -> Mapping[str, bytes]:
     return beside(side.document, side.folder)
 
 
-def _check_data(log: Log, side: PublicSide, scratch: Path) -> None:
+def _check_data(log: Log, side: PublicSide, scratch: Path) -> bool:
+    """Check every data file; return whether all could be read."""
     data = side.document["data"]
     known = data["format"] in FORMATS and set(data["tables"]) == {t.name for t in side.channel.tables()}
     if not log.check(
         "data", known, "RR110", "the field 'data' of release.json names other tables or an unknown format"
     ):
-        return
+        return False
+    readable = True
     for spec in side.channel.tables():
         stated = data["tables"][spec.name]
         path = file_name(spec.name, data["format"])
         if not log.check(f"{path}: name", stated["path"] == path, "RR115", f"table {spec.name} must stand in {path}"):
+            readable = False
             continue
         if not (side.folder / path).is_file():
+            readable = False
             continue
         try:
             _check_table(log, side, scratch, spec.name)
         except UnlikeSpecError as error:
-            log.check(f"{path}: readable", False, "RR115", f"public/{path}: {error}")  # noqa: FBT003 it fails
+            readable = log.check(f"{path}: readable", False, "RR115", f"public/{path}: {error}")  # noqa: FBT003 it fails
+    return readable
 
 
 def _check_table(log: Log, side: PublicSide, scratch: Path, name: str) -> None:
@@ -162,11 +169,20 @@ def _check_table(log: Log, side: PublicSide, scratch: Path, name: str) -> None:
         log.check(f"{path}: digest of the rows", found == stated["digest"], "RR117", failure)
 
 
-def _check_findings(log: Log, side: PublicSide) -> None:
-    """Recompute every finding that the channel and the number of records settle."""
+def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
+    """Recompute every finding that the channel, the number of records and the data files settle.
+
+    Args:
+        log: of the verification.
+        side: public/.
+        scratch: for reading the data files; None if they cannot be read.
+    """
     document = side.document
     policy = public_policy(document, side.registry)
-    findings = assess(policy, side.registry, side.channel, int(document["records"])).findings
+    with ExitStack() as stack:
+        files = (side.folder, document["data"], side.channel.tables())
+        written = None if scratch is None else stack.enter_context(open_written(*files, scratch))
+        findings = assess(policy, side.registry, side.channel, int(document["records"]), written).findings
     agree = len(findings) == len(document["findings"]) == len(policy.requirements) > 0
     if not log.check("findings", agree, "RR119", "the manifest does not hold one finding for each requirement"):
         return
@@ -226,6 +242,7 @@ def _attribute(document: Mapping[str, Any]) -> Attribute:
         domain=None if document["domain"] is None else tuple(document["domain"]),
         observed=document["observed"],
         scale=document["scale"],
+        hierarchy=None if document["hierarchy"] is None else tuple(tuple(level) for level in document["hierarchy"]),
         release_as=document["release_as"],
         assume_unlinkable=document["assume_unlinkable"],
     )
