@@ -1,7 +1,8 @@
 """What an attacker holds against a product channel: groups with equal quasi-identifiers, and their sensitive values.
 
-Everything released counts as evidence: quasi-identifiers, and whatever else is released unchanged unless the policy
-states why it links nobody. A sensitive attribute is what he does not know, unless the requirement says that he does.
+Quasi-identifiers count as evidence, and whatever else is released with certainty, unless the policy states why it links
+nobody: unchanged, recoded, or by a matrix that can be read back. A sensitive attribute is what he does not know, unless
+the requirement says that he does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.base import Axis
+from rrpolicy.channel.base import Axis, Transition
 from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.recode import Recode
@@ -115,14 +116,30 @@ def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sens
         elif roles == {Role.SENSITIVE}:
             if known_sensitive:
                 known.append(axis)
-        elif isinstance(axis, Identity):
-            if axis.columns()[0].assume_unlinkable is None:
-                known.append(axis)
-        elif Role.QUASI_IDENTIFIER in roles:
+        elif Role.QUASI_IDENTIFIER in roles or (revealing(axis) and _linkable(axis)):
             known.append(axis)
     evident = {Role.QUASI_IDENTIFIER, Role.INSENSITIVE, *([Role.SENSITIVE] if known_sensitive else [])}
     carried = (c for c in channel.carried if c.assume_unlinkable is None and c.attribute != sensitive)
     return Sides(tuple(known), tuple(c for c in carried if policy.attributes[c.attribute].role in evident), target)
+
+
+def revealing(axis: Axis) -> bool:
+    """Whether a released value tells the original, or the group it was recoded to, with certainty."""
+    if isinstance(axis, (Identity, Recode)):
+        return True
+    if not isinstance(axis, Transition):
+        return False
+    seen: set[int] = set()
+    for code in range(axis.original_size):
+        released = axis.column(code).keys()
+        if not seen.isdisjoint(released):
+            return False
+        seen.update(released)
+    return True
+
+
+def _linkable(axis: Axis) -> bool:
+    return any(column.assume_unlinkable is None for column in axis.columns())
 
 
 def coupled(channel_axes: Sequence[tuple[str, ...]], policy: Policy, sensitive: str) -> str | None:
@@ -149,7 +166,8 @@ def gather(original: Original, known: Sides) -> Evidence:
     groups, starts = _runs(codes[:, :width])
     member = np.repeat(np.arange(len(groups)), np.diff(np.append(starts, len(codes))))
     size = known.sensitive.original_size if known.sensitive is not None else 1
-    value = codes[:, width] if own else np.zeros(len(codes), dtype=np.int32)
+    shape = tuple(len(original.policy.attributes[a].domain or ()) for a in own)
+    value = np.ravel_multi_index(tuple(codes[:, width:].T), shape) if own else np.zeros(len(codes), dtype=np.int64)
     histograms = np.zeros((len(groups), size), dtype=np.int64)
     histograms[member, value] = n
 

@@ -56,7 +56,7 @@ def alpha_of(evidence: Evidence, world: Any, laws: list[Any], group: int) -> Any
 
 @settings(deadline=None, max_examples=120, derandomize=True)
 @given(seed=SEEDS, sensitive=st.sampled_from("st"), others=st.booleans(), most=st.sampled_from([None, 1, 3]))
-def test_risk_success_and_posterior_are_their_definitions(
+def test_risk_success_and_posterior_are_their_definitions(  # noqa: PLR0917
     worlds: Any, brute: Any, seed: int, sensitive: str, others: bool, most: int | None
 ) -> None:
     world = worlds.world(Random(seed))
