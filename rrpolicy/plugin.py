@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.probability import keep_probability, retention_probability
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
+    from rrpolicy.channel.recode import ANYTHING, Recode
     from rrpolicy.channel.sampling import split_by_columns
     from rrpolicy.privacy.floor import Floor, attribute_floor, linking_floor
     from rrpolicy.report import Renderer, Report
@@ -35,12 +36,23 @@ if TYPE_CHECKING:
         common_retention_for_k,
         round_down,
     )
+    from rrpolicy.solve.generalise import Generalised, full_domain
+    from rrpolicy.solve.levels import Goal, Recoded, axes_at, class_attributes, recoded
     from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
     from rrpolicy.solve.optimal import equalise, minimise
     from rrpolicy.solve.problem import Allocation, Solution
     from rrpolicy.solve.workload import Marginal, workload_problems
 
 _LAZY = {
+    "ANYTHING": "rrpolicy.channel.recode",
+    "Generalised": "rrpolicy.solve.generalise",
+    "Goal": "rrpolicy.solve.levels",
+    "Recode": "rrpolicy.channel.recode",
+    "Recoded": "rrpolicy.solve.levels",
+    "axes_at": "rrpolicy.solve.levels",
+    "full_domain": "rrpolicy.solve.generalise",
+    "class_attributes": "rrpolicy.solve.levels",
+    "recoded": "rrpolicy.solve.levels",
     "Renderer": "rrpolicy.report",
     "Report": "rrpolicy.report",
     "Allocated": "rrpolicy.solve.allocate",
@@ -90,6 +102,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "ANYTHING",
     "Allocated",
     "Allocation",
     "Assessor",
@@ -106,6 +119,8 @@ __all__ = [
     "ExpectedError",
     "Finding",
     "Floor",
+    "Generalised",
+    "Goal",
     "Identity",
     "Json",
     "Marginal",
@@ -129,6 +144,8 @@ __all__ = [
     "Proposal",
     "RRPolicyError",
     "Rational",
+    "Recode",
+    "Recoded",
     "RefusedError",
     "Remark",
     "Renderer",
@@ -154,6 +171,8 @@ __all__ = [
     "Verdict",
     "allocate",
     "attribute_floor",
+    "axes_at",
+    "class_attributes",
     "common_retention",
     "common_retention_for_epsilon",
     "common_retention_for_k",
@@ -161,6 +180,7 @@ __all__ = [
     "exact",
     "expected_squared_error",
     "full_column_rank",
+    "full_domain",
     "hookimpl",
     "keep_probability",
     "linking_floor",
@@ -169,6 +189,7 @@ __all__ = [
     "minimise",
     "pretty",
     "rational",
+    "recoded",
     "refuse_without_data",
     "retention_probability",
     "round_down",

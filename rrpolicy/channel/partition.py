@@ -76,7 +76,7 @@ class Levels:
 
     def to_json(self) -> Json:
         """Return all of it."""
-        told = None if self.suppressed is None else [list(c) for c in self.suppressed]
+        told: Json = None if self.suppressed is None else [list(c) for c in self.suppressed]
         return {"rule": self.name, "suppressing": self.suppressing, "suppressed": told}
 
     def to_public_json(self) -> Json:

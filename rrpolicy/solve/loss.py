@@ -23,19 +23,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from rrpolicy.solve.levels import LossName
     from rrpolicy.solve.rollup import Node, Table, Tables
     from rrpolicy.source.counts import Array
 
     Mask: TypeAlias = npt.NDArray[np.bool_]
 
-Name: TypeAlias = Literal["ncp", "discernibility", "average-class-size", "kl"]
 DIGITS = 12
 """Losses that agree in so many significant digits are equal: what remains is rounding."""
 
@@ -50,7 +50,7 @@ class Loss:
         weights: (attributes,) how much each counts in `ncp`, in sum 1.
     """
 
-    name: Name
+    name: LossName
     tables: Tables
     weights: Array
 

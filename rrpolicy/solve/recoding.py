@@ -9,66 +9,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.recode import ANYTHING
-from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.solve.lattice import ClassTest
+from rrpolicy.solve.levels import Recoded
 from rrpolicy.solve.rollup import Ladder, Tables, finest
 
 if TYPE_CHECKING:
-    from rrpolicy.policy.model import Requirement
+    from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.model import Assessor
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 
-@dataclass(frozen=True, slots=True)
-class Recoded:
-    """An attribute that makes classes.
-
-    Attributes:
-        attribute: with its domain.
-        levels: what each category becomes at each level; the last one is a single group.
-        chosen: the numbers of the levels that may be chosen, increasing.
-    """
-
-    attribute: Attribute
-    levels: tuple[tuple[Value, ...], ...]
-    chosen: tuple[int, ...]
-
-    @property
-    def ladder(self) -> Ladder:
-        """Return the levels that may be chosen, as positions of groups."""
-        return Ladder(self.attribute.name, tuple(positions(self.levels[j]) for j in self.chosen), self.chosen)
-
-
-def recoded(attribute: Attribute, pinned: int | None = None) -> Recoded:
-    """Return an attribute with its levels: its hierarchy's, and `*` above them where they do not end in one group.
-
-    Args:
-        attribute: with its domain; one that is insensitive is released as it is.
-        pinned: the level that the policy asks for.
-    """
-    domain = attribute.domain or ()
-    levels = attribute.hierarchy or (domain,)
-    if len(set(levels[-1])) > 1:
-        levels = (*levels, (ANYTHING,) * len(domain))
-    fixed = 0 if attribute.role is not Role.QUASI_IDENTIFIER else pinned
-    return Recoded(attribute, levels, tuple(range(len(levels))) if fixed is None else (fixed,))
+def ladder(attribute: Recoded) -> Ladder:
+    """Return the levels of an attribute that may be chosen, as positions of groups."""
+    return Ladder(
+        attribute.attribute.name, tuple(positions(attribute.levels[j]) for j in attribute.chosen), attribute.chosen
+    )
 
 
 def positions(labels: Sequence[Value]) -> Ints:
     """Return the number of each label among the distinct ones, in the order in which they first occur."""
     number: dict[tuple[type, Value], int] = {}
     return np.array([number.setdefault((type(v), v), len(number)) for v in labels], dtype=np.int64)
-
-
-def known(policy: Policy) -> tuple[Attribute, ...]:
-    """Return what makes classes: quasi-identifiers, and what is released beside them and may link somebody."""
-    return tuple(
-        a
-        for a in policy.released
-        if a.role is Role.QUASI_IDENTIFIER or (a.role is Role.INSENSITIVE and a.assume_unlinkable is None)
-    )
 
 
 def tables(original: Original, attributes: Sequence[Recoded], sensitive: Sequence[str]) -> Tables:
@@ -86,7 +48,7 @@ def tables(original: Original, attributes: Sequence[Recoded], sensitive: Sequenc
         codes = counts.codes.astype(np.int64)
         joints.append((codes[:, :-1], codes[:, -1], counts.n, counts.shape[-1]))
     counts = original.counts(*names)
-    return finest([a.ladder for a in attributes], counts.codes.astype(np.int64), counts.n, joints)
+    return finest([ladder(a) for a in attributes], counts.codes.astype(np.int64), counts.n, joints)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,129 @@
+"""Options read against a policy: what makes classes, at which levels, or every problem with its place."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from fractions import Fraction
+
+from rrpolicy.plugin import (
+    ANYTHING,
+    Attribute,
+    Goal,
+    Policy,
+    PolicyError,
+    Problem,
+    Recoded,
+    Role,
+    class_attributes,
+    recoded,
+)
+from rrpolicy_l_diversity.options import Options
+
+ONLY_FULL_DOMAIN = ("suppression", "loss", "weights", "node")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is generalised.
+
+    Attributes:
+        attributes: what makes classes, in the policy's order; observed domains may not be known yet.
+        goal: what decides among satisfying nodes.
+    """
+
+    attributes: tuple[Recoded, ...]
+    goal: Goal
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the policy alone says at which level each attribute is released, and nothing is suppressed."""
+        known_domains = all(r.attribute.domain for r in self.attributes)
+        return known_domains and not self.goal.suppression and all(len(r.chosen) == 1 for r in self.attributes)
+
+
+def read(options: Options, policy: Policy) -> Layout:
+    """Return what is generalised.
+
+    Raises:
+        PolicyError: RR290 to RR292, all problems at once.
+    """
+    attributes = class_attributes(policy)
+    problems = [*_unfit(policy, attributes), *_foreign(options, policy), *_levels(options, policy)]
+    if problems:
+        raise PolicyError(problems)
+    goal = Goal(
+        options.loss,
+        tuple(_weight(options, a) for a in attributes),
+        options.suppression,
+        policy.place("mechanism"),
+    )
+    return Layout(tuple(recoded(a, options.node.get(a.name)) for a in attributes), goal)
+
+
+def _weight(options: Options, attribute: Attribute) -> Fraction:
+    default = Fraction(int(attribute.role is Role.QUASI_IDENTIFIER))
+    return options.weights.get(attribute.name, default)
+
+
+def _unfit(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
+    """Return what cannot make classes."""
+    if not policy.with_role(Role.QUASI_IDENTIFIER):
+        hint = 'give what others may know of a person the role "quasi-identifier"'
+        return [Problem("RR290", "the policy names no quasi-identifier", policy.place("mechanism"), hint=hint)]
+    found = []
+    for attribute in attributes:
+        if not attribute.categorical:
+            message = f"'{attribute.name}' is released beside the classes and has no categories: it tells records apart"
+            hint = "give it a domain or bins, exclude it, or say with `assume_unlinkable` why it links nobody"
+            found.append(Problem("RR290", message, attribute.place, hint=hint))
+    return found
+
+
+def _foreign(options: Options, policy: Policy) -> list[Problem]:
+    """Return options that do not belong to the algorithm, or not to each other."""
+    found = []
+    given = [key for key in ONLY_FULL_DOMAIN if key in options.model_fields_set and getattr(options, key)]
+    if options.algorithm != "full-domain":
+        for key in given:
+            message = f"`{key}` belongs to the algorithm full-domain, not to {options.algorithm}"
+            found.append(Problem("RR291", message, policy.place(f"mechanism.{key}"), hint="drop it"))
+    elif options.weights and options.loss != "ncp":
+        message = f"`weights` count in the loss ncp, not in {options.loss}"
+        found.append(Problem("RR291", message, policy.place("mechanism.weights"), hint="drop one of them"))
+    return found
+
+
+def _levels(options: Options, policy: Policy) -> list[Problem]:
+    """Return levels and weights that do not exist."""
+    found: list[Problem] = []
+    names = [a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)]
+    for key in ("node", "weights"):
+        for name in getattr(options, key):
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                hint = f"did you mean '{near[0]}'?" if near else f"quasi-identifiers are {', '.join(names)}"
+                place = policy.place(f"mechanism.{key}.{name}")
+                found.append(Problem("RR292", f"'{name}' is no quasi-identifier of the policy", place, hint=hint))
+    for name, level in options.node.items():
+        if name in names and level >= (most := len(recoded(policy.attributes[name]).levels)):
+            message = f"'{name}' has no level {level}"
+            expected = f"a level from 0, its categories, to {most - 1}"
+            found.append(Problem("RR292", message, policy.place(f"mechanism.node.{name}"), expected))
+    weights = [options.weights.get(name, Fraction(1)) for name in names]
+    if names and (min(weights) < 0 or not sum(weights)):
+        place = policy.place("mechanism.weights")
+        found.append(Problem("RR292", "weights must be 0 or more, and not all of them 0", place))
+    return [*found, *(_stars(policy) if options.suppression else [])]
+
+
+def _stars(policy: Policy) -> list[Problem]:
+    """Return categories named like what is suppressed."""
+    found = []
+    for attribute in class_attributes(policy):
+        levels = recoded(attribute).levels if attribute.domain else ()
+        if any(ANYTHING in level and len(set(level)) > 1 for level in levels):
+            message = f"'{ANYTHING}' is one category of several of '{attribute.name}', and would also mean suppressed"
+            hint = "rename it, or set suppression = 0"
+            found.append(Problem("RR292", message, attribute.place, hint=hint))
+    return found

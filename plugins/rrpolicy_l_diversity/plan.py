@@ -1,0 +1,77 @@
+"""Planning: the classes of a table, generalised until every requirement holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rrpolicy.plugin import (
+    Axis,
+    Generalised,
+    Measure,
+    Origin,
+    Product,
+    Proposal,
+    Recoded,
+    Remark,
+    Role,
+    Task,
+    exact,
+    full_domain,
+    refuse_without_data,
+)
+from rrpolicy_l_diversity.layout import Layout, read
+from rrpolicy_l_diversity.mechanism import pinned
+from rrpolicy_l_diversity.options import Options
+
+
+def propose(options: Options, task: Task) -> Proposal:
+    """Return the channel, where its levels come from, and what is to be said of the choice.
+
+    Raises:
+        PolicyError: RR290 to RR292, RR255.
+        RequirementError: RR105.
+    """
+    layout = read(options, task.policy)
+    if layout.fixed:
+        return Proposal(pinned(layout, task.policy), _origins(layout, ()))
+    original = task.original
+    if isinstance(original, int):
+        raise refuse_without_data("choosing what the quasi-identifiers become", "algorithm", task)
+
+    def build(axes: Sequence[Axis]) -> Product:
+        return Product.of(task.policy.released, axes)
+
+    found = full_domain(task, original, layout.attributes, layout.goal, build)
+    remarks = tuple(_remarks(layout, found, original.records))
+    return Proposal(found.channel, _origins(layout, found.levels), {}, remarks)
+
+
+def _origins(layout: Layout, levels: Sequence[int]) -> dict[str, Origin]:
+    """Return where the level of each quasi-identifier comes from."""
+    del levels
+    return {
+        r.attribute.name: Origin.POLICY if len(r.chosen) == 1 and not layout.goal.suppression else Origin.DATA
+        for r in layout.attributes
+        if r.attribute.role is Role.QUASI_IDENTIFIER
+    }
+
+
+def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remark]:
+    for r, level in zip(layout.attributes, found.levels, strict=True):
+        if r.attribute.role is Role.QUASI_IDENTIFIER:
+            yield Remark(f"level-{r.attribute.name}", _level(r, level))
+    choice, goal = found.choice, layout.goal
+    sizes = choice.table.n[choice.kept]
+    yield Remark("loss", f"the loss {goal.loss} of this choice", Measure(choice.loss))
+    yield Remark("classes", f"{len(sizes)} classes, of {sizes.min()} to {sizes.max()} records")
+    if goal.suppression:
+        most = f"at most {exact(goal.suppression)} of all may be"
+        yield Remark("suppressed", f"{choice.suppressed} of {records} records are released as `*`; {most}")
+    yield Remark("search", f"the best of {found.nodes} nodes; the classes of {found.tested} had to be counted")
+
+
+def _level(r: Recoded, level: int) -> str:
+    groups = len(set(r.levels[level]))
+    of = f"'{r.attribute.name}' is released at level {level} of {len(r.levels) - 1}"
+    kept = "as it is" if level == 0 else f"in {groups} groups" if groups > 1 else "as one group"
+    return f"{of}: its {len(r.levels[0])} categories {kept}"

@@ -1,0 +1,102 @@
+"""Full-domain generalisation: the best node of the lattice, as the axes that release it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rrpolicy.channel.recode import Recode
+from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.solve.lattice import Choice, Search
+from rrpolicy.solve.levels import Goal, Recoded, axes_at
+from rrpolicy.solve.loss import Loss
+from rrpolicy.solve.recoding import Tests, tables, tests_of
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.mechanism import Task
+    from rrpolicy.source.protocol import Original
+
+    Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
+
+
+@dataclass(frozen=True, slots=True)
+class Generalised:
+    """The chosen generalisation.
+
+    Attributes:
+        channel: that releases it.
+        levels: for each attribute the number of its level in the hierarchy.
+        choice: the node with its classes.
+        nodes: of the lattice.
+        tested: nodes whose classes were counted.
+    """
+
+    channel: Channel
+    levels: tuple[int, ...]
+    choice: Choice
+    nodes: int
+    tested: int
+
+
+def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build) -> Generalised:
+    """Return the generalisation of least loss that satisfies every requirement.
+
+    Args:
+        task: the requirements.
+        original: the table.
+        attributes: what makes classes.
+        goal: what is best.
+        build: turns axes of these attributes into the channel.
+
+    Raises:
+        RequirementError: RR105 if there is none.
+    """
+    most = int(goal.suppression * original.records)
+    tests = tests_of(task.requirements, task.policy, attributes, suppressing=most > 0)
+    counted = tables(original, attributes, tests.sensitive)
+    weights = np.array([float(w / sum(goal.weights)) for w in goal.weights])
+
+    def channel_of(choice: Choice) -> Channel:
+        return build(axes_of(choice, attributes))
+
+    def accept(choice: Choice) -> bool:
+        channel = channel_of(choice) if tests.others else None
+        return channel is None or all(a.accepts(r, channel, original) for r, a in tests.others)
+
+    search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept)
+    best = search.best()
+    if best is None:
+        raise infeasible(search, tests, goal, len(np.ravel(search.loss.bounds())))
+    levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
+    return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
+
+
+def axes_of(choice: Choice, attributes: Sequence[Recoded]) -> tuple[Recode, ...]:
+    """Return the axes that release a choice."""
+    return axes_at(attributes, choice.node, choice.table.codes[~choice.kept].tolist())
+
+
+def infeasible(search: Search, tests: Tests, goal: Goal, nodes: int) -> RequirementError:
+    """Return the error that says what stands in the way at the coarsest node, and what would help."""
+    top = tuple(size - 1 for size in search.tables.shape)
+    coarsest = search.choice(top)
+    failing = sorted(
+        {t.name for t in search.tests if Search(search.tables, [t], search.loss, 0).choice(top).suppressed}
+        | ({r.model for r, _ in tests.others} if search.satisfies(coarsest) else set())
+    )
+    records = search.tables.records
+    stands = f"even at the coarsest of {nodes} nodes, {coarsest.suppressed} of {records} records would be suppressed"
+    message = f"no generalisation satisfies every requirement: {stands}" + (
+        f", and {', '.join(failing)} fails there" if failing else ""
+    )
+    share = f"{float(goal.suppression):.4g}"
+    hint = (
+        f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
+        if search.tables.shape and not search.satisfies(coarsest)
+        else "ask for less: what stands in the way is no matter of classes"
+    )
+    return RequirementError(Problem("RR105", message, goal.place, hint=hint))
