@@ -62,13 +62,14 @@ class Options(BaseModel):
     def _stated(self) -> Options:
         if self.threshold is None and not self.thresholds:
             raise ValueError("give `threshold`, or `thresholds` by sensitive value")
-        if any(not 0 < t <= 1 for t in (self.threshold or Fraction(1), *self.thresholds.values())):
+        given = self.thresholds.values() if self.threshold is None else (self.threshold, *self.thresholds.values())
+        if any(not 0 < t <= 1 for t in given):
             raise ValueError("a threshold lies over 0 and is at most 1")
         return self
 
     def limit(self, value: object) -> Fraction:
         """Return the limit of one sensitive value; 1, which nothing exceeds, where none is stated."""
-        return self.thresholds.get(str(value), self.threshold or Fraction(1))
+        return self.thresholds.get(str(value), Fraction(1) if self.threshold is None else self.threshold)
 
 
 class AttributeDisclosure:
