@@ -166,12 +166,13 @@ def _rrpolicy(weights: Sequence[WeightFile]) -> str:
     return f"""## With rrpolicy
 
 ```python
-from rrpolicy.estimate.opening import open_release
+import rrpolicy
 
-open_release(".").crosstab([{plain(repr(column))}]).to_frame()
+rrpolicy.open_release(".").crosstab([{plain(repr(column))}]).to_frame()
 ```
 
-This adds conditions, any number of columns, both targets, covariances, and marks on unreliable cells."""
+This adds conditions, any number of columns, both targets, covariances, and marks on unreliable cells; and means, measures
+of association, rules, loglinear models, tests, and what holds without any correction."""
 
 
 def _never() -> str:
