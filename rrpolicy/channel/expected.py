@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rrpolicy.channel.axes import Identity, Matrix, Retention, Sets
+from rrpolicy.channel.axes import Identity, Matrix, Recode, Retention, Sets
 from rrpolicy.channel.base import Axis, Transition
 from rrpolicy.channel.product import Product
 from rrpolicy.errors import DataError, Problem
@@ -123,6 +123,8 @@ def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
         return h
     if isinstance(axis, Sets):
         return axis.mean_norm(wanted)
+    if isinstance(axis, Recode):
+        raise _singular(axis)
     norms = _weights_squared(axis, wanted)
     assert isinstance(axis, Transition)
     return axis.back(norms, 0)
