@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "report": "Write the report of a release again.",
     "estimate": "Estimate counts, with standard errors and intervals, from a release.",
     "query": "Ask a release in SQL.",
+    "check-table": "Measure k, l and t of a table that somebody else anonymised.",
     "plugins": "List the plugins and what each offers.",
     "schema": "Print the JSON Schema of policy files, for editors.",
     "explain": "Explain a code such as RR203.",
@@ -92,7 +93,7 @@ def _command(name: str, arguments: list[str]) -> int:
         return check_all(files, json=len(files) < len(arguments))
     import typer
 
-    module = importlib.import_module(f"rrpolicy.cli.{name}")
+    module = importlib.import_module(f"rrpolicy.cli.{name.replace('-', '_')}")
     raised: list[BaseException] = []
     app = typer.Typer(
         add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}

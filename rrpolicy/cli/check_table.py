@@ -1,0 +1,143 @@
+"""`rrpolicy check-table TABLE`."""
+
+from __future__ import annotations
+
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Requirement
+    from rrpolicy.release.check_table import TableCheck
+
+
+class Kind(StrEnum):
+    """Kinds of l-diversity."""
+
+    DISTINCT = "distinct"
+    FREQUENCY = "frequency"
+    ENTROPY = "entropy"
+    RECURSIVE = "recursive"
+
+
+class Distance(StrEnum):
+    """Distances of t-closeness."""
+
+    VARIATIONAL = "variational"
+    ORDERED = "ordered"
+    HIERARCHICAL = "hierarchical"
+
+
+def command(  # noqa: PLR0917 each option is one
+    uri: Annotated[str, typer.Argument(help="A Parquet or CSV file, or a DuckDB database.", metavar="TABLE")],
+    qi: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns that make a class, with commas between; repeat it for a name with a comma."),
+    ] = None,
+    sensitive: Annotated[list[str] | None, typer.Option(help="Columns to protect, with commas between.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="A policy: its roles, orders, hierarchies, and its entries of these models.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
+    k: Annotated[int | None, typer.Option(help="Require k-anonymity.")] = None,
+    l: Annotated[str | None, typer.Option("--l", help="Require l-diversity.")] = None,
+    kind: Annotated[Kind, typer.Option(help="Kind of l-diversity.")] = Kind.DISTINCT,
+    c: Annotated[str | None, typer.Option("--c", help="The c of recursive (c, l)-diversity.")] = None,
+    t: Annotated[str | None, typer.Option("--t", help="Require t-closeness.")] = None,
+    distance: Annotated[Distance, typer.Option(help="Distance of t-closeness.")] = Distance.VARIATIONAL,
+    suppressed: Annotated[
+        str | None, typer.Option(help="Text of a suppressed value, such as '*': such records are in no class.")
+    ] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")] = False,
+) -> int:
+    """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
+
+    With thresholds, exit status 1 says that one fails; without, each model's reached value is printed. Missing values
+    are values of their own. Records with '*' in all columns that make a class are a class of their own unless
+    --suppressed '*' is given.
+    """
+    from rrpolicy.discovery import load_registry
+    from rrpolicy.release.check_table import Asked, check_table
+    from rrpolicy.release.opening import open_policy
+
+    opened = None if policy is None else open_policy(policy)
+    registry = load_registry() if opened is None else opened.registry
+    with tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch:
+        found = check_table(
+            Asked(
+                uri,
+                table,
+                None if qi is None else tuple(qi),
+                None if sensitive is None else tuple(sensitive),
+                None if opened is None else opened.policy,
+                tuple(_required(k=k, l=l, kind=kind.value, c=c, t=t, distance=distance.value)),
+                suppressed,
+            ),
+            registry.sources,
+            Path(scratch),
+        )
+    status = 0 if found.holds else 1
+    if json:
+        from rrpolicy.canonical import pretty
+
+        print(pretty({"exit_status": status, **found.to_json()}).decode(), end="")
+    else:
+        print("\n".join(_lines(found)))
+    return status
+
+
+def _required(
+    *, k: int | None, l: str | None, kind: str, c: str | None, t: str | None, distance: str
+) -> list[Requirement]:
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.privacy import k_anonymity, l_diversity, t_closeness
+
+    if c is not None and l is None:
+        raise PolicyError(Problem("RR250", "--c goes with --l and --kind recursive"))
+    required = []
+    if k is not None:
+        required.append(_requirement(k_anonymity, {"k": k}))
+    if l is not None:
+        required.append(_requirement(l_diversity, {"l": l, "kind": kind} | ({} if c is None else {"c": c})))
+    if t is not None:
+        required.append(_requirement(t_closeness, {"t": t, "distance": distance}))
+    return required
+
+
+def _requirement(model: Any, options: dict[str, Any]) -> Requirement:
+    """Validate thresholds as a policy's entry would be."""
+    from pydantic import ValidationError
+
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.policy.model import Requirement
+
+    try:
+        return Requirement(model.NAME, model.Options.model_validate(options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = "".join(f"--{part}: " for part in first["loc"][:1])
+        raise PolicyError(Problem("RR250", key + first["msg"].removeprefix("Value error, "))) from None
+
+
+def _lines(found: TableCheck) -> list[str]:
+    from rrpolicy.cli.plan_text import MARKS
+    from rrpolicy.release.gate import shown
+
+    left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
+    text = [f"{found.name}: {found.records:,} records{left_out}, {found.classes:,} equivalence classes"]
+    width = max(len(f.model) for f in found.findings)
+    for finding in found.findings:
+        reached = "" if finding.reached is None else shown(finding.reached)
+        text.append(f"  {MARKS[finding.verdict]:<9} {finding.model:<{width}}  {reached:<9} {finding.requirement}")
+        if finding.groups_over:
+            text.append(
+                f"  {'':<9} {'':<{width}}  {finding.groups_over:,} classes of {finding.people_over:,} records fail"
+            )
+    text += [f"note: {remark}" for remark in found.remarks]
+    if not any(finding.verdict for finding in found.findings):
+        text.append("next: state thresholds, such as --k 5 --l 3 --kind entropy, and the exit status tells")
+    return text
