@@ -22,6 +22,7 @@ MODELS = {
 
 METRICS = {
     "expected-l2": "rrpolicy.utility.expected_l2:ExpectedL2",
+    "addition-mse": "rrpolicy.utility.addition_mse:AdditionMSE",
 }
 """Utility metric -> its class."""
 
@@ -44,7 +45,8 @@ def rrpolicy_privacy_models() -> Iterable[Offer]:
 @hookimpl
 def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
-    return [Offer(name, f"{where.partition(':')[0]}:assessors") for name, where in MODELS.items()]
+    of_models = [Offer(name, f"{where.partition(':')[0]}:assessors") for name, where in MODELS.items()]
+    return [*of_models, Offer("l-diversity", "rrpolicy.privacy.set_diversity:assessors")]
 
 
 @hookimpl

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
 
 _FEW = 2_000
 """Sets of others up to which the expectation is computed one by one."""
 
 
-def worst_posterior(prior: Array, set_size: int) -> Array:
+def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
     """Return c_u / (c_u + the l-1 smallest other c_w), the largest posterior that a set can leave of its own value.
 
     Args:

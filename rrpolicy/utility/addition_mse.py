@@ -1,0 +1,132 @@
+"""The metric `addition-mse`: the mean squared error of the shares that are estimated from released sets.
+
+Of n records with S values released as sets of l, the mean over the values of the expected squared error of a share:
+
+    this table     (S-1)(l-1) / (n S (S-l))
+    population     l (S-1)^2 / (n (S-l) S^2)       of a uniform population; it also counts the sampling of the records
+
+(Sei, Ohsuga, eq. 19 for the population). For a population with shares c it is that of this table plus
+(1 - sum c_u^2)/(n S), which is largest, and then the formula, for a uniform one.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rrpolicy.channel.base import Channel
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.finding import Measure, Standing
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.sets import Sets
+    from rrpolicy.source.protocol import Original
+
+MOST_CELLS = 1_000_000
+"""Domains of more values are not estimated for a realised figure."""
+
+
+class Options(BaseModel):
+    """Of which attribute, and the shares of what."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attributes: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="An attribute released as sets, or those taken together; default: the worst of all.",
+    )
+    target: Literal["table", "population"] = Field(
+        default="table",
+        description="Shares of this table (a census), or of a uniform population that it is a sample of.",
+    )
+
+
+class AdditionMSE:
+    """The mean squared error over the values of an attribute that is released as sets."""
+
+    name = "addition-mse"
+    options = Options
+    meaning = "the mean over the values of the expected squared error of an estimated share"
+
+    def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
+        """Return the largest expectation over the axes that are asked for; exact for this table.
+
+        Args:
+            options: the attributes and the target.
+            channel: a `Product` with axes of sets; of any other nothing is known.
+            original: the table, or only the number of records, which is enough.
+
+        Raises:
+            PolicyError: RR239 if an attribute that is named is not released as sets.
+        """
+        from rrpolicy.channel.product import Product
+        from rrpolicy.channel.sets import Sets
+
+        if not isinstance(channel, Product):
+            return None
+        axes = [axis for axis in channel.axes if isinstance(axis, Sets)]
+        chosen = _chosen(options, axes)
+        if not chosen:
+            return None
+        records = original if isinstance(original, int) else original.records
+        error = max(addition_mean_squared_error(a.original_size, a.set_size, records, options.target) for a in chosen)
+        return Measure(float(error), Standing.EXACT if options.target == "table" else Standing.UPPER_BOUND)
+
+    def realised(self, options: Options, public: Path, original: Original) -> Measure | None:
+        """Return the largest mean squared deviation that one draw attained; audit only, it never gates.
+
+        Args:
+            options: the attributes and the target.
+            public: the release's public/ folder.
+            original: the table it was drawn from.
+
+        Returns:
+            None for the population, whose shares nobody knows, and for domains of over 10^6 values.
+        """
+        import numpy as np
+
+        from rrpolicy.estimate.opening import open_release
+
+        release = open_release(public)
+        sets = [tuple(d["attributes"]) for d in release.document["decoders"] if d["form"] == "membership"]
+        found = []
+        for names in sets:
+            if options.target == "table" and set(options.attributes or names) == set(names):
+                shares = original.counts(*names).dense().ravel() / original.records
+                if shares.size > MOST_CELLS:
+                    return None
+                columns = [original.policy.attributes[name].release_as or name for name in names]
+                estimate = release.crosstab(columns).estimate.ravel() / release.records
+                found.append(float(np.mean((estimate - shares) ** 2)))
+        return Measure(max(found), Standing.EXACT) if found else None
+
+
+def addition_mean_squared_error(values: int, set_size: int, records: int, target: Literal["table", "population"]) -> Fraction:
+    """Return the mean squared error of a share.
+
+    Args:
+        values: S.
+        set_size: l.
+        records: n.
+        target: this table, or a uniform population.
+    """
+    if target == "table":
+        return Fraction((values - 1) * (set_size - 1), records * values * (values - set_size))
+    return Fraction(set_size * (values - 1) ** 2, records * (values - set_size) * values**2)
+
+
+def _chosen(options: Options, axes: list[Sets]) -> list[Sets]:
+    if options.attributes is None:
+        return axes
+    chosen = [axis for axis in axes if set(axis.attributes) == set(options.attributes)]
+    if not chosen:
+        names = ", ".join(f"'{name}'" for name in options.attributes)
+        known = "; ".join(", ".join(axis.attributes) for axis in axes) or "none is"
+        raise PolicyError(
+            Problem("RR239", f"addition-mse: {names} is not released as sets by itself", hint=f"sets are of: {known}")
+        )
+    return chosen
