@@ -62,10 +62,7 @@ def open_writer(form: Format, path: Path, spec: TableSpec) -> TableWriter:
     """
     if form == "parquet":
         from rrpolicy.release.parquet import ParquetTable
-        from rrpolicy.release.runs import RunsTable, handles
 
-        if handles(spec):
-            return RunsTable(path, spec)
         return ParquetTable(path, spec)
     if form == "csv":
         from rrpolicy.release.delimited import CsvTable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
+NARROW = 128
+"""Fewer labels than this are coded in one byte."""
+
+
 class ParquetTable:
-    """One Parquet file: zstd, dictionaries for categories, statistics for the column that rows are sorted by first."""
+    """One Parquet file: zstd, dictionaries for categories, no statistics and no metadata."""
 
     def __init__(self, path: Path, spec: TableSpec) -> None:
         import pyarrow as pa
@@ -26,50 +31,63 @@ class ParquetTable:
         schema = arrow_schema(spec)
         text = {f.name for f in schema if pa.types.is_string(f.type)}
         self._coded &= text
+        narrow = {c.name: pa.int8() if len(c.labels) < NARROW else pa.int32() for c in spec.columns}
         self._schema = pa.schema(
-            [pa.field(f.name, pa.dictionary(pa.int32(), f.type) if f.name in self._coded else f.type) for f in schema]
+            [
+                pa.field(f.name, pa.dictionary(narrow[f.name], f.type) if f.name in self._coded else f.type)
+                for f in schema
+            ]
         )
+        self._encoder = ThreadPoolExecutor(1)
+        self._encoded: Future[None] | None = None
         self._file = path.open("xb")
         lists = {f.name for f in schema if pa.types.is_list(f.type)}
-        first = [name for name in spec.sort[:1] if name not in lists]
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
             compression="zstd",
             use_dictionary=[c for c in category_names(spec) if c not in lists],
-            write_statistics=first or False,
+            write_statistics=False,  # they would cost more than the data
             store_schema=False,
         )
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
-        """Write one row group."""
+        """Write one row group; it is encoded while the next one is being put together."""
         import pyarrow as pa
 
         columns = [
-            self._coded_column(column, n) if name in self._coded else repeated(plain(column), n)
+            self._coded_column(name, column, n) if name in self._coded else repeated(plain(column), n)
             for name, column in zip(rows.schema.names, rows.columns, strict=True)
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        self._writer.write_batch(batch, row_group_size=max(1, batch.num_rows))
+        self._wait()
+        self._encoded = self._encoder.submit(self._writer.write_batch, batch, row_group_size=max(1, batch.num_rows))
+
+    def _wait(self) -> None:
+        """Wait for the row group that is being encoded; raise what went wrong with it."""
+        if self._encoded is not None:
+            self._encoded.result()
 
     def close(self) -> None:
         """Write the footer."""
+        self._wait()
+        self._encoder.shutdown()
         self._writer.close()
         self._file.close()
 
     def abandon(self) -> None:
         """Let go of the file."""
+        self._encoder.shutdown()
         self._writer.is_open = False  # its finaliser would write a footer
         self._file.close()
 
-    @staticmethod
-    def _coded_column(column: pa.Array, n: Ints) -> pa.Array:
+    def _coded_column(self, name: str, column: pa.Array, n: Ints) -> pa.Array:
         """Return codes into the labels that these rows hold, in order of appearance, and no others."""
         import numpy as np
         import pyarrow as pa
 
         known = coded(column)
-        codes = known.indices
+        codes = known.indices.cast(self._schema.field(name).type.index_type)
         if len(n) != int(n.sum()):
             codes = repeated(codes, n) if codes.null_count else pa.array(np.repeat(codes.to_numpy(), n))
         return pa.DictionaryArray.from_arrays(codes, known.dictionary)

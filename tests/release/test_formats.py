@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.release.parquet import ParquetTable
 from rrpolicy.release.reading import UnlikeSpecError, open_table
-from rrpolicy.release.runs import RunsTable, handles, hybrid
 from rrpolicy.release.sink import FolderSink
 from rrpolicy.source.rowdigest import row_digest
 
@@ -113,12 +113,11 @@ def test_parquet_holds_no_metadata_and_only_its_own_labels(tmp_path):
     size=st.integers(1, 97),
 )
 def test_runs_read_back_as_they_were(tmp_path_factory, rows, size):
-    """Arrow and DuckDB, which did not write the file, agree on every value, whatever the row groups."""
+    """Arrow and DuckDB agree on every value, whatever the row groups."""
     from rrpolicy.release.formats import Grouping
 
     path = tmp_path_factory.mktemp("runs") / "data.parquet"
     spec = spec_of(category("a", AWKWARD), category("b", (10, 20, -30)), category("c", (0.5, -1.5)))
-    assert handles(spec)
     a, b, c, n = (np.array(column) for column in zip(*rows, strict=True))
     values = pa.table(
         {
@@ -127,7 +126,7 @@ def test_runs_read_back_as_they_were(tmp_path_factory, rows, size):
             "c": pa.array(np.array([0.5, -1.5])[c]),
         }
     )
-    grouping = Grouping(RunsTable(path, spec), size)
+    grouping = Grouping(ParquetTable(path, spec), size)
     half = len(rows) // 2
     for start, stop in ((0, half), (half, len(rows))):
         if stop > start:
@@ -141,7 +140,6 @@ def test_runs_read_back_as_they_were(tmp_path_factory, rows, size):
 
 
 def test_a_dictionary_of_one_and_of_many(tmp_path):
-    assert hybrid(np.array([0]), np.array([60]), 1) == bytes([1, 120, 0])
     labels = [f"label {i}" for i in range(70_000)]
     spec = spec_of(category("a", labels))
     table = pa.table({"a": labels * 2})
