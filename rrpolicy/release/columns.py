@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
@@ -46,6 +47,7 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
     return pa.schema([pa.field(column.name, arrow_type(engine_type(column))) for column in spec.columns])
 
 
+@cache
 def arrow_type(name: str) -> pa.DataType:
     """Return the Arrow type of an engine type.
 
