@@ -1,7 +1,7 @@
 """Does what was released look like a draw from what was promised, given the original? False alarms: at most 1e-9.
 
-**Exactly**: the number of records, the domains, and the joint counts of what is not randomised (identity axes and
-carried columns) must agree; a released value that its original cannot become must not occur.
+**Exactly**: the number of records, the domains, and the joint counts of what is not randomised (identity axes, recoded
+ones and carried columns) must agree; a released value that its original cannot become must not occur.
 
 **In distribution**: given the original, the released records are independent, each drawn from its own column of P. A
 statistic T = sum over released records of f(record), f fixed by the plan and the original, is then a sum of independent
@@ -40,7 +40,7 @@ import numpy as np
 
 from rrpolicy.channel.base import Axis, Transition
 from rrpolicy.channel.inclusion import Inclusion, pair_moments, sum_moments
-from rrpolicy.channel.released import Released, Subset, read_released, unchanged_agree
+from rrpolicy.channel.released import Released, Subset, certain, read_released, unchanged_agree
 from rrpolicy.channel.sets import Sets
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 
@@ -114,17 +114,13 @@ def _matrix(axis: Axis) -> Transition | Inclusion:
     return axis
 
 
-def _unchanged(axis: Axis) -> bool:
-    return axis.decoder().form == "identity"
-
-
 def _subsets(product: Product, tested: Sequence[int]) -> Iterator[Subset]:
-    """Return one axis, two axes, all axes, sets with themselves; not those that are released unchanged alone."""
+    """Return one axis, two axes, all axes, sets with themselves; not those that leave nothing to chance alone."""
     yield from ((slot, slot) for slot in tested if isinstance(product.axes[slot], Sets))
     sizes = sorted({1, 2, len(tested)} & set(range(1, len(tested) + 1)))
     for size in sizes:
         for subset in combinations(tested, size):
-            if not all(_unchanged(product.axes[slot]) for slot in subset):
+            if not all(certain(product.axes[slot]) for slot in subset):
                 yield subset
 
 
@@ -150,9 +146,9 @@ def _wrong(product: Product, original: Original, released: Released) -> str | No
         return released.problem
     if released.records != original.records:
         return "the number of records differs from the original's"
-    kept = [slot for slot, axis in enumerate(product.axes) if _unchanged(axis)]
+    kept = [slot for slot, axis in enumerate(product.axes) if certain(axis)]
     if (kept or product.carried) and not unchanged_agree(product, original, released, kept):
-        return "what is released unchanged differs from the original"
+        return "what is released unchanged, or recoded, differs from the original"
     return None
 
 
@@ -220,7 +216,7 @@ def _alternatives(axes: Sequence[Axis], c: Array) -> Iterator[tuple[str, Array]]
     """Yield what would be expected of less noisy channels, on axes whose released domain is the original one."""
     of_sets = [place for place, axis in enumerate(axes) if isinstance(axis, Sets)]
     square = [_released_size(axis) == axis.original_size and not isinstance(axis, Sets) for axis in axes]
-    noisy = [place for place, axis in enumerate(axes) if square[place] and not _unchanged(axis)]
+    noisy = [place for place, axis in enumerate(axes) if square[place] and not certain(axis)]
     if noisy and all(square):
         yield "towards the original", c
     if len(noisy) > 1:

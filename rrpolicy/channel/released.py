@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrpolicy.channel.draw import flatten, released_shape, tally
+from rrpolicy.channel.recode import Recode
 from rrpolicy.channel.sets import Sets
 from rrpolicy.channel.values import read_codes
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
     from rrpolicy.channel.product import Product
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 Subset: TypeAlias = tuple[int, ...]
@@ -33,7 +34,7 @@ class Released:
         problem: why it cannot come from the channel whatever the original is; None if nothing is wrong.
         counts: joint counts of axes, flat in C order. Of an axis of sets: how many sets hold each value; of one that
             stands twice: how many hold each two.
-        unchanged: distinct rows of axes' flat codes and carried values that are released unchanged, with `n`.
+        unchanged: distinct rows of axes' flat codes and carried values that are released with certainty, with `n`.
     """
 
     records: int
@@ -97,11 +98,21 @@ def _add(codes: Sequence[Ints], sizes: Sequence[int], n: Ints, total: Ints) -> N
         np.add.at(total, index, n[low : low + step, None])
 
 
+def certain(axis: Axis) -> bool:
+    """Return whether what an axis releases follows from the original: unchanged, or recoded."""
+    return isinstance(axis, Recode) or axis.decoder().form == "identity"
+
+
+def becomes(axis: Axis, codes: Ints | Codes) -> Ints | Codes:
+    """Return what rows of original codes are released as, of an axis that leaves nothing to chance."""
+    return axis.recode(codes) if isinstance(axis, Recode) else codes
+
+
 class _Kept:
-    """Gathers what is released unchanged: rows of flat codes and carried values, added up now and then."""
+    """Gathers what is released with certainty: rows of flat codes and carried values, added up now and then."""
 
     def __init__(self, product: Product) -> None:
-        self._slots = [slot for slot, axis in enumerate(product.axes) if axis.decoder().form == "identity"]
+        self._slots = [slot for slot, axis in enumerate(product.axes) if certain(axis)]
         self._carried = [c.name for c in product.carried]
         self._parts: list[pa.Table] = []
         self._rows = 0
@@ -140,7 +151,7 @@ def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def unchanged_agree(product: Product, original: Original, released: Released, slots: Sequence[int]) -> bool:
-    """Return whether the joint counts of what is released unchanged are the original's."""
+    """Return whether the joint counts of what is released with certainty are what the original's become."""
     attributes = [a for slot in slots for a in product.axes[slot].attributes]
     carried = [c.attribute for c in product.carried]
     if carried:
@@ -153,7 +164,7 @@ def unchanged_agree(product: Product, original: Original, released: Released, sl
     columns, start = {}, 0
     for slot in slots:
         width = len(product.axes[slot].attributes)
-        part = codes[:, start : start + width].astype(np.int64)
+        part = becomes(product.axes[slot], codes[:, start : start + width].astype(np.int64))
         columns[f"axis {slot}"] = pa.array(flatten(part, released_shape(product.axes[slot])))
         start += width
     for column in product.carried:
