@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.rank import full_column_rank
     from rrpolicy.channel.recode import ANYTHING, Recode
     from rrpolicy.channel.sampling import split_by_columns
+    from rrpolicy.privacy.asked import frequency_l
     from rrpolicy.privacy.floor import Floor, attribute_floor, linking_floor
     from rrpolicy.report import Renderer, Report
     from rrpolicy.solve.allocate import Allocated, allocate, refuse_without_data
@@ -42,8 +43,11 @@ if TYPE_CHECKING:
     from rrpolicy.solve.optimal import equalise, minimise
     from rrpolicy.solve.problem import Allocation, Solution
     from rrpolicy.solve.workload import Marginal, workload_problems
+    from rrpolicy.utility.addition_mse import addition_mean_squared_error
 
 _LAZY = {
+    "addition_mean_squared_error": "rrpolicy.utility.addition_mse",
+    "frequency_l": "rrpolicy.privacy.asked",
     "ANYTHING": "rrpolicy.channel.recode",
     "Generalised": "rrpolicy.solve.generalise",
     "Goal": "rrpolicy.solve.levels",
@@ -169,6 +173,7 @@ __all__ = [
     "Value",
     "Variable",
     "Verdict",
+    "addition_mean_squared_error",
     "allocate",
     "attribute_floor",
     "axes_at",
@@ -179,6 +184,7 @@ __all__ = [
     "equalise",
     "exact",
     "expected_squared_error",
+    "frequency_l",
     "full_column_rank",
     "full_domain",
     "hookimpl",

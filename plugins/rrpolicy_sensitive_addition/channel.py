@@ -1,0 +1,40 @@
+"""From what is hidden to the product channel: sets for it, everything else as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rrpolicy.plugin import Attribute, Axis, Column, Domain, Identity, Policy, Product, Sets
+from rrpolicy_sensitive_addition.layout import Hidden
+
+
+def build(hidden: Sequence[Hidden], policy: Policy) -> Product:
+    """Return the channel; every domain must be known."""
+    return Product.of(policy.released, [sets(each) for each in hidden])
+
+
+def sets(hidden: Hidden) -> Sets:
+    """Return the axis of what is hidden as one.
+
+    Raises:
+        ValueError: if a domain is not known.
+    """
+    domains = tuple(Domain(a.name, a.domain or ()) for a in hidden.attributes)
+    return Sets(domains, tuple(_column(a) for a in hidden.attributes), hidden.set_size)
+
+
+def axes(hidden: Sequence[Hidden], policy: Policy) -> tuple[tuple[tuple[str, ...], type[Axis]], ...]:
+    """Return (attributes, axis class) of every axis, in the order that the channel has them."""
+    own = {a.name: tuple(a.name for a in each.attributes) for each in hidden for a in each.attributes}
+    found: list[tuple[tuple[str, ...], type[Axis]]] = []
+    for attribute in policy.released:
+        names = own.get(attribute.name)
+        if names is not None and names[0] == attribute.name:
+            found.append((names, Sets))
+        elif names is None and attribute.categorical:
+            found.append(((attribute.name,), Identity))
+    return tuple(found)
+
+
+def _column(attribute: Attribute) -> Column:
+    return Column(attribute.release_as or attribute.name, "set", attribute.domain or (), "", attribute.name)

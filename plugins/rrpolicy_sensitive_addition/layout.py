@@ -1,0 +1,41 @@
+"""What is hidden in sets, as far as the policy says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from rrpolicy.plugin import Attribute, Requirement
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A sensitive attribute, or several taken together, and the size of its sets.
+
+    Attributes:
+        attributes: in the policy's order.
+        l: as the requirement asks.
+        requirement: the entry that asks for it.
+    """
+
+    attributes: tuple[Attribute, ...]
+    l: Fraction
+    requirement: Requirement
+
+    @property
+    def set_size(self) -> int:
+        """Return the smallest whole number that reaches l."""
+        return math.ceil(self.l)
+
+    @property
+    def values(self) -> int | None:
+        """Return S, the number of values or combinations; None while a domain is not known."""
+        sizes = [None if a.domain is None else len(a.domain) for a in self.attributes]
+        known = [size for size in sizes if size is not None]
+        return math.prod(known) if len(known) == len(sizes) else None
+
+    @property
+    def name(self) -> str:
+        """Return the attributes' names, quoted."""
+        return " with ".join(f"'{a.name}'" for a in self.attributes)

@@ -1,0 +1,81 @@
+"""`sensitive-addition`: outline without data, plan with the number of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rrpolicy.plugin import (
+    Measure,
+    Origin,
+    Outline,
+    Policy,
+    PolicyError,
+    Problem,
+    Product,
+    Proposal,
+    Remark,
+    Task,
+    addition_mean_squared_error,
+)
+from rrpolicy_sensitive_addition.channel import axes, build
+from rrpolicy_sensitive_addition.layout import Hidden
+from rrpolicy_sensitive_addition.options import Options
+from rrpolicy_sensitive_addition.reading import read
+
+
+class SensitiveAddition:
+    """Randomised addition of sensitive values (Sei, Ohsuga): quasi-identifiers stay as they are."""
+
+    name = "sensitive-addition"
+    options = Options
+
+    def outline(self, options: Options, policy: Policy) -> Outline:
+        """Return a product channel with an axis of sets for what is hidden; the channel itself if domains are known.
+
+        Raises:
+            PolicyError: RR295 to RR297, all problems at once.
+        """
+        hidden = read(options, policy)
+        known = all(a.domain is not None for a in policy.released if a.categorical)
+        return Outline(Product, axes(hidden, policy), build(hidden, policy) if known else None)
+
+    def plan(self, options: Options, task: Task) -> Proposal:
+        """Return the channel: sets as large as the requirements ask, and no larger.
+
+        Raises:
+            PolicyError: RR295 to RR297; RR255 if a domain is observed and only the number of records is given.
+        """
+        hidden = read(options, task.policy)
+        for attribute in task.policy.released:
+            if attribute.categorical and attribute.domain is None:
+                raise PolicyError(
+                    Problem(
+                        "RR255",
+                        f"the observed domain of '{attribute.name}' needs the data, and only the number of records is"
+                        " given",
+                        attribute.place,
+                        hint="plan with the table: leave out --expected-rows",
+                    )
+                )
+        origins = {a.name: Origin.POLICY for each in hidden for a in each.attributes}
+        remarks = tuple(remark for each in hidden for remark in _remarks(each, task.records))
+        return Proposal(build(hidden, task.policy), origins, remarks=remarks)
+
+
+def _remarks(hidden: Hidden, records: int) -> Iterator[Remark]:
+    """Yield both mean squared errors of an estimated share, named."""
+    values = hidden.values or 0
+    table = float(addition_mean_squared_error(values, hidden.set_size, records, "table"))
+    population = float(addition_mean_squared_error(values, hidden.set_size, records, "population"))
+    what = f"an estimated share of {hidden.name} ({hidden.set_size} of {values} in each set)"
+    yield Remark(
+        "mean-squared-error-this-table",
+        f"{what} has a mean squared error of {table:.6g} as a share of this table",
+        Measure(table),
+    )
+    yield Remark(
+        "mean-squared-error-population",
+        f"{what} has a mean squared error of {population:.6g} as a share of the population that the table is a sample"
+        " of, if its values are equally common there, and less if they are not",
+        Measure(population),
+    )
