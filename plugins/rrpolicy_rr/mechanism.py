@@ -22,8 +22,6 @@ from rrpolicy.plugin import (
     Retention,
     Role,
     Task,
-    allocate,
-    refuse_without_data,
     workload_problems,
 )
 from rrpolicy_rr.options import Options
@@ -62,6 +60,8 @@ class RandomizedResponse:
             PolicyError: RR230 or RR237; RR255 if data are needed and only the number of records is given.
             RequirementError: RR102 if no keep probabilities satisfy the requirements.
         """
+        from rrpolicy.plugin import allocate, refuse_without_data
+
         self.outline(options, task.policy)
         axes = []
         for attribute in task.policy.released:
@@ -83,7 +83,7 @@ class RandomizedResponse:
         return Proposal(found.channel, found.origins, found.unrounded, found.remarks)
 
     def _randomised(self, policy: Policy) -> list[str]:
-        return [a.name for a in policy.with_role(*self.roles)]
+        return [a.name for a in policy.released if a.categorical and self._axis(a) is Retention]
 
     def _axis(self, attribute: Attribute) -> type[Axis]:
         """Return the class of an attribute's axis; one of a single category has nothing to exchange."""

@@ -76,14 +76,7 @@ def allocate(
     """
     template = Template(channel, solved)
     origin = _origin(template, workload, task, optimal=optimal)
-    problem = Allocation(
-        template.variables,
-        objective(template, workload, task.original),
-        tuple(_constraints(template, task)),
-        lambda keep: _holds(template.filled(keep), task),
-        digits,
-        lambda: _floor(template, task),
-    )
+    problem = problem_of(template, task, workload, digits)
     solution = minimise(problem, starts) if optimal else equalise(problem)
     filled = template.filled(solution.keep)
     return Allocated(
@@ -94,6 +87,20 @@ def allocate(
             for name, rho, p in zip(template.names, solution.retention, solution.unrounded, strict=True)
         },
         (*_limits(problem, solution), *(_compared(template, workload, task, solution) if optimal else ())),
+    )
+
+
+def problem_of(
+    template: Template, task: Task, workload: Sequence[Marginal] = (), digits: int = LEAST_DIGITS
+) -> Allocation:
+    """Return what is to be minimised under which constraints; see `allocate` for the arguments."""
+    return Allocation(
+        template.variables,
+        objective(template, workload, task.original),
+        tuple(_constraints(template, task)),
+        lambda keep: _holds(template.filled(keep), task),
+        digits,
+        lambda: _floor(template, task),
     )
 
 
@@ -196,8 +203,8 @@ def _limits(problem: Allocation, solution: Solution) -> Iterator[Remark]:
     if problem.bounded:
         yield Remark(
             "planned-on-bound",
-            "planned on a certified upper bound of the risk, because the domain is wide; the logarithms of the"
-            " retention probabilities were then scaled towards the exact limit",
+            "planned on a certified upper bound of the risk, because the domain is too wide to search exactly; then"
+            " the logarithms of all retention probabilities were scaled by one factor towards the exact limit",
             Measure(solution.raised),
         )
     if solution.pulled_back < 1:
@@ -210,7 +217,7 @@ def _limits(problem: Allocation, solution: Solution) -> Iterator[Remark]:
 
 def _compared(template: Template, workload: Sequence[Marginal], task: Task, solution: Solution) -> Iterator[Remark]:
     """Yield what optimal allocation gains over equal, where that can be told, and how many starts agreed."""
-    if solution.common is not None:
+    if solution.common is not None and len(solution.keep) > 1:
         errors = [_error(template.filled(keep), workload, task) for keep in (solution.common, solution.keep)]
         if errors[0] is not None and errors[1] is not None:
             gain = math.sqrt(errors[0] / errors[1]) if errors[1] > 0 else 1.0

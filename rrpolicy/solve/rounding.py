@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 UNTOUCHED = 1 - 2e-9
 """A retention from here on is what the search leaves at its upper end: it is tried without any randomisation first."""
-RAISES = 6
+RAISES = 8
 """Exact assessments spent on going from an upper bound's solution towards the exact limit."""
 
 
@@ -58,10 +58,11 @@ def raised_to_limit(
         retentions, keep probabilities and the factor in (0, 1].
     """
     low, high, found = 0.0, 1.0, (rho, keep)
+    most = UNTOUCHED if any(p == 1 and r < 1 for p, r in zip(keep, rho, strict=True)) else 1.0
     for _ in range(RAISES):
         middle = (low + high) / 2
         moved = rho**middle
-        tried = _rounded(problem, moved)
+        tried = _rounded(problem, moved, most=most)
         if problem.feasible(tried):
             high, found = middle, (moved, tried)
         else:

@@ -18,10 +18,16 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.privacy import local_dp, pk_anonymity
+from rrpolicy.privacy import attribute_disclosure, identity_disclosure, local_dp, pk_anonymity
 
-ASSESSORS = {a.model: a for a in (*pk_anonymity.assessors(), *local_dp.assessors())}
-OPTIONS = {"pk-anonymity": pk_anonymity.PkOptions, "local-dp": local_dp.LocalDPOptions}
+MODELS = (pk_anonymity, local_dp, attribute_disclosure, identity_disclosure)
+ASSESSORS = {assessor.model: assessor for model in MODELS for assessor in model.assessors()}
+OPTIONS = {
+    "pk-anonymity": pk_anonymity.PkOptions,
+    "local-dp": local_dp.LocalDPOptions,
+    "attribute-disclosure": attribute_disclosure.Options,
+    "identity-disclosure": identity_disclosure.Options,
+}
 
 
 def attribute(name: str, size: int | Sequence[Any], role: Role = Role.QUASI_IDENTIFIER, **more: Any) -> Attribute:
