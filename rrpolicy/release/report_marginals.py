@@ -11,6 +11,7 @@ import numpy as np
 
 from rrpolicy.estimate.contingency import count
 from rrpolicy.estimate.crosstab import MEANING, Crosstab, GroupAxis, Row
+from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.release.report_attributes import category
 from rrpolicy.report import Marginal, MarginalRow
@@ -26,6 +27,7 @@ MOST = 200
 """Categories of an attribute that are shown; the rarest of the release are left out."""
 WIDEST = 5_000
 """Categories up to which a marginal is reconstructed for the page."""
+SETS = "Released as sets: the released share is that of the records whose set holds the category."
 DIGITS = 3
 """Decimals of original shares (0.1 %) unless the policy admits exact counts into audit/."""
 
@@ -54,13 +56,13 @@ def marginals(
 
 
 def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Marginal:
-    counts = np.zeros(len(axis.released))
+    counts = np.zeros(axis.counted)
     if known is None:
         (codes,), n = count(release.data, [axis])
         np.add.at(counts, codes, n)
     else:
         counts += np.asarray(known, dtype=np.float64)
-    shares = dict(zip(axis.released, counts / release.records, strict=True))
+    shares = dict(zip(axis.released, counts[-len(axis.released) :] / release.records, strict=True))
     rows = [
         _row(category(cell[0]), shares.get(cell), row, release.records)
         for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
@@ -71,7 +73,11 @@ def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
             attribute=axis.columns[0],
             level=LEVEL,
             rows=tuple(rows),
-            remark=f"Released categories without an original one: {', '.join(strange)}." if strange else None,
+            remark=SETS
+            if isinstance(axis, MembershipWeights)
+            else f"Released categories without an original one: {', '.join(strange)}."
+            if strange
+            else None,
             left_out=0,
         )
     )
@@ -79,6 +85,11 @@ def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
 
 def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
     """Return the one-way table of one of several columns that an axis randomises together."""
+    if isinstance(axis, MembershipWeights):
+        alone = [_row(category(row.group[name]), None, row, release.records) for row in _rows(release, name)]
+        return _shortened(
+            Marginal(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0)
+        )
     position = axis.columns.index(name)
     (codes,), n = count(release.data, [axis])
     shares = dict.fromkeys((cell[position] for cell in axis.released), 0.0)
@@ -86,9 +97,13 @@ def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
         shares[axis.released[code][position]] += float(records) / release.records
     rows = [
         _row(category(row.group[name]), shares.get(row.group[name]), row, release.records)
-        for row in release.crosstab([name], level=LEVEL).rows
+        for row in _rows(release, name)
     ]
     return _shortened(Marginal(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
+
+
+def _rows(release: Release, name: str) -> tuple[Row, ...]:
+    return release.crosstab([name], level=LEVEL).rows
 
 
 def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
@@ -96,7 +111,7 @@ def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
 
     Args:
         axis: how the column is undone.
-        counts: (released,) records.
+        counts: (axis.counted,) records.
         records: N.
     """
     return Crosstab(
