@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.policy.document import Node
 from rrpolicy.policy.inherit import read_merged
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolve import Find, Resolver
@@ -58,7 +59,19 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Po
         release=release,
         folder=os.path.dirname(path) or ".",  # noqa: PTH120
         places={key: node.place for key, node in merged.root.walk()},
+        files=_files(merged.root),
     )
+
+
+def _files(root: Node) -> tuple[str, ...]:
+    """Return the files that a policy was read from: itself, its baselines and hierarchies."""
+    files = dict.fromkeys(node.place.file for _, node in root.walk())
+    attributes = root.get("attributes")
+    for attribute in attributes.table.values() if attributes else ():
+        hierarchy = attribute.get("hierarchy")
+        if hierarchy is not None and isinstance(hierarchy.value, str):
+            files[os.path.join(os.path.dirname(hierarchy.place.file), hierarchy.value)] = None  # noqa: PTH118, PTH120
+    return tuple(files)
 
 
 def _refusal(problems: list[Problem]) -> PolicyError:

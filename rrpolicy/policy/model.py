@@ -172,7 +172,10 @@ class ReleaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A resolved policy. `attributes` keeps the order of the file; that is the order of the released columns."""
+    """A resolved policy. `attributes` keeps the order of the file; that is the order of the released columns.
+
+    `files` are those it was read from: itself, its baselines and hierarchies.
+    """
 
     name: str
     version: str
@@ -187,6 +190,7 @@ class Policy:
     release: ReleaseSettings
     folder: str = field(default=".", compare=False)
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
+    files: tuple[str, ...] = field(default=(), compare=False)
 
     def with_role(self, *roles: Role) -> tuple[Attribute, ...]:
         """Return the attributes that have one of the roles, in the policy's order."""

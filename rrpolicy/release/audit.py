@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,10 +16,17 @@ from rrpolicy.release.plan import Plan
 SCHEMA = "rrpolicy.audit/1"
 FINDINGS = "rrpolicy.findings/1"
 NAME = "audit.json"
+FILES = frozenset({"policy.json", "plan.json", "findings.json", "report.html", "report.json"})
 
 
 def audit_record(
-    plan: Plan, public: Mapping[str, Json], public_file: str, *, label: str | None, commit: str | None, as_written: bool
+    plan: Plan,
+    public: Mapping[str, Json],
+    public_file: str,
+    *,
+    label: str | None,
+    commit: str | None,
+    policy_files: Iterable[str],
 ) -> dict[str, Json]:
     """Return audit.json without the digests of the files beside it.
 
@@ -28,7 +36,7 @@ def audit_record(
         public_file: digest of its bytes.
         label: of the release.
         commit: of the policy file, see `git_commit`.
-        as_written: whether policy.toml stands beside it.
+        policy_files: of the policy as written, that stand beside it.
     """
     return {
         "schema": SCHEMA,
@@ -39,10 +47,28 @@ def audit_record(
         "source_tag": plan.source_tag,
         "software": dict(plan.software),
         "writers": writers(),
-        "policy_as_written": as_written,
+        "policy_files": sorted(policy_files),
         "policy_commit": commit,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def policy_as_written(toml: Path) -> Mapping[str, bytes]:
+    """Return the policy's files by their path in audit/: `policy.toml`, and what it reads from its own folder.
+
+    A baseline or hierarchy outside that folder, or of the name of another file of audit/, is left out; verify then
+    leaves the policy as written undecided.
+    """
+    from rrpolicy.release.opening import open_policy
+
+    files = {"policy.toml": toml.read_bytes()}
+    folder = toml.absolute().parent
+    for name in open_policy(toml).policy.files:
+        path = Path(os.path.normpath(Path(name).absolute()))
+        inside = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else ""
+        if inside and path != toml.absolute() and inside not in {*FILES, NAME, "policy.toml"}:
+            files[inside] = path.read_bytes()
+    return files
 
 
 def findings_document(assessment: Assessment) -> dict[str, Json]:

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 KEYS = (
     *("schema", "release", "public", "plan_digest", "policy_digest", "source_tag", "software", "writers"),
-    *("policy_as_written", "policy_commit", "time", "files", "digest"),
+    *("policy_files", "policy_commit", "time", "files", "digest"),
 )
-FILES = {"policy.json", "plan.json", "findings.json", "report.html", "report.json"}
 PLANNED = (
     *("policy", "software", "records", "mechanism", "attributes", "channel", "sampler", "decoders", "tables"),
     *("requirements", "origins", "derived"),
@@ -64,8 +63,7 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
     record = read_record(folder / auditing.NAME)
     if not check_record(log, folder / auditing.NAME, record, auditing.SCHEMA, KEYS):
         return None
-    expected = FILES | ({"policy.toml"} if record["policy_as_written"] else set())
-    check_files(log, folder, record, auditing.NAME, expected)
+    check_files(log, folder, record, auditing.NAME, auditing.FILES | set(map(str, record["policy_files"])))
     _check_modes(log, folder)
     _check_reference(log, record, side)
     plan_document, findings = read_record(folder / "plan.json"), read_record(folder / "findings.json")
@@ -158,7 +156,7 @@ def _check_as_written(log: Log, audit: AuditSide) -> None:
     """Check that policy.toml means the policy that was executed, where it can be read alone."""
     from rrpolicy.release.opening import open_policy
 
-    if not audit.record["policy_as_written"]:
+    if "policy.toml" not in audit.record["policy_files"]:
         log.undecided.append("the policy as written")
         return
     try:

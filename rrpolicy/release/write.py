@@ -174,11 +174,13 @@ def write_audit(executed: Executed, public: Mapping[str, Json]) -> None:
     plan, assessment, folder = executed.plan, executed.assessment, executed.staging.audit
     file, toml = executed.staging.public / manifests.NAME, executed.policy_file
     commit = None if toml is None else auditing.git_commit(toml)
+    written = {} if toml is None else auditing.policy_as_written(toml)
     record = auditing.audit_record(
-        plan, public, manifests.file_digest(file), label=executed.label, commit=commit, as_written=toml is not None
+        plan, public, manifests.file_digest(file), label=executed.label, commit=commit, policy_files=written
     )
-    if toml is not None:
-        _private(folder / "policy.toml", toml.read_bytes())
+    for name, content in written.items():
+        (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _private(folder / name, content)
     _private(folder / "policy.json", pretty(plan.policy.to_json()))
     _private(folder / "plan.json", pretty(plan.to_json()))
     _private(folder / "findings.json", pretty(auditing.findings_document(assessment)))
