@@ -47,7 +47,7 @@ def audit_record(
         "source_tag": plan.source_tag,
         "software": dict(plan.software),
         "writers": writers(),
-        "policy_files": sorted(policy_files),
+        "policy_files": [*sorted(policy_files)],
         "policy_commit": commit,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }

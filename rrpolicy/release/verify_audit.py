@@ -63,7 +63,7 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
     record = read_record(folder / auditing.NAME)
     if not check_record(log, folder / auditing.NAME, record, auditing.SCHEMA, KEYS):
         return None
-    check_files(log, folder, record, auditing.NAME, auditing.FILES | set(map(str, record["policy_files"])))
+    check_files(log, folder, record, auditing.NAME, {*auditing.FILES, *map(str, record["policy_files"])})
     _check_modes(log, folder)
     _check_reference(log, record, side)
     plan_document, findings = read_record(folder / "plan.json"), read_record(folder / "findings.json")
