@@ -34,7 +34,7 @@ def hierarchical(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Intege
         histograms: of the classes.
         levels: for each level under the root, from the values themselves up, the group that each value lies in.
     """
-    records = int(histograms.sizes.sum())
+    records = max(int(histograms.sizes.sum()), 1)
     height = len(levels)
     kind = fits(2 * height * records * int(histograms.sizes.max(initial=0)))
     size = histograms.sizes.astype(kind)
@@ -56,7 +56,7 @@ def ordered(histograms: Histograms) -> tuple[Integers, Integers]:
     Between two values that occur in a class its cumulated count is constant and that of the release grows, so their
     difference changes sign once at most: prefix sums and one search a cell, whatever the number of values.
     """
-    records, values = int(histograms.sizes.sum()), histograms.values
+    records, values = max(int(histograms.sizes.sum()), 1), histograms.values
     kind = fits(2 * max(values, 1) * records * int(histograms.sizes.max(initial=0)))
     size = histograms.sizes.astype(kind)
     reached = np.cumsum(histograms.totals)
