@@ -153,13 +153,22 @@ def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callabl
             flags += [CURVED] if _curved(measure, table, target, variance[target]) else []
         errors: dict[Target, float] = {t: float(np.sqrt(v)) for t, v in variance.items()}
         return _Estimated(value, errors, MOMENT, tuple(flags))
-    try:
-        proper = likeliest()
-    except PolicyError:
-        proper = np.zeros_like(table.estimate)
-    if _exists(measure, proper, proper == 0 if measure.shape == "rxc" else np.zeros(proper.shape, dtype=bool)):
+    proper = _proper(measure, likeliest)
+    if proper is not None:
         return _Estimated(measure.of(proper)[0], _NO_ERRORS, MAXIMUM_LIKELIHOOD, (MAXIMUM_LIKELIHOOD,))
     return _Estimated(np.nan, _NO_ERRORS, NOT_ESTIMABLE, (NOT_ESTIMABLE,))
+
+
+def _proper(measure: Measure, likeliest: Callable[[], Array]) -> Array | None:
+    """Return the maximum likelihood table, without empty categories, if the measure is defined there; 0 log 0 is 0."""
+    try:
+        x = likeliest()
+    except PolicyError:
+        return None
+    if measure.shape == "rxc":
+        x = x[x.sum(axis=1) > 0][:, x.sum(axis=0) > 0]
+        return x if min(x.shape) > 1 else None
+    return x if _exists(measure, x, np.zeros(x.shape, dtype=bool)) else None
 
 
 def _exists(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
@@ -213,6 +222,8 @@ def _dichotomised(
     table: Grid, present: tuple[Sequence[Value], Sequence[Value]] | None
 ) -> tuple[Grid, tuple[tuple[Value, ...], tuple[Value, ...]] | None]:
     if present is None:
+        if table.estimate.shape != (2, 2):
+            table = table.occupied()
         if table.estimate.shape != (2, 2):
             return table, None
         return table, ((table.rows[1],), (table.columns[1],))

@@ -34,6 +34,22 @@ class Grid:
     covariance: Mapping[Target, Array] = field(repr=False)
     exact_zero: Mask = field(repr=False)
 
+    def occupied(self) -> Grid:
+        """Return the table without categories that nobody has, where that is known without error."""
+        rows, columns = np.flatnonzero(~self.exact_zero.all(axis=1)), np.flatnonzero(~self.exact_zero.all(axis=0))
+        if len(rows) == len(self.rows) and len(columns) == len(self.columns):
+            return self
+        both = np.ix_(rows, columns)
+        cells = (rows[:, None] * len(self.columns) + columns).reshape(-1)
+        return Grid(
+            tuple(self.rows[i] for i in rows),
+            tuple(self.columns[j] for j in columns),
+            self.estimate[both],
+            self.support[both],
+            {t: S[np.ix_(cells, cells)] for t, S in self.covariance.items()},
+            self.exact_zero[both],
+        )
+
     def collapsed(self, rows: Sequence[Value], columns: Sequence[Value]) -> Grid:
         """Return the 2 x 2 table of "any other" and "any of these" categories; estimates stay unbiased."""
         R, C = (

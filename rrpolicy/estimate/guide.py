@@ -171,8 +171,8 @@ import rrpolicy
 rrpolicy.open_release(".").crosstab([{plain(repr(column))}]).to_frame()
 ```
 
-This adds conditions, any number of columns, both targets, covariances, and marks on unreliable cells; and means, measures
-of association, rules, loglinear models, tests, and what holds without any correction."""
+This adds conditions, any number of columns, both targets, covariances, and marks on unreliable cells; and means,
+measures of association, rules, loglinear models, tests, and what holds without any correction."""
 
 
 def _never() -> str:

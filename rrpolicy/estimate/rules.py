@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from rrpolicy.estimate.plot import Figure
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.rule_errors import RuleErrors
 
 By: TypeAlias = Literal["lower", "point", "upper"]
 CANDIDATES = 2_000_000
@@ -108,6 +109,12 @@ class Rules:
     def rules(self) -> tuple[Rule, ...]:
         """Return the rules, the most confident first."""
         return tuple(sorted(self._made(), key=lambda r: (-r.confidence, -r.support, str(r))))
+
+    def compared(self, truth: pd.DataFrame) -> RuleErrors:
+        """Compare with the rules of the true table; see `rrpolicy.estimate.rule_errors`."""
+        from rrpolicy.estimate.rule_errors import rule_errors
+
+        return rule_errors(self, truth)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame, one row a rule."""

@@ -120,6 +120,22 @@ def test_cells_that_are_not_positive_go_to_em_or_are_not_estimable(publish, made
     assert found.to_dict()["rows"][2]["estimate"] is None
 
 
+def test_categories_that_nobody_has_are_left_out(publish, made):
+    axes = [made.identity("a", ("x", "y", "unused")), made.retention("b", ("0", "1"), [((0, 1), "4/5")])]
+    rows = {"a": list("xy" * 300), "b": list("0011" * 150)}
+    with_it = rrpolicy.open_release(publish(axes, rows)).association("a", "b", ["chi2", "u"])
+    without = rrpolicy.open_release(publish([made.identity("a", ("x", "y")), axes[1]], rows, name="two"))
+
+    alone = without.association("a", "b", ["chi2", "u"])
+    np.testing.assert_allclose(with_it.estimate, alone.estimate, atol=1e-12)
+    np.testing.assert_allclose(with_it.se(), alone.se(), atol=1e-12)
+    few = made.retention("b", ("0", "1", "2"), [((0, 1, 2), "4/5")])
+    rows = {"a": list("xy" * 300), "b": ["0", "1", "1", "0", "0", "1"] * 100}
+    found = rrpolicy.open_release(publish([made.identity("a", ("x", "y")), few], rows, name="em")).association("a", "b")
+    assert set(found.estimator) == {"EM"}
+    assert np.isfinite(found.estimate).all()
+
+
 def test_near_independence_the_result_says_that_it_is_not_normal(survey):
     release, _ = survey
     weak, strong = (release.association(c, "ill", ["chi2", "u", "tau"]) for c in ("region", "age"))
@@ -376,7 +392,7 @@ def test_rules_have_corrected_supports_and_confidences(survey):
 
 def test_rules_are_compared_with_the_true_ones(survey, publish, made):
     release, truth = survey
-    errors = rule_errors(release.rules(0.1, 0.4), truth)
+    errors = release.rules(0.1, 0.4).compared(truth)
 
     frame = errors.to_frame().set_index("by")
     assert frame.loc["lower", "found"] <= frame.loc["point", "found"] <= frame.loc["upper", "found"]
