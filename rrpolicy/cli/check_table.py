@@ -134,9 +134,8 @@ def _lines(found: TableCheck) -> list[str]:
         reached = "" if finding.reached is None else shown(finding.reached)
         text.append(f"  {MARKS[finding.verdict]:<9} {finding.model:<{width}}  {reached:<9} {finding.requirement}")
         if finding.groups_over:
-            text.append(
-                f"  {'':<9} {'':<{width}}  {finding.groups_over:,} classes of {finding.people_over:,} records fail"
-            )
+            over = f"fails in {finding.groups_over:,} of the classes, with {finding.people_over:,} records"
+            text.append(f"  {'':<9} {'':<{width}}  {over}")
     text += [f"note: {remark}" for remark in found.remarks]
     if not any(finding.verdict for finding in found.findings):
         text.append("next: state thresholds, such as --k 5 --l 3 --kind entropy, and the exit status tells")

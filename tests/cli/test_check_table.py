@@ -1,0 +1,344 @@
+"""`rrpolicy check-table`: any table that somebody else anonymised, with values worked out by hand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rrpolicy.cli.main import main
+
+Rows = list[tuple[Any, ...]]
+
+
+def write(folder: Path, rows: Rows, form: str = "parquet", names: tuple[str, ...] = ("age", "zip", "disease")) -> Path:
+    path = folder / f"table.{form}"
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    if form == "parquet":
+        pq.write_table(pa.table(columns), path)
+    elif form == "duckdb":
+        with duckdb.connect(str(path)) as connection:
+            connection.register("given", pa.table(columns))
+            connection.execute("CREATE TABLE people AS SELECT * FROM given")
+    else:
+        lines = [",".join("" if v is None else str(v) for v in row) for row in [names, *rows]]
+        text = ("\n".join(lines) + "\n").encode()
+        path.write_bytes(gzip.compress(text) if form == "csv.gz" else text)
+    return path
+
+
+def measured(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> dict[str, Any]:
+    """Run with --json and return the document, its findings by name."""
+    assert main(["check-table", *map(str, arguments), "--json"]) == status
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    document["by_name"] = {f["code"]: f for f in document["findings"]}
+    return document
+
+
+def reached(document: dict[str, Any], name: str) -> float:
+    return float(document["by_name"][name]["reached"]["value"])
+
+
+TABLE: Rows = [
+    *[("20-39", "1*", d) for d in ("flu", "flu", "flu", "flu", "flu", "flu", "cold", "cold", "cold", "HIV")],
+    *[("40-64", "1*", d) for d in ("flu", "flu", "cold", "cold", "HIV", "HIV")],
+    *[("40-64", "2*", d) for d in ("flu", "cold", "HIV", "flu")],
+]
+FORMS = ("parquet", "csv", "csv.gz", "duckdb")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_model_and_kind_is_measured(form, tmp_path, capsys):
+    found = measured(capsys, write(tmp_path, TABLE, form), "--qi", "age,zip", "--sensitive", "disease")
+
+    assert (found["records"], found["classes"], found["suppressed"]) == (20, 3, 0)
+    assert list(found["by_name"]) == [
+        "k-anonymity",
+        "l-diversity/distinct",
+        "l-diversity/frequency",
+        "l-diversity/entropy",
+        "l-diversity/recursive",
+        "t-closeness/variational",
+    ]
+    assert reached(found, "k-anonymity") == 4
+    assert reached(found, "l-diversity/distinct") == 3
+    assert reached(found, "l-diversity/frequency") == pytest.approx(10 / 6)
+    entropy = -sum(p * math.log(p) for p in (0.6, 0.3, 0.1))
+    assert reached(found, "l-diversity/entropy") == pytest.approx(math.exp(entropy))
+    assert reached(found, "l-diversity/recursive") == 6.0
+    whole = Counter(row[2] for row in TABLE)
+    third = {"flu": 2, "cold": 2, "HIV": 2}
+    distance = max(
+        sum(abs(Fraction(counts.get(v, 0), sum(counts.values())) - Fraction(n, 20)) for v, n in whole.items()) / 2
+        for counts in ({"flu": 6, "cold": 3, "HIV": 1}, third, {"flu": 2, "cold": 1, "HIV": 1})
+    )
+    assert reached(found, "t-closeness/variational") == pytest.approx(float(distance))
+    assert all(f["verdict"] is None and f["limit"] is None for f in found["findings"])
+
+
+def test_recursive_diversity_of_six_three_one(tmp_path, capsys):
+    path = write(tmp_path, TABLE[:10])
+    call = (path, "--qi", "age,zip", "--sensitive", "disease")
+
+    found = measured(capsys, *call)["by_name"]["l-diversity/recursive"]
+    assert found["requirement"] == "recursive c at l = 3 of disease"
+    assert found["reached"]["value"] == 6.0
+    beside = {c["name"]: c["measure"]["value"] for c in found["beside"]}
+    assert beside["c at l = 1"] == pytest.approx(0.6)
+    assert beside["c at l = 2"] == 1.5
+
+    recursive = ("--kind", "recursive")
+    measured(capsys, *call, *recursive, "--l", 2, "--c", "3/2", status=1)
+    measured(capsys, *call, *recursive, "--l", 2, "--c", "1.51")
+    measured(capsys, *call, *recursive, "--l", 3, "--c", 6, status=1)
+    measured(capsys, *call, *recursive, "--l", 4, "--c", 1000, status=1)
+
+
+@pytest.mark.parametrize("values", [2, 3, 5, 6, 7, 10])
+def test_entropy_of_uniform_groups_reaches_their_number(values, tmp_path, capsys):
+    rows: Rows = [(f"class {g}", "*", f"v{v}") for g in range(3) for v in range(values) for _ in range(g + 1)]
+    call = (write(tmp_path, rows), "--qi", "age,zip", "--sensitive", "disease")
+
+    assert reached(measured(capsys, *call), "l-diversity/entropy") == float(values)
+    measured(capsys, *call, "--kind", "entropy", "--l", values)
+    measured(capsys, *call, "--kind", "entropy", "--l", f"{values}.000000000001", status=1)
+
+
+def test_missing_quasi_identifiers_agree_with_each_other(tmp_path, capsys):
+    """Three people lack the age: a class of three, neither dropped nor three classes of one."""
+    rows: Rows = [(None, "1*", "flu"), (None, "1*", "cold"), (None, "1*", None), ("40-64", "1*", "flu")] + [
+        ("40-64", "1*", "cold")
+    ] * 3
+    for form in FORMS:
+        found = measured(capsys, write(tmp_path, rows, form), "--qi", "age,zip", "--sensitive", "disease")
+
+        assert (found["records"], found["classes"]) == (7, 2)
+        assert reached(found, "k-anonymity") == 3
+        assert reached(found, "l-diversity/distinct") == 2
+        assert reached(found, "l-diversity/frequency") == pytest.approx(4 / 3)
+        assert any("missing" in text for text in found["findings"][0]["assumptions"])
+
+
+def test_a_shuffled_index_changes_nothing(tmp_path, capsys):
+    frame = pd.DataFrame(TABLE, columns=["age", "zip", "disease"])
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.sample(frac=1, random_state=5).to_parquet(tmp_path / "b.parquet")
+    frame.sample(frac=1, random_state=6).reset_index(drop=True).to_csv(tmp_path / "c.csv", index=False)
+
+    call = ("--qi", "age,zip", "--sensitive", "disease")
+    one, two, three = (measured(capsys, tmp_path / name, *call) for name in ("a.parquet", "b.parquet", "c.csv"))
+
+    assert one["findings"] == two["findings"] == three["findings"]
+    assert any("__index_level_0__" in remark for remark in two["remarks"])
+
+
+def test_thresholds_decide_the_exit_status(tmp_path, capsys):
+    call = (write(tmp_path, TABLE), "--qi", "age,zip", "--sensitive", "disease")
+
+    good = measured(capsys, *call, "--k", 4, "--l", 3, "--t", "0.2")
+    assert [(f["code"], f["verdict"]) for f in good["findings"]] == [
+        ("k-anonymity", "holds"),
+        ("l-diversity/distinct", "holds"),
+        ("t-closeness/variational", "holds"),
+    ]
+    bad = measured(capsys, *call, "--k", 5, "--l", 3, "--kind", "entropy", "--t", "0.05", status=1)
+    assert [f["verdict"] for f in bad["findings"]] == ["fails"] * 3
+    assert bad["findings"][0]["groups_over"] == 1
+    assert bad["findings"][0]["people_over"] == 4
+    assert bad["findings"][0]["limit_exact"] == "5"
+    assert bad["exit_status"] == 1
+
+    assert main(["check-table", *map(str, call), "--k", "5"]) == 1
+    told = capsys.readouterr().out
+    assert "FAILS" in told
+    assert "fails in 1 of the classes, with 4 records" in told
+
+
+def test_suppressed_records_are_a_class_unless_told_otherwise(tmp_path, capsys):
+    rows: Rows = [
+        ("20-39", "1*", "flu"),
+        ("20-39", "1*", "cold"),
+        ("*", "*", "flu"),
+        ("*", "1*", "flu"),
+        ("*", "1*", "x"),
+    ]
+    call = (write(tmp_path, rows), "--qi", "age,zip", "--sensitive", "disease", "--k", 2)
+
+    told = measured(capsys, *call, status=1)
+    assert (told["classes"], told["suppressed"]) == (3, 0)
+    assert any("--suppressed" in remark for remark in told["remarks"])
+
+    found = measured(capsys, *call, "--suppressed", "*")
+    assert (found["records"], found["classes"], found["suppressed"]) == (5, 2, 1)
+    assert any("suppressed" in text for text in found["findings"][0]["assumptions"])
+    assert {c["name"]: c["measure"]["value"] for c in found["findings"][0]["beside"]}["suppressed records"] == 1
+
+
+def test_numbers_have_an_order_and_names_have_none(tmp_path, capsys):
+    rows: Rows = [
+        ("a", 1, 3),
+        ("a", 1, 4),
+        ("a", 1, 5),
+        ("b", 1, 6),
+        ("b", 1, 11),
+        ("b", 1, 8),
+        ("c", 1, 7),
+        ("c", 1, 9),
+        ("c", 1, 10),
+    ]
+    path = write(tmp_path, rows, names=("age", "zip", "salary"))
+    found = measured(capsys, path, "--qi", "age,zip", "--sensitive", "salary")
+
+    # Li et al. 2007, example 3: salaries 3..11 in three classes; 0.375 and 0.167 for the first two.
+    assert reached(found, "t-closeness/ordered") == 0.375
+    names = measured(capsys, write(tmp_path, TABLE), "--qi", "age", "--sensitive", "disease")
+    assert "t-closeness/ordered" not in names["by_name"]
+    assert main(["check-table", str(tmp_path / "table.parquet"), *["--qi", "age", "--sensitive", "disease"], "--t", "0.1", "--distance", "ordered"]) == 2  # fmt: skip
+    assert "no order" in capsys.readouterr().err
+
+
+POLICY = """\
+schema = 1
+
+[policy]
+name = "shared"
+version = "1.0.0"
+
+[source]
+uri = "raw.csv"
+
+[attributes]
+name = { role = "identifier" }
+age = { role = "quasi-identifier", domain = ["20-39", "40-64"], hierarchy = [{ "20-64" = ["20-39", "40-64"] }] }
+zip = { role = "quasi-identifier", domain = ["1*", "2*"] }
+sex = { role = "quasi-identifier", domain = ["F", "M"] }
+disease = { role = "sensitive", domain = ["cold", "flu", "HIV"], scale = "ordinal", hierarchy = [
+  { airways = ["cold", "flu"], blood = ["HIV"] }, { any = ["airways", "blood"] } ] }
+note = { role = "insensitive", domain = ["x", "y"] }
+
+[[privacy]]
+model = "k-anonymity"
+k = 4
+
+[[privacy]]
+model = "l-diversity"
+kind = "distinct"
+l = 3
+where = { age = "20-39" }
+
+[[privacy]]
+model = "t-closeness"
+distance = "hierarchical"
+t = "1/5"
+
+[[privacy]]
+model = "attribute-disclosure"
+threshold = "1/3"
+
+[mechanism]
+name = "pram"
+"""
+
+
+def test_a_policy_tells_columns_orders_hierarchies_and_limits(tmp_path, capsys):
+    (tmp_path / "policy.toml").write_text(POLICY)
+    path = write(tmp_path, TABLE)
+
+    found = measured(capsys, path, "--policy", tmp_path / "policy.toml")
+
+    assert found["quasi_identifiers"] == ["age", "zip"]
+    assert found["sensitive"] == ["disease"]
+    assert [f["code"] for f in found["findings"]] == [
+        "k-anonymity",
+        "l-diversity/distinct",
+        "t-closeness/hierarchical",
+    ]
+    assert {f["verdict"] for f in found["findings"]} == {"holds"}
+    assert found["findings"][0]["place"]["line"] == 20
+    # Half the distance on the leaves, half that between airways and blood.
+    cold, flu, hiv = Fraction(6, 20), Fraction(10, 20), Fraction(4, 20)
+    leaves = (abs(Fraction(1, 3) - cold) + abs(Fraction(1, 3) - flu) + abs(Fraction(1, 3) - hiv)) / 2
+    assert reached(found, "t-closeness/hierarchical") == pytest.approx(float((leaves + abs(Fraction(1, 3) - hiv)) / 2))
+    assert any("sex" in remark for remark in found["remarks"])
+    assert any("attribute-disclosure" in remark for remark in found["remarks"])
+
+    also = measured(capsys, path, "--policy", tmp_path / "policy.toml", "--k", 7, status=1)
+    assert [f["verdict"] for f in also["findings"]] == ["fails", "holds", "holds", "holds"]
+
+
+def test_a_subgroup_may_stand_on_any_level_of_its_hierarchy(tmp_path, capsys):
+    (tmp_path / "policy.toml").write_text(POLICY)
+    uniform: Rows = [("20-64", "1*", "flu")] * 4 + [("40-64", "1*", d) for d in ("flu", "cold", "HIV", "flu")]
+
+    found = measured(capsys, write(tmp_path, uniform), "--policy", tmp_path / "policy.toml", status=1)
+    assert found["by_name"]["l-diversity/distinct"]["verdict"] == "fails"
+    assert found["by_name"]["l-diversity/distinct"]["people_over"] == 4
+    assert found["by_name"]["l-diversity/distinct"]["requirement"] == "distinct l >= 3 of disease where age = 20-39"
+
+
+def test_values_without_a_place_are_refused_where_places_matter(tmp_path, capsys):
+    (tmp_path / "policy.toml").write_text(POLICY)
+    rows: Rows = [("20-39", "1*", "flu"), ("20-39", "1*", "plague")]
+
+    assert main(["check-table", str(write(tmp_path, rows)), "--policy", str(tmp_path / "policy.toml")]) == 3
+    told = capsys.readouterr().err
+    assert "RR313" in told
+    assert "plague" not in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        ([], 2, "nothing makes a class"),
+        (["--qi", "age,zap"], 3, "did you mean 'zip'?"),
+        (["--qi", "age,zip", "--sensitive", "zip"], 2, "named twice"),
+        (["--qi", "age", "--l", "3"], 2, "sensitive"),
+        (["--qi", "age", "--sensitive", "disease", "--l", "0"], 2, "l must be 1 at least"),
+        (["--qi", "age", "--sensitive", "disease", "--l", "2", "--kind", "recursive"], 2, "`c` belongs to kind"),
+        (["--qi", "age", "--sensitive", "disease", "--c", "2"], 2, "--c goes with --l"),
+        (["--qi", "age", "--sensitive", "disease", "--t", "2"], 2, "t lies in [0, 1]"),
+        (["--qi", "age", "--sensitive", "disease", "--t", "0.1", "--distance", "hierarchical"], 2, "no hierarchy"),
+        (["--qi", "age", "--k", "0"], 2, "greater than or equal to 1"),
+    ],
+)
+def test_wrong_calls_are_told(arguments, status, told, tmp_path, capsys):
+    assert main(["check-table", str(write(tmp_path, TABLE)), *arguments]) == status
+    assert told in capsys.readouterr().err
+
+
+def test_odd_tables(tmp_path, capsys):
+    empty = pa.table({"age": pa.array([], pa.string()), "disease": pa.array([], pa.string())})
+    pq.write_table(empty, tmp_path / "empty.parquet")
+    call = ("--qi", "age", "--sensitive", "disease")
+
+    found = measured(capsys, tmp_path / "empty.parquet", *call, "--k", 5, "--l", 2, "--t", "0")
+    assert (found["records"], found["classes"]) == (0, 0)
+    assert found["findings"][0]["reached"]["value"] == "inf"
+
+    odd: Rows = [("a, b", '"', 'x"y'), ("a, b", '"', "x;y"), (True, '"', "é")][:2]
+    path = write(tmp_path, odd, names=("a, b", 'q"i', "it's"))
+    found = measured(capsys, path, "--qi", "a, b", "--qi", 'q"i', "--sensitive", "it's")
+    assert found["quasi_identifiers"] == ["a, b", 'q"i']
+    assert reached(found, "l-diversity/distinct") == 2
+
+
+def test_several_sensitive_columns_are_measured_each(tmp_path, capsys):
+    rows: Rows = [("a", "flu", 1), ("a", "flu", 2), ("b", "flu", 3), ("b", "cold", 3)]
+    path = write(tmp_path, rows, names=("age", "disease", "grade"))
+
+    found = measured(capsys, path, "--qi", "age", "--sensitive", "disease,grade", "--l", "2", status=1)
+    assert [(f["requirement"], f["reached"]["value"]) for f in found["findings"]] == [
+        ("distinct l >= 2 of disease", 1.0),
+        ("distinct l >= 2 of grade", 1.0),
+    ]
+    assert [f["people_over"] for f in found["findings"]] == [2, 2]
