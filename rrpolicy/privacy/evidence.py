@@ -186,11 +186,13 @@ def gather(original: Original, known: Sides) -> Evidence:
             flat.append(np.ravel_multi_index(tuple(groups[:, i] for i in span), shape))
     context = _contexts(np.concatenate(certain, axis=1))
     order = np.argsort(context, kind="stable")
-    own_codes = np.stack(flat, axis=1).astype(np.int32) if flat else np.zeros((len(groups), 0), np.int32)
+    own_codes = np.empty((len(groups), len(flat)), dtype=np.int32, order="F")
+    for column, codes_of_axis in enumerate(flat):
+        own_codes[:, column] = codes_of_axis[order]
     histograms = histograms[order]
     return Evidence(
         tuple(randomised),
-        own_codes[order],
+        own_codes,
         context[order],
         histograms.sum(axis=1),
         known.sensitive,

@@ -12,9 +12,9 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 SLAB = 2**23
 """Cells of the largest array that is held, 64 MiB of doubles; more only in proportion to the occupied cells."""
 PER_GROUP = 16
+BLOCK = 2**16
+"""Cells that are carried through all axes at a time: half a MiB, which a cache holds."""
 MOST_AXES = 12
 """Axes beyond which the choice of those outside a slab is not searched exhaustively."""
+
+
+Step: TypeAlias = "Callable[[Transition, Array, int], Array]"
 
 
 @dataclass(frozen=True)
@@ -65,25 +70,57 @@ class Slab:
         return _summed(index, own.ravel(), cells * width).reshape(*self.shape, width)
 
     def forward(self, x: Array) -> Array:
-        """Return x carried to the released side, axis by axis."""
-        for number, axis in enumerate(self.inside):
-            x = axis.forward(x, number + 1)
-        return x
+        """Return x carried to the released side, axis by axis; x may be overwritten."""
+        return self._carried(x, lambda axis, part, along: axis.forward(part, along))
 
-    def back(self, x: Array, power: int = 1) -> Array:
-        """Return x carried back to the original side."""
-        for number, axis in enumerate(self.inside):
-            x = axis.back(x, number + 1, 2 if power == 2 else 1)  # noqa: PLR2004
-        return x
+    def back(self, x: Array, power: Literal[1, 2] = 1) -> Array:
+        """Return x carried back to the original side; x may be overwritten."""
+        return self._carried(x, lambda axis, part, along: axis.back(part, along, power))
+
+    def _carried(self, x: Array, step: Step) -> Array:
+        """Apply all axes: one part of the array after the other, so that what is in the cache is used m times."""
+        if x.size <= BLOCK or not self.inside:
+            for number, axis in enumerate(self.inside):
+                x = step(axis, x, number + 1)
+            return x
+        contexts, first = x.shape[:2]
+
+        def others(part: Array) -> Array:
+            for number, axis in enumerate(self.inside[1:]):
+                part = step(axis, part, number + 1)
+            return part
+
+        rows = _in_parts(x.reshape(contexts * first, *x.shape[2:]), others)
+        return step(self.inside[0], rows.reshape(contexts, first, *rows.shape[1:]), 1)
 
     def at_groups(self, x: Array, power: int = 1) -> Array:
         """Return (groups,) or (groups, width) entries of an original-side array, times each group's chance^power."""
         cells = math.prod(self.shape)
         if x.ndim == len(self.shape):
-            found = x.reshape(cells)[self.position]
+            found = x.reshape(cells).take(self.position)
             return found if self.reach is None else found * self.reach**power
         found = x.reshape(cells, -1)[self.position]
         return found if self.reach is None else found * (self.reach**power)[:, None]
+
+
+def _in_parts(x: Array, carry: Callable[[Array], Array]) -> Array:
+    """Return what an array becomes some rows at a time, written over it if they keep their shape."""
+    size = max(1, BLOCK * len(x) // x.size)
+    done = x
+    for start in range(0, len(x), size):
+        part = x[start : start + size]
+        carried = carry(part)
+        if start == 0 and carried.shape != part.shape:
+            done = np.empty((len(x), *carried.shape[1:]))
+        done[start : start + size] = carried
+    return done
+
+
+def inverse_of(released: Array) -> Array:
+    """Return 1/lambda where it is positive, else 0, written over it."""
+    if released.size and released.min() > 0:
+        return np.reciprocal(released, out=released)
+    return np.divide(1.0, released, out=released, where=released > 0)
 
 
 def _summed(position: Ints, weights: Array, cells: int) -> Array:
@@ -122,12 +159,15 @@ def slabs(evidence: Evidence, width: int = 1, most: int | None = None) -> Iterat
     cells = math.prod(width_of(evidence.axes[i]) for i in inside)
     flat = np.zeros(evidence.mixed, dtype=np.int64)
     for i, size in zip(inside, dims, strict=True):
-        flat = flat * size + evidence.codes[: evidence.mixed, i]
+        flat *= size
+        flat += evidence.codes[: evidence.mixed, i]
     matrices = [matrix(evidence.axes[i]) for i in outside]
     spanned = tuple(cast("Transition", evidence.axes[i]) for i in inside)
     for first, last, contexts in _batches(evidence, max(1, room // cells)):
         here = slice(first, last)
-        position = (evidence.context[here] - evidence.context[first]) * math.prod(dims) + flat[here]
+        position = flat[here]
+        if contexts > 1:
+            position = position + (evidence.context[here] - evidence.context[first]) * math.prod(dims)
         codes = [evidence.codes[here, i] for i in outside]
         for released in itertools.product(*(range(len(m)) for m in matrices)):
             reach = [m[to][own] for m, to, own in zip(matrices, released, codes, strict=True)]
@@ -146,9 +186,8 @@ def reconstruction(evidence: Evidence, most: int | None = None) -> Array:
     total = np.zeros(len(pi))
     total[evidence.mixed :] = 1 / pi[evidence.mixed :]
     for slab in slabs(evidence, most=most):
-        released = slab.forward(slab.scatter(pi))
-        np.divide(1.0, released, out=released, where=released > 0)
-        total[slab.groups] += slab.at_groups(slab.back(released, 2), 2)
+        inverse = inverse_of(slab.forward(slab.scatter(pi)))
+        total[slab.groups] += slab.at_groups(slab.back(inverse, 2), 2)
     return pi * total
 
 

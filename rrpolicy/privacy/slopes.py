@@ -148,7 +148,7 @@ def sloped_reconstruction(pi: Array, geometry: Iterable[Slab], axes: Sequence[Mo
         slab = replace(place, inside=tuple(axes))
         released = slab.forward(slab.scatter(pi))
         inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
-        back = slab.back(inverse, 2)
+        back = slab.back(inverse.copy(), 2)
         value[slab.groups] = slab.at_groups(back)
         step = max(1, TOGETHER // math.prod(slab.shape))
         for start in range(0, len(variable), step):
