@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 
 FEW_RECORDS = "few records"
 POPULATION_VARIANCE = "population variance"
+SPREAD = "spread"
 MEANING: Mapping[str, str] = {
     FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
+    SPREAD: "spread evenly inside released groups: biased, without a standard error; low and high are certain",
 }
 METHOD = "moment (unbiased)"
+EVEN = "even spread inside released groups (biased)"
 EM = "EM (maximum likelihood; biased, and the interval is that of the moment estimate)"
 PROJECTION = "projection on the simplex (biased, and the interval is that of the moment estimate)"
 
@@ -65,7 +68,7 @@ class Row:
         se: standard error of the moment estimate.
         low: lower end of the interval, within [0, N].
         high: its upper end.
-        flags: `few records`, `population variance`; see `MEANING`.
+        flags: `few records`, `population variance`, `spread`; see `MEANING`.
         released: released records that speak for the cell, as they stand.
     """
 
@@ -94,6 +97,8 @@ class Crosstab:
         second_moment: sums of squared weights, likewise.
         support: released records that speak for each cell, likewise.
         method: how the counts were estimated.
+        certain: of counts that are spread inside groups, the records that are certain to lie in each cell, likewise;
+            None where counts are unbiased.
     """
 
     by: tuple[str, ...]
@@ -109,6 +114,12 @@ class Crosstab:
     _squares: Array | None = field(default=None, repr=False)
     _axes: tuple[tuple[AxisWeights, Mask | None], ...] = field(default=(), repr=False)
     _moment: Array | None = field(default=None, repr=False)
+    certain: Array | None = field(default=None, repr=False)
+
+    @property
+    def biased(self) -> bool:
+        """Whether counts were spread inside groups: then no standard error belongs to them."""
+        return self.certain is not None
 
     @property
     def moment(self) -> Array:
@@ -133,8 +144,14 @@ class Crosstab:
         )
 
     def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
-        """Return the variance of each estimate, and where the population's stands in for a negative one."""
+        """Return the variance of each estimate, and where the population's stands in for a negative one.
+
+        Of spread counts: 0 where this table's count is certain, else NaN.
+        """
         N = self.records
+        if self.certain is not None:
+            exact = (self.certain == self.support) & ((target or self.target) == "table")
+            return np.where(exact, 0.0, np.nan), np.zeros(self.moment.shape, dtype=bool)
         population = N / max(N - 1, 1) * np.maximum(self.second_moment - self.moment**2 / N, 0.0)
         if (target or self.target) == "population":
             return population, np.zeros(self.moment.shape, dtype=bool)
@@ -150,10 +167,15 @@ class Crosstab:
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
         """Return (cells, 2) normal intervals, clipped to [0, N]; the estimates are never clipped.
 
+        Of spread counts: what is certain of this table, whatever the level; NaN for the population.
+
         Args:
             level: default the table's.
             target: default the table's.
         """
+        if self.certain is not None:
+            bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
+            return bounds if (target or self.target) == "table" else np.full_like(bounds, np.nan)
         z = NormalDist().inv_cdf((1 + (level or self.level)) / 2)
         half = z * self.se(target)
         ends = np.stack([self.moment - half, self.moment + half], axis=-1).reshape(-1, 2)
@@ -165,8 +187,12 @@ class Crosstab:
         This table: W^T diag(n) W - diag(estimate); population: (W^T diag(n) W - estimate estimate^T / N) N / (N - 1).
 
         Raises:
-            PolicyError: RR268 if there are more than 4,000 cells.
+            PolicyError: RR268 if there are more than 4,000 cells, RR288 if the counts are spread.
         """
+        if self.biased:
+            from rrpolicy.estimate.spreading import refuse_biased
+
+            refuse_biased([axis for axis, _ in self._axes], "a covariance")
         cells = self.estimate.size
         if cells > _COVARIANCE_CELLS:
             raise PolicyError(
@@ -202,7 +228,8 @@ class Crosstab:
                 se=math.sqrt(v),
                 low=float(low),
                 high=float(high),
-                flags=((FEW_RECORDS,) if f and not x else ()) + ((POPULATION_VARIANCE,) if p else ()),
+                flags=((SPREAD,) if self.biased and not x else (FEW_RECORDS,) if f and not x else ())
+                + ((POPULATION_VARIANCE,) if p else ()),
                 released=round(n),
             )
             for group, estimate, v, (low, high), f, x, p, n in zip(
@@ -236,9 +263,9 @@ class Crosstab:
                 {
                     **{named[k]: v for k, v in r.group.items()},
                     "estimate": r.estimate,
-                    "se": r.se,
-                    "low": r.low,
-                    "high": r.high,
+                    "se": _number(r.se),
+                    "low": _number(r.low),
+                    "high": _number(r.high),
                     "flags": list(r.flags),
                     "released": r.released,
                 }
@@ -289,3 +316,8 @@ class Crosstab:
         parts = [[dict(zip(g.columns, labels, strict=True)) for labels in g.labels] for g in self.groups]
         merged = ({k: v for part in cell for k, v in part.items()} for cell in product(*parts))
         return [{b: cell[b] for b in self.by} for cell in merged]
+
+
+def _number(value: float) -> float | None:
+    """Return a number as JSON can hold it: null where there is none."""
+    return value if math.isfinite(value) else None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.condition import split
-from rrpolicy.estimate.crosstab import Crosstab
+from rrpolicy.estimate.crosstab import EVEN, METHOD, Crosstab
 from rrpolicy.estimate.grouping import check_size, contracted, grouping, groups_of
 from rrpolicy.estimate.target import Target, check_target
 
@@ -91,11 +91,14 @@ def cube(release: Release, by: Sequence[str], where: str | None, target: Target,
     names, axes = grouping(release.columns, by, condition)
     check_size(axes, [groups_of(axis, names, condition)[0] for axis in axes], names)
     first, second, support = release.moments(axes, condition)
+    certain = release.certain(axes, condition)
+    method = METHOD if certain is None else EVEN
     tables = []
     for size in range(len(names) + 1):
         for subset in combinations(names, size):
             grouped = [groups_of(axis, subset, condition) for axis in axes]
             groups = tuple(g for g, _ in grouped)
-            table = Crosstab(subset, where, target, level, release.records, groups, first, second, support)
+            table = Crosstab(subset, where, target, level, release.records, groups, first, second, support, method)
+            table = replace(table, certain=certain)
             tables.append(contracted(table, axes, [targets for _, targets in grouped]))
     return Cube(names, tuple(tables))

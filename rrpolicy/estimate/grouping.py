@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -136,9 +136,11 @@ def check_size(axes: Sequence[AxisWeights], groups: Sequence[GroupAxis], names: 
 def contracted(table: Crosstab, axes: Sequence[AxisWeights], targets: Sequence[Mask | None]) -> Crosstab:
     """Apply the weights of the grouping axes, one axis after the other."""
     estimate: Array = table.estimate
-    second, support = table.second_moment, table.support
+    second, support, certain = table.second_moment, table.support, table.certain
     for i, (axis, target) in enumerate(zip(axes, targets, strict=True)):
         estimate = axis.contract(estimate, i, target, 1)
         second = axis.contract(second, i, target, 2)
         support = axis.support(support, i, target)
-    return table.with_moments(estimate, second, support, tuple(zip(axes, targets, strict=True)))
+        certain = None if certain is None else axis.within(certain, i, target)
+    found = table.with_moments(estimate, second, support, tuple(zip(axes, targets, strict=True)))
+    return replace(found, certain=certain)

@@ -8,9 +8,11 @@ from typing import Any
 
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate import guide_spread
 from rrpolicy.estimate.guide_r import r_section
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
+from rrpolicy.estimate.spreading import SpreadWeights
 from rrpolicy.estimate.sql import two_way_of
 from rrpolicy.estimate.weightfiles import WeightFile, weight_files
 from rrpolicy.estimate.weights import AxisWeights, MatrixWeights, RetentionWeights, axis_weights
@@ -26,20 +28,27 @@ def readme(document: Mapping[str, Any]) -> str:
     """
     columns = [column_from_json(c) for c in document["tables"][0]["columns"]]
     weights = weight_files(document)
+    spread = any(isinstance(w.axis, SpreadWeights) for w in weights)
     sections = [
-        _opening(document),
+        _opening(document, guide_spread.OPENING if spread else RANDOMISED),
         _columns(document, columns),
-        _how_to_count(weights),
+        guide_spread.how_to_count(weights) if spread else _how_to_count(weights),
         _sql(document, weights),
-        r_section(document, columns, weights),
+        "" if spread else r_section(document, columns, weights),
         _rrpolicy(weights),
-        _never(),
+        guide_spread.NEVER if spread else _never(),
         _files(document, weights),
     ]
     return "\n\n".join(s for s in sections if s) + "\n"
 
 
-def _opening(document: Mapping[str, Any]) -> str:
+RANDOMISED = """\
+Before publication the values of some columns were changed at random, record by record, with known probabilities.
+**Plain counts of those columns are biased.** They can be corrected without bias, with standard errors, from the files
+in this folder alone. Rows are sorted by their values: their order says nothing."""
+
+
+def _opening(document: Mapping[str, Any], what_was_done: str) -> str:
     policy = document["policy"]
     label = f", release {plain(document['release'])}" if document.get("release") else ""
     return f"""# {plain(policy["name"])} {plain(policy["version"])}{label}
@@ -47,9 +56,7 @@ def _opening(document: Mapping[str, Any]) -> str:
 {int(document["records"]):,} records, one a person.
 Purpose: {plain(policy["purpose"])}. Owner: {plain(policy["owner"])}.
 
-Before publication the values of some columns were changed at random, record by record, with known probabilities.
-**Plain counts of those columns are biased.** They can be corrected without bias, with standard errors, from the files
-in this folder alone. Rows are sorted by their values: their order says nothing."""
+{what_was_done}"""
 
 
 def _columns(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
@@ -67,8 +74,12 @@ def _columns(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
 
 
 def _treatment(axis: AxisWeights | None) -> str:
-    if axis is None or not axis.randomised:
-        return "as it is"
+    if isinstance(axis, SpreadWeights):
+        return guide_spread.treatment(axis) if axis.randomised else "as it is"
+    return "as it is" if axis is None or not axis.randomised else _randomised(axis)
+
+
+def _randomised(axis: AxisWeights) -> str:
     together = f", together with {', '.join(map(plain, axis.columns))}" if len(axis.columns) > 1 else ""
     match axis:
         case RetentionWeights(blocks=((members, keep),)):
@@ -148,12 +159,13 @@ def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
     if name:
         lines += ["", "```sql", f"FROM {_identifier(name)};", "```"]
     if len(weights[0].axis.columns) == 1 and not isinstance(weights[0].axis, MembershipWeights):
+        se = ", sqrt(sum(weight ** 2) - sum(weight)) AS se" if weights[0].axis.unbiased else ""
         lines += [
             "",
-            "A count under a condition on a randomised column is a sum over `original`:",
+            f"A count under a condition on `{plain(column)}` is a sum over `original`:",
             "",
             "```sql",
-            "SELECT sum(weight) AS estimate, sqrt(sum(weight ** 2) - sum(weight)) AS se",
+            f"SELECT sum(weight) AS estimate{se}",
             f"FROM release AS r JOIN {_identifier(view)} AS w ON r.{_identifier(column)} = w.{released}",
             f"WHERE w.{heading} = {_sql_text(category)};",
             "```",

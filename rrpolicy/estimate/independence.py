@@ -21,6 +21,7 @@ from rrpolicy.estimate.estimators import dense
 from rrpolicy.estimate.grid import Grid, grid
 from rrpolicy.estimate.grouping import grouping
 from rrpolicy.estimate.measures import chi2
+from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.wald import chi_square_tail, wald
 from rrpolicy.source.counts import Array
 
@@ -94,6 +95,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
     """
     condition = split(where, release.columns)
     (first, second), axes = grouping(release.columns, [row, column])
+    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "independence")
     names = (first, second)
     reason = (
         f"{first!r} and {second!r} were randomised together, so they are dependent in the release in any case"

@@ -20,6 +20,7 @@ from rrpolicy.estimate.contingency import count, total
 from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, Crosstab
 from rrpolicy.estimate.estimates import FEW_IN_GROUP, MOMENT, NOT_ESTIMABLE, Estimates
 from rrpolicy.estimate.grouping import Weighed, beside, check_size, contracted, grouping, groups_of, weighed
+from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.estimate.weights import AxisWeights, Mask
 from rrpolicy.source.counts import Array
@@ -89,6 +90,7 @@ def mean(release: Release, value: str, by: Sequence[str], where: str | None, *, 
     check_target(target, level)
     condition = split(where, release.columns)
     names, axes = grouping(release.columns, by, condition)
+    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "means")
     name = release.columns.name(value)
     grouped = [groups_of(axis, names, condition) for axis in axes]
     check_size(axes, [g for g, _ in grouped], names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ from rrpolicy.canonical import Value
 from rrpolicy.estimate.columns import Columns
 from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import DataFile, count, unlike_description
-from rrpolicy.estimate.crosstab import Crosstab
+from rrpolicy.estimate.crosstab import EVEN, Crosstab
 from rrpolicy.estimate.grouping import beside, check_size, contracted, grouping, groups_of, records, weighed
+from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Estimator, Target, check_target
 from rrpolicy.estimate.weights import AxisWeights
 from rrpolicy.source.counts import Array
@@ -84,6 +85,7 @@ class Release:
         table = self._crosstab([by] if isinstance(by, str) else by, where, condition, target, level)
         if estimator == "moment":
             return table
+        refuse_biased([axis for axis, _ in table.axes], "counts by another estimator")
         from rrpolicy.estimate.estimators import constrained
 
         return constrained(self.data, table, condition, estimator)
@@ -259,7 +261,22 @@ class Release:
         table = Crosstab(
             names, where, target, level, self.records, tuple(g for g, _ in grouped), first, second, support
         )
+        certain = self.certain(axes, condition)
+        if certain is not None:
+            table = replace(table, method=EVEN, certain=certain)
         return contracted(table, axes, [targets for _, targets in grouped])
+
+    def certain(self, axes: Sequence[AxisWeights], condition: Condition) -> Array | None:
+        """Return, by released cells of the axes, the records that are certain to satisfy a condition.
+
+        None where all that is counted is unbiased.
+        """
+        others = beside(axes, condition)
+        if all(axis.unbiased for axis in (*axes, *(axis for axis, _ in others))):
+            return None
+        codes, n = count(self.data, [*axes, *(axis for axis, _ in others)], condition.filter, condition.parameters)
+        cells = weighed(axes, others, codes, len(n))
+        return cells.sums(n * (cells.weight >= 1).astype(float))
 
     def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
         """Return, by released cells of the axes, sums of w, w^2 and of records, w the weight of the condition."""

@@ -11,6 +11,7 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.condition import Condition
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target
 from rrpolicy.estimate.weights import Mask
 from rrpolicy.source.counts import Array
@@ -58,6 +59,7 @@ class RuleSet:
 def rule_set(release: Release, subset: Sequence[str], condition: Condition) -> Iterator[RuleSet]:
     """Estimate the rules over some columns, for each column that can follow."""
     names, axes = grouping(release.columns, subset)
+    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
     grouped = [groups_of(axis, names, condition) for axis in axes]
     check_size(axes, [g for g, _ in grouped], names)
     first, second, _ = release.moments(axes, condition)

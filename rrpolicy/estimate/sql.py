@@ -10,7 +10,8 @@ from rrpolicy.channel.table import Column
 from rrpolicy.estimate.contingency import literal, quote, scan
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
-from rrpolicy.estimate.weightfiles import WeightFile, axes_of, headings, original_headings, weight_files, weight_table
+from rrpolicy.estimate.spread_sql import SPREAD_HEADING, spread_view
+from rrpolicy.estimate.weightfiles import WeightFile, axes_of, headings, original_headings, weight_files, weight_tables
 from rrpolicy.estimate.weights import AxisWeights
 
 _Z95 = "1.959963984540054"
@@ -29,9 +30,9 @@ def public_files(document: Mapping[str, Any]) -> Mapping[str, bytes]:
 
     files = {"estimate.sql": estimate_sql(document).encode(), "README.md": readme(document).encode()}
     for decoder in document["decoders"]:
-        path, text = weight_table(decoder_from_json(decoder))
-        if text:
-            files[path] = text.encode()
+        for _, path, text in weight_tables(decoder_from_json(decoder)):
+            if text:
+                files[path] = text.encode()
     return files
 
 
@@ -44,7 +45,8 @@ def estimate_sql(document: Mapping[str, Any]) -> str:
     (table,) = document["tables"][:1]
     columns = [column_from_json(c) for c in table["columns"]]
     weights = weight_files(document)
-    parts = [_heading(int(document["records"])), _release_view(document, columns)]
+    heading = _heading(int(document["records"])) if all(w.axis.unbiased for w in weights) else SPREAD_HEADING
+    parts = [heading, _release_view(document, columns)]
     parts += [_weights_table(w, {c.name: c for c in columns}) for w in weights]
     views = [one_way(w, int(document["records"])) for w in weights]
     pair = _pair(document, weights)
@@ -103,6 +105,8 @@ def _corrected(name: str, parts: Sequence[WeightFile | str], records: int) -> tu
         shown += [f"{alias}.{quote(h)} AS {quote(c)}" for h, c in pairs]
         weight.append(_weight(part, alias))
     listed = ", ".join(map(quote, columns))
+    if not all(isinstance(part, str) or part.axis.unbiased for part in parts):
+        return name, spread_view(name, columns, joins, shown, weight)
     taken = {c.casefold() for c in columns}
     estimate, se, se_population, low, high = result_names(columns)
     n, w, square, variance, population = (_free(k, taken) for k in ("n", "w", "sum_w2", "var_table", "var_population"))

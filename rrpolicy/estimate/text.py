@@ -22,11 +22,12 @@ def summary(table: Crosstab) -> str:
     rows = table.rows
     marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for r in rows for f in r.flags))}
     percent = f"{100 * table.level:g} %"
-    header = [*map(_plain, table.by), "estimate", "se", f"low {percent}", f"high {percent}", ""]
+    ends = ["low, certain", "high, certain"] if table.biased else [f"low {percent}", f"high {percent}"]
+    header = [*map(_plain, table.by), "estimate", "se", *ends, ""]
     body = [
         [
             *(_plain(str(r.group[b])) for b in table.by),
-            *(f"{v:,.1f}" for v in (r.estimate, r.se, r.low, r.high)),
+            *(f"{v:,.1f}" if math.isfinite(v) else "-" for v in (r.estimate, r.se, r.low, r.high)),
             " ".join(marks[f] for f in r.flags),
         ]
         for r in rows

@@ -37,32 +37,37 @@ class WeightFile:
     view: str
 
 
-def weight_table(decoder: Decoder) -> tuple[str, str]:
-    """Return the path and the text of a decoder's weight table; the text is "" if there is none to write.
+def weight_tables(decoder: Decoder) -> tuple[tuple[AxisWeights, str, str], ...]:
+    """Return the weights, the path and the text of each weight table of a decoder.
 
     Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, ….
     A sum of `weight` over released records estimates the count of `original`. Seventeen significant digits: what is
     read is the double that was written. Of sets: `original`, `weight_held`, `weight_not_held`, the weights of records
-    whose set holds the category and of those whose does not.
+    whose set holds the category and of those whose does not. Generalised columns have one table each; rows without
+    weight are left out.
+
+    The text is "" where there is none to write.
     """
     axes = [a for a in axes_of(decoder) if a.randomised]
-    if not axes:
-        return "", ""
-    (axis,) = axes
-    path = f"weights/{file_stem(' '.join(axis.columns))}.csv"
+    return tuple((axis, f"weights/{file_stem(' '.join(axis.columns))}.csv", _table(axis)) for axis in axes)
+
+
+def _table(axis: AxisWeights) -> str:
     if isinstance(axis, MembershipWeights):
-        return path, _membership_table(axis)
+        return _membership_table(axis)
     try:
         if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
-            return path, ""
+            return ""
         table = axis.table
     except PolicyError:
-        return path, ""
+        return ""
     lines = [",".join(_text(h) for h in headings(axis))]
     for u, released in enumerate(axis.released):
         for v, original in enumerate(axis.original):
-            lines.append(",".join([*map(_text, released), *map(_text, original), format(float(table[u, v]), ".17g")]))
-    return path, "\n".join(lines) + "\n"
+            if axis.unbiased or table[u, v]:
+                weight = format(float(table[u, v]), ".17g")
+                lines.append(",".join([*map(_text, released), *map(_text, original), weight]))
+    return "\n".join(lines) + "\n"
 
 
 def _membership_table(axis: MembershipWeights) -> str:
@@ -100,14 +105,12 @@ def original_headings(axis: AxisWeights) -> tuple[str, ...]:
 
 def weight_files(document: Mapping[str, Any]) -> tuple[WeightFile, ...]:
     """Return the weight tables of a release, in the order of its decoders."""
-    found = []
-    for item in document["decoders"]:
-        decoder = decoder_from_json(item)
-        path, text = weight_table(decoder)
-        if text:
-            (axis,) = (a for a in axes_of(decoder) if a.randomised)
-            found.append(WeightFile(axis, path, "_".join(["weights", *axis.columns])))
-    return tuple(found)
+    return tuple(
+        WeightFile(axis, path, "_".join(["weights", *axis.columns]))
+        for item in document["decoders"]
+        for axis, path, text in weight_tables(decoder_from_json(item))
+        if text
+    )
 
 
 def axes_of(decoder: Decoder) -> tuple[AxisWeights, ...]:

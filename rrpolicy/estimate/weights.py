@@ -46,6 +46,15 @@ class AxisWeights(ABC):
         return True
 
     @property
+    def unbiased(self) -> bool:
+        """Whether sums of weights are unbiased for counts, and squares tell their errors."""
+        return True
+
+    def within(self, x: Array, axis: int, targets: Mask | None) -> Array:
+        """Sum released counts that are certain to satisfy each predicate, where nothing is randomised."""
+        return self.contract(x, axis, targets, 1)
+
+    @property
     def counted(self) -> int:
         """Return the number of cells that released records are counted in: U, where each lies in one."""
         return len(self.released)
@@ -234,7 +243,7 @@ class MatrixWeights(AxisWeights):
 
 
 def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
-    """Return the weights of a decoder: one axis, or one a column for identity (whose columns are independent).
+    """Return the weights of a decoder: one axis; of identity and spread one a column, whose weights multiply.
 
     The list of forms is closed: no plugin brings an estimator.
 
@@ -261,7 +270,11 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
             from rrpolicy.estimate.membership import membership_weights
 
             return (membership_weights(decoder),)
-        case "share" | "spread" as form:
+        case "spread":
+            from rrpolicy.estimate.spreading import spread_weights
+
+            return spread_weights(decoder)
+        case "share" as form:
             raise PolicyError(
                 Problem(
                     "RR270",

@@ -111,7 +111,7 @@ def test_blocks_below_chance_are_undone_too(made):
     assert weights.under(np.array([[True], [False], [False]]))[:, 0].tolist() == [False, True, True]
 
 
-@pytest.mark.parametrize("form", ["share", "spread"])
+@pytest.mark.parametrize("form", ["share"])
 def test_forms_of_other_mechanisms_are_refused_by_name(made, form):
     with pytest.raises(PolicyError, match="RR270"):
         axis_weights(decoder_from_json(made.decoder(["s"], form, {"column": "s"})))

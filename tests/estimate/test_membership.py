@@ -21,7 +21,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.membership import MembershipWeights, membership_weights
 from rrpolicy.estimate.opening import decoder_from_json, open_release
 from rrpolicy.estimate.sql import public_files
-from rrpolicy.estimate.weightfiles import weight_table
+from rrpolicy.estimate.weightfiles import weight_tables
 
 DISEASES = ("flu", 'it\'s "so"', "none", "cold", "a,b")
 A, B = ("x", "y"), (1, 2, 3)
@@ -265,8 +265,8 @@ def test_weight_tables_and_the_readme_say_how(write: Write) -> None:
     readme = (folder / "README.md").read_text()
     decoders = json.loads((folder / "release.json").read_text())["decoders"]
 
-    path, text = weight_table(decoder_from_json(decoders[2]))
-    together, _ = weight_table(decoder_from_json(decoders[3]))
+    ((_, path, text),) = weight_tables(decoder_from_json(decoders[2]))
+    ((_, together, _),) = weight_tables(decoder_from_json(decoders[3]))
 
     assert path == "weights/disease.csv"
     assert text.splitlines()[:2] == ['"original","weight_held","weight_not_held"', '"flu",1,-1']

@@ -18,7 +18,7 @@ import pytest
 from rrpolicy.estimate.guide import readme
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.sql import estimate_sql, public_files
-from rrpolicy.estimate.weightfiles import file_stem, weight_table
+from rrpolicy.estimate.weightfiles import file_stem, weight_tables
 
 ODD = "e\"du; --\n'c"
 
@@ -177,7 +177,8 @@ def test_a_table_that_tells_nothing_apart_has_no_weights(made):
 
     flat = made.retention("sex", ("F", "M"), [((0, 1), "1/2")])
 
-    assert weight_table(decoder_from_json(flat.decoder)) == ("weights/sex.csv", "")
+    ((_, path, text),) = weight_tables(decoder_from_json(flat.decoder))
+    assert (path, text) == ("weights/sex.csv", "")
     document = made.manifest([flat], 10, "parquet")
     assert "weights/sex.csv" not in public_files(document)
     assert "no weights for `sex`" in readme(document)
