@@ -1,0 +1,303 @@
+"""k-anonymity, l-diversity and t-closeness of channels, before the draw and on what was written."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrpolicy.channel.axes import Domain, Identity, Recode, Retention
+from rrpolicy.channel.product import Product
+from rrpolicy.channel.reading import channel_from_json
+from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.table import Column
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import PolicyError
+from rrpolicy.finding import Basis, Verdict
+from rrpolicy.mechanism import Outline
+from rrpolicy.policy.model import (
+    Attribute,
+    MechanismChoice,
+    Policy,
+    ReleaseSettings,
+    Requirement,
+    Role,
+    SourceSettings,
+)
+from rrpolicy.privacy import k_anonymity, l_diversity, t_closeness
+from rrpolicy.privacy.model import Order
+from rrpolicy.release.sink import FolderSink
+from rrpolicy.release.written import open_written
+from rrpolicy.testing import TableInMemory
+
+AGES = ("10", "20", "30", "40", "50")
+DECADES = ("10-29", "10-29", "30-59", "30-59", "30-59")
+SEXES = ("F", "M")
+DISEASES = ("cold", "flu", "HIV", "Unknown")
+HIERARCHY = (DISEASES, ("airways", "airways", "other", "other"), ("*",) * 4)
+MODELS = {m.NAME: m for m in (k_anonymity, l_diversity, t_closeness)}
+
+
+def asked(model: str, where=None, **options) -> Requirement:
+    return Requirement(model, MODELS[model].Options(**options), where or {})
+
+
+EVERY = (
+    asked("k-anonymity", k=2),
+    asked("l-diversity", kind="distinct", l=2),
+    asked("l-diversity", kind="frequency", l=Fraction(3, 2)),
+    asked("l-diversity", kind="entropy", l=Fraction(3, 2)),
+    asked("l-diversity", kind="recursive", l=2, c=2),
+    asked("t-closeness", t=Fraction(1, 4)),
+    asked("t-closeness", t=Fraction(1, 4), distance="ordered"),
+    asked("t-closeness", t=Fraction(1, 4), distance="hierarchical"),
+)
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return load_registry()
+
+
+@pytest.fixture(scope="module")
+def people() -> Policy:
+    attributes = (
+        Attribute("age", Role.QUASI_IDENTIFIER, AGES),
+        Attribute("sex", Role.QUASI_IDENTIFIER, SEXES),
+        Attribute("disease", Role.SENSITIVE, DISEASES, nulls="Unknown", scale="ordinal", hierarchy=HIERARCHY),
+    )
+    choice, source = MechanismChoice("none", k_anonymity.Options(k=1)), SourceSettings("t.csv")
+    named = {a.name: a for a in attributes}
+    return Policy("p", "1.0.0", "", "", (), source, named, (), choice, (), ReleaseSettings())
+
+
+def channel(suppressed=None) -> Product:
+    """Return ages in two groups, sexes as they are; the named classes suppressed."""
+    domains = (Domain("age", AGES), Domain("sex", SEXES))
+    recode = Recode.by_levels(domains, (DECADES, SEXES), suppressed=suppressed)
+    return Product((recode, Identity.of("disease", DISEASES)), (), ("age", "sex", "disease"))
+
+
+records = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1), st.integers(0, 3)), min_size=1, max_size=30)
+
+
+def table(policy: Policy, rows) -> TableInMemory:
+    return TableInMemory.of(policy, dict(zip(policy.attributes, zip(*rows, strict=True), strict=True)))
+
+
+def naive(rows, suppressed=()) -> dict[tuple[str, str], Counter[str]]:
+    """Return the classes, read out record by record."""
+    classes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for age, sex, disease in rows:
+        group = (DECADES[age], SEXES[sex])
+        if group not in suppressed:
+            classes[group][DISEASES[disease]] += 1
+    return classes
+
+
+def find(requirement: Requirement, made: Product, original):
+    (assessor,) = MODELS[requirement.model].assessors()
+    return assessor.assess(requirement, made, original)
+
+
+@given(rows=records)
+def test_findings_are_those_of_the_classes_counted_by_hand(people, rows):
+    classes = naive(rows)
+    original = table(people, rows)
+
+    size = find(asked("k-anonymity", k=3), channel(), original)
+    assert size.reached is not None
+    assert size.reached.value == min(sum(c.values()) for c in classes.values())
+    failing = [sum(c.values()) for c in classes.values() if sum(c.values()) < 3]
+    assert size.verdict is (Verdict.FAILS if failing else Verdict.HOLDS)
+    assert (size.groups_over, size.people_over) == (len(failing), sum(failing))
+
+    values = find(asked("l-diversity", kind="distinct", l=2), channel(), original)
+    assert values.reached is not None
+    assert values.reached.value == min(len(c) for c in classes.values())
+
+    n = len(rows)
+    whole = Counter(DISEASES[d] for *_, d in rows)
+    far = max(
+        sum(abs(Fraction(c[v], sum(c.values())) - Fraction(whole[v], n)) for v in whole) / 2 for c in classes.values()
+    )
+    close = find(asked("t-closeness", t=far), channel(), original)
+    assert close.reached is not None
+    assert close.reached.value == pytest.approx(float(far))
+    assert close.verdict is Verdict.HOLDS
+    if far:
+        below = find(
+            asked("t-closeness", t=far - Fraction(1, 10**9) if far > Fraction(1, 10**9) else 0), channel(), original
+        )
+        assert below.verdict is Verdict.FAILS
+
+
+@given(rows=records)
+def test_suppressed_classes_are_left_out_and_told(people, rows):
+    gone = ("10-29", "M")
+    classes = naive(rows, {gone})
+    left = sum(sum(c.values()) for c in classes.values())
+
+    finding = find(asked("k-anonymity", k=1), channel(suppressed=[(0, 1)]), table(people, rows))
+
+    beside = {c.name: c.measure.value for c in finding.beside}
+    assert beside["equivalence classes"] == len(classes)
+    assert beside.get("suppressed records", 0) == len(rows) - left
+    assert any("suppressed" in text for text in finding.assumptions) == (left < len(rows))
+    if classes:
+        assert finding.reached is not None
+        assert finding.reached.value == min(sum(c.values()) for c in classes.values())
+
+
+@given(rows=records)
+def test_a_subgroup_concerns_the_classes_that_may_hold_it(people, rows):
+    classes = {g: c for g, c in naive(rows).items() if g[0] == "30-59"}
+
+    finding = find(asked("k-anonymity", k=2, where={"age": "40"}), channel(), table(people, rows))
+
+    failing = [sum(c.values()) for c in classes.values() if sum(c.values()) < 2]
+    assert (finding.groups_over, finding.people_over) == (len(failing), sum(failing))
+    assert finding.verdict is (Verdict.FAILS if failing else Verdict.HOLDS)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
+@pytest.mark.parametrize("suppressed", [None, [(0, 1)]])
+def test_the_written_release_gives_the_same_findings(form, suppressed, people, registry, tmp_path):
+    rng = np.random.default_rng(4)
+    rows = list(zip(rng.integers(0, 5, 200), rng.integers(0, 2, 200), rng.integers(0, 4, 200), strict=True))
+    original = table(people, rows)
+    made = channel(suppressed).settle(original)
+    folder, scratch = tmp_path / "public", tmp_path / "scratch"
+    folder.mkdir()
+    scratch.mkdir()
+    sink = FolderSink(made.tables(), folder, form, scratch)
+    made.draw(original, Streams.for_tests(1), sink)
+    data = {"format": form, "tables": {name: {"path": w.path} for name, w in sink.finish().items()}}
+    public = channel_from_json(made.to_public_json(), registry.kinds)
+
+    with open_written(folder, data, public.tables(), scratch) as written:
+        for requirement in (*EVERY, asked("l-diversity", kind="distinct", l=4, where={"age": "10", "sex": "F"})):
+            (assessor,) = MODELS[requirement.model].assessors()
+            before = assessor.assess(requirement, made, original)
+            after = assessor.measure(requirement, people, public, written)
+            assert after.to_json() == before.to_json()
+            assert after.basis is Basis.RELEASE
+            assert assessor.assess(requirement, public, 200).verdict is Verdict.UNDECIDED
+
+
+def test_what_is_released_beside_makes_classes_too(people):
+    wide = replace(
+        people,
+        attributes={**people.attributes, "note": Attribute("note", Role.INSENSITIVE, ("x", "y"))},
+    )
+    rows = [(0, 0, 0, 0), (0, 0, 1, 0), (0, 0, 2, 1)]
+    original = table(wide, rows)
+
+    def sizes(note: Identity) -> float:
+        axes = (*channel().axes, note)
+        finding = find(asked("k-anonymity", k=2), Product(axes, (), ("age", "sex", "disease", "note")), original)
+        assert finding.reached is not None
+        return finding.reached.value
+
+    assert sizes(Identity.of("note", ("x", "y"))) == 1
+    assert sizes(Identity.of("note", ("x", "y"), assume_unlinkable="nobody knows it")) == 3
+
+
+def test_a_carried_column_makes_classes_too(people):
+    original = TableInMemory(
+        replace(people, attributes={**people.attributes, "wage": Attribute("wage", Role.INSENSITIVE, None)}),
+        {name: np.zeros(4, np.int32) for name in people.attributes},
+        {"wage": pa.array([10.5, 10.5, None, None])},
+    )
+    made = Product(
+        channel().axes, (Column("wage", "carried", (), "DOUBLE", "wage"),), ("age", "sex", "disease", "wage")
+    )
+
+    finding = find(asked("k-anonymity", k=2), made, original)
+    assert finding.reached is not None
+    assert finding.reached.value == 2
+    assert finding.verdict is Verdict.HOLDS
+
+
+def test_several_sensitive_attributes_are_protected_each(people):
+    both = replace(people, attributes={**people.attributes, "job": Attribute("job", Role.SENSITIVE, ("a", "b"))})
+    original = table(both, [(0, 0, 0, 0), (0, 0, 1, 0), (0, 0, 2, 0)])
+    made = Product((*channel().axes, Identity.of("job", ("a", "b"))), (), ("age", "sex", "disease", "job"))
+
+    finding = find(asked("l-diversity", kind="distinct", l=2), made, original)
+    assert finding.reached is not None
+    assert finding.reached.value == 1
+    assert {c.name: c.measure.value for c in finding.beside}["distinct l of disease"] == 3
+    assert finding.verdict is Verdict.FAILS
+    alone = find(asked("l-diversity", kind="distinct", l=2, sensitive=("disease",)), made, original)
+    assert alone.verdict is Verdict.HOLDS
+
+
+def test_randomised_values_make_no_classes(people, registry):
+    drawn = Outline(Product, ((("age",), Retention), (("disease",), Identity)))
+    for requirement in EVERY:
+        with pytest.raises(PolicyError) as refused:
+            registry.assessor(requirement, people, drawn)
+        (problem,) = refused.value.problems
+        assert problem.code == "RR228"
+        assert "nothing is randomised" in problem.message
+
+    kept = Outline(Product, ((("age", "sex"), Recode), (("disease",), Identity)))
+    for requirement in EVERY:
+        assert registry.assessor(requirement, people, kept).per_class is not None
+    with pytest.raises(PolicyError, match="where"):
+        registry.assessor(asked("k-anonymity", k=2, where={"disease": "flu"}), people, kept)
+
+
+def test_what_cannot_be_asked_of_a_policy_is_refused(people):
+    def refused(model, policy=people, **options):
+        return model.refuses(model.options(**options), policy)
+
+    k, l, t = k_anonymity.KAnonymity(), l_diversity.LDiversity(), t_closeness.TCloseness()
+    assert refused(k, k=5) is None
+    assert "out of reach" in refused(k, replace(people, source=SourceSettings("t.csv", min_rows=4)), k=5)
+    assert "out of reach" in refused(l, kind="distinct", l=5)
+    assert "sensitive" in refused(l, kind="distinct", l=2, sensitive=("age",))
+    assert refused(t, t=0, distance="hierarchical") is None
+    plain = replace(people.attributes["disease"], scale="nominal", hierarchy=None)
+    policy = replace(people, attributes={**people.attributes, "disease": plain})
+    assert "no order" in refused(t, policy, t=0, distance="ordered")
+    assert "no hierarchy" in refused(t, policy, t=0, distance="hierarchical")
+    nobody = replace(people, attributes={"disease": people.attributes["disease"]})
+    assert "no quasi-identifier" in refused(k, nobody, k=2)
+
+
+def test_requirements_are_ordered_by_strength():
+    l = l_diversity.LDiversity()
+
+    def compare(old, new):
+        return l.compare(l_diversity.Options(**old), l_diversity.Options(**new))
+
+    assert compare({"kind": "distinct", "l": 2}, {"kind": "distinct", "l": 3}) is Order.STRONGER
+    assert compare({"kind": "entropy", "l": 3}, {"kind": "distinct", "l": 3}) is Order.WEAKER
+    assert compare({"kind": "entropy", "l": 3}, {"kind": "frequency", "l": 2}) is Order.INCOMPARABLE
+    assert compare({"kind": "recursive", "l": 2, "c": 3}, {"kind": "recursive", "l": 3, "c": 2}) is Order.STRONGER
+    assert compare({"kind": "recursive", "l": 2, "c": 3}, {"kind": "distinct", "l": 2}) is Order.INCOMPARABLE
+    assert compare({"kind": "distinct", "l": 2}, {"kind": "distinct", "l": 2}) is Order.EQUAL
+    t = t_closeness.TCloseness()
+    assert t.compare(t_closeness.Options(t="1/4"), t_closeness.Options(t="1/5")) is Order.STRONGER
+    assert k_anonymity.KAnonymity().compare(k_anonymity.Options(k=3), k_anonymity.Options(k=2)) is Order.WEAKER
+
+
+@given(counts=st.lists(st.integers(0, 12), min_size=1, max_size=5).filter(any), l=st.fractions(1, 5, max_denominator=4))
+def test_a_stronger_kind_implies_the_weaker(counts, l):
+    from rrpolicy.privacy.classes import Histograms
+
+    histograms = Histograms.of_dense(np.array([counts]))
+
+    def holds(kind: str, l: Fraction) -> bool:
+        return bool(l_diversity.satisfied(l_diversity.Options(kind=kind, l=l), histograms)[0])
+
+    assert holds("entropy", l) or not holds("frequency", l)
+    assert holds("distinct", Fraction(l.__floor__())) or not holds("entropy", l)
