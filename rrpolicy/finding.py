@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
 
 from rrpolicy.canonical import Json, exact, number
 from rrpolicy.errors import Place
+
+VALUE = " = "
+"""Stands between an attribute and its value in what a number speaks of."""
 
 
 class Basis(IntEnum):
@@ -75,6 +80,68 @@ class Companion:
             "meaning": self.meaning,
             "of": self.of,
         }
+
+
+class Named(Protocol):
+    """What stands beside a finding: a companion, or a companion as a report shows it."""
+
+    @property
+    def name(self) -> str:
+        """Return what it is."""
+        ...
+
+    @property
+    def of(self) -> str:
+        """Return the value it speaks of."""
+        ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTable(Generic[N]):
+    """The same numbers of several values of one attribute, so that they are read side by side.
+
+    Attributes:
+        of: the attribute.
+        names: the columns.
+        rows: each value with its numbers, in the order of the columns; first "" for the attribute as a whole, if that
+            has these numbers.
+    """
+
+    of: str
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[N, ...]], ...]
+
+
+def by_value(beside: Sequence[N]) -> tuple[tuple[N, ...], tuple[ValueTable[N], ...]]:
+    """Part what stands beside a finding: what speaks of the whole, and one table an attribute of what speaks of values.
+
+    Args:
+        beside: in any order; `of` is `attribute = value` for what speaks of a value.
+
+    Returns:
+        what is in no table, in order; and the tables. Values with other columns make a table of their own.
+    """
+    values: dict[str, list[N]] = {}
+    for item in beside:
+        if VALUE in item.of:
+            values.setdefault(item.of, []).append(item)
+    tables: dict[tuple[str, tuple[str, ...]], list[tuple[str, tuple[N, ...]]]] = {}
+    whole = {(item.of, item.name): item for item in beside if VALUE not in item.of}
+    taken = set()
+    for of, items in values.items():
+        attribute, _, value = of.partition(VALUE)
+        names = tuple(item.name for item in items)
+        if (attribute, names) not in tables:
+            own = [(attribute, name) for name in names]
+            complete = all(key in whole for key in own)
+            tables[attribute, names] = [("", tuple(whole[key] for key in own))] if complete else []
+            taken |= set(own) if complete else set()
+        tables[attribute, names].append((value, tuple(items)))
+    rest = tuple(item for key, item in whole.items() if key not in taken)
+    return rest, tuple(ValueTable(of, names, tuple(rows)) for (of, names), rows in tables.items())
 
 
 @dataclass(frozen=True, slots=True)

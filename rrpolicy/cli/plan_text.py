@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.finding import Finding, Verdict
+from rrpolicy.finding import Companion, Finding, ValueTable, Verdict, by_value
+from rrpolicy.policy.diagnostics import visible
 from rrpolicy.release.gate import shown
 from rrpolicy.release.outlook import parameters, unchanged
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from rrpolicy.release.outlook import Outlook
 
 MARKS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.UNDECIDED: "undecided", None: "measured"}
-MOST_BESIDE = 12
+INDENT = " " * 12
 
 
 def lines(outlook: Outlook) -> list[str]:
@@ -46,7 +48,9 @@ def _parameters(outlook: Outlook) -> list[str]:
     for name, values in parameters(outlook.plan).items():
         if not isinstance(values, dict):
             continue
-        if values["form"] != "retention":
+        if values["form"] == "membership":
+            told = f"sets of {values['set_size']} of {values['values']} values"
+        elif values["form"] != "retention":
             told = f"by a {values['form']}"
         elif values["keep_probability"] is None:
             told = f"kept in {len(values['blocks']) if isinstance(values['blocks'], list) else 0} blocks"
@@ -67,13 +71,36 @@ def _finding(finding: Finding) -> list[str]:
             head += f", margin {abs(float(finding.limit) - finding.reached.value):.3g}"
     rows = [f"{head} [{finding.basis.name.lower()}]"]
     if finding.groups_over:
-        rows.append(f"            {finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
-    beside = [c for c in finding.beside if "=" not in c.of]
-    rows += [
-        f"            beside it, {c.name}{f' ({c.of})' if c.of else ''}: {shown(c.measure)}"
-        for c in beside[:MOST_BESIDE]
-    ]
+        rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
+    return rows + _beside(finding.beside)
+
+
+def _beside(beside: Sequence[Companion]) -> list[str]:
+    """Return what stands beside a finding: a table by value for each attribute, then what speaks of the whole."""
+    rest, tables = by_value(beside)
+    rows = []
+    for table in tables:
+        rows += _value_table(table)
+        own = [c for c in rest if c.of == table.of]
+        rows += [f"{INDENT}  {'; '.join(f'{c.name} {shown(c.measure)}' for c in own)}"] if own else []
+    said = {c.name: c.meaning for table in tables for _, numbers in table.rows for c in numbers}
+    rows += [f"{INDENT}{name}: {meaning}" for name, meaning in said.items()]
+    tabled = {table.of for table in tables}
+    others = [c for c in rest if c.of not in tabled]
+    rows += [f"{INDENT}beside it, {c.name}{f' ({c.of})' if c.of else ''}: {shown(c.measure)}" for c in others]
     return rows
+
+
+def _value_table(table: ValueTable[Companion]) -> list[str]:
+    """Return the numbers of each value side by side."""
+    rows = [["", *table.names]]
+    rows += [[visible(value) or "largest", *(shown(c.measure) for c in numbers)] for value, numbers in table.rows]
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = [
+        "  ".join([row[0].ljust(first), *(cell.rjust(w) for cell, w in zip(row[1:], others, strict=True))])
+        for row in rows
+    ]
+    return [f"{INDENT}beside it, {table.of}:", *(f"{INDENT}  {line}" for line in lines)]
 
 
 def _errors(outlook: Outlook) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.finding import Basis, Companion, Measure
+from rrpolicy.finding import VALUE, Basis, Companion, Measure
 from rrpolicy.privacy.inference import homogeneity, success, worst_posterior
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 60
 """Sensitive values beyond which no rows by value are shown."""
-RISK = "the largest chance that the record he draws was the person's own combination and that he reads its true value"
+RISK = "the largest chance that the record he draws has the person's own combination and that he reads its true value"
 SUCCESS = "the largest chance that the value he reads is the true one, whichever record he drew"
 GROUP_INFERENCE = (
-    "the largest share of one value in a group: what guessing by the joint table attains; no randomisation lowers it, "
-    "and it is what analysts want to learn"
+    "the largest share of a value in a group, which guessing by the table attains; no randomisation lowers it, and it "
+    "is what analysts want to learn"
 )
 POSTERIOR = "the largest chance that the record behind a released one is the one that it points to most"
 EXCLUDED = "pairs of group and value that do not occur: who knows the table excludes them with certainty"
@@ -46,7 +46,7 @@ def beside(found: Risks) -> tuple[Companion, ...]:
         return tuple(companions)
     for code in np.unique(found.value):
         here = found.value == code
-        of = f"{found.of} = {found.labels[code]}"
+        of = f"{found.of}{VALUE}{found.labels[code]}"
         companions += [
             Companion(name, Measure(float(numbers[here].max())), Basis.ORIGINAL, text, of)
             for name, numbers, text in (
