@@ -22,6 +22,7 @@ from rrpolicy.utility.metric import UtilityMetric
 if TYPE_CHECKING:
     from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention, Sets
     from rrpolicy.channel.expected import expected_squared_error, mean_norms
+    from rrpolicy.channel.inclusion import addition_mean_squared_error
     from rrpolicy.channel.probability import keep_probability, retention_probability
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
@@ -43,10 +44,9 @@ if TYPE_CHECKING:
     from rrpolicy.solve.optimal import equalise, minimise
     from rrpolicy.solve.problem import Allocation, Solution
     from rrpolicy.solve.workload import Marginal, workload_problems
-    from rrpolicy.utility.addition_mse import addition_mean_squared_error
 
 _LAZY = {
-    "addition_mean_squared_error": "rrpolicy.utility.addition_mse",
+    "addition_mean_squared_error": "rrpolicy.channel.inclusion",
     "frequency_l": "rrpolicy.privacy.asked",
     "ANYTHING": "rrpolicy.channel.recode",
     "Generalised": "rrpolicy.solve.generalise",

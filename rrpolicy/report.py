@@ -12,17 +12,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 from rrpolicy.canonical import Json, number
+from rrpolicy.section import Fact, Section
 
 SCHEMA = "rrpolicy.report/1"
 """The version of the report's JSON; an added field keeps it, anything else makes the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A name with its value, as text."""
-
-    name: str = field(metadata={"help": "what is told"})
-    value: str = field(metadata={"help": "what it is"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +147,6 @@ class UtilityRow:
     gauge: Gauge | None = field(metadata={"help": "expectation against limit, to be drawn"})
     realised: str | None = field(metadata={"help": "what this draw attained (audit page only)"})
     meaning: str = field(metadata={"help": "what the number says"})
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A mechanism's own part: paragraphs, facts and a table."""
-
-    title: str = field(metadata={"help": "its heading"})
-    paragraphs: tuple[str, ...] = field(default=(), metadata={"help": "plain text"})
-    facts: tuple[Fact, ...] = field(default=(), metadata={"help": "names with values"})
-    header: tuple[str, ...] = field(default=(), metadata={"help": "column heads of the table"})
-    table: tuple[tuple[str, ...], ...] = field(default=(), metadata={"help": "rows of the table"})
 
 
 @dataclass(frozen=True, slots=True)

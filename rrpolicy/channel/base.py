@@ -14,6 +14,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.channel.probability import log_up
 from rrpolicy.channel.table import Column, Decoder, TableSpec
 from rrpolicy.finding import Finding, Measure
+from rrpolicy.section import Section
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,6 +74,16 @@ class Channel(ABC):
     @abstractmethod
     def discloses(self) -> tuple[str, ...]:
         """Return the ids of what the public description itself tells of the original, such as `marginal:education`."""
+
+    def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
+        """Return what the report says of this channel beyond its attributes and findings; nothing by default.
+
+        Args:
+            records: N.
+            original: the table, for the audit page; None for the public one.
+        """
+        del records, original
+        return ()
 
     @abstractmethod
     def to_json(self) -> Json:
@@ -167,6 +178,15 @@ class Axis(ABC):
     @abstractmethod
     def discloses(self) -> tuple[str, ...]:
         """Return the ids of what the description tells of the original."""
+
+    def sections(self, records: int) -> tuple[Section, ...]:
+        """Return what the report says of this axis beyond its parameters; nothing by default.
+
+        Args:
+            records: N.
+        """
+        del records
+        return ()
 
     @abstractmethod
     def to_json(self) -> Json:

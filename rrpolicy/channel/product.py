@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.streams import Streams
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Attribute
+    from rrpolicy.section import Section
     from rrpolicy.source.protocol import Original
 
 _FEW_CELLS = 1 << 16
@@ -163,6 +164,11 @@ class Product(Channel):
     def discloses(self) -> tuple[str, ...]:
         """Return what the axes' descriptions disclose."""
         return tuple(dict.fromkeys(item for axis in self.axes for item in axis.discloses()))
+
+    def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
+        """Return what the axes say of themselves."""
+        del original
+        return tuple(section for axis in self.axes for section in axis.sections(records))
 
     def to_json(self) -> Json:
         """Return all of it."""

@@ -32,6 +32,7 @@ from rrpolicy.channel.document import (
     read_text,
 )
 from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.section import Section
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,6 +230,12 @@ class Sets(Axis):
         from rrpolicy.channel.posterior import expected_posterior
 
         return expected_posterior(prior, self.set_size)
+
+    def sections(self, records: int) -> tuple[Section, ...]:
+        """Return how values are hidden, in plain words, and what that costs."""
+        from rrpolicy.channel.sets_section import sets_section
+
+        return (sets_section(self, records),)
 
     def to_json(self) -> Json:
         """Return `{kind, version, original, columns, set_size}`."""

@@ -82,10 +82,15 @@ def _outside(out: Path, bundle: Path) -> None:
 
 
 def _report(page: str, public: Path, audit: Path | None, registry: Registry) -> Report:
-    from rrpolicy.release.report import public_report, read_report
+    from rrpolicy.channel.reading import channel_from_json
+    from rrpolicy.release.report import public_report, read_report, release_document
 
     if page == "public":
-        return public_report(public, models=registry.privacy_models)
+        release = release_document(public)
+        known = release["channel"]["kind"] in registry.kinds
+        channel = channel_from_json(release["channel"], registry.kinds) if known else None
+        sections = () if channel is None else channel.sections(release["records"], None)
+        return public_report(public, models=registry.privacy_models, sections=sections)
     if audit is None:
         raise PolicyError(
             Problem(

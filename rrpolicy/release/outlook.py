@@ -110,6 +110,7 @@ def parameters(plan: Plan) -> dict[str, Json]:
         found[name] = {
             "form": decoder.form,
             **_retention(decoder),
+            **_membership(decoder),
             "origin": None if origin is None else origin.value,
             "unrounded": None if solved is None else dict(solved),
         }
@@ -123,6 +124,12 @@ def _retention(decoder: Decoder) -> dict[str, Json]:
     if len(blocks) == 1:
         return blocks[0]
     return {"keep_probability": None, "retention_probability": None, "keep_exact": None, "blocks": list(blocks)}
+
+
+def _membership(decoder: Decoder) -> dict[str, Json]:
+    """Return the size of the sets, and of how many values they are."""
+    labels = decoder.parameters["labels"] if decoder.form == "membership" else None
+    return {"set_size": decoder.parameters["set_size"], "values": len(labels)} if isinstance(labels, list) else {}
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Json]:

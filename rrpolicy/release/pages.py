@@ -30,7 +30,8 @@ def write_public_page(executed: Executed, document: Mapping[str, Json]) -> None:
     registry, public = executed.registry, executed.staging.public
     draft = public / manifests.NAME
     draft.write_bytes(pretty({**document, "files": {}, "digest": ""}))
-    report = public_report(public, released=executed.released, models=registry.privacy_models)
+    sections = executed.plan.channel.sections(executed.plan.records, None)
+    report = public_report(public, released=executed.released, models=registry.privacy_models, sections=sections)
     draft.unlink()
     for name, content in _rendered(report, registry, ("html",)).items():
         (public / name).write_bytes(content)
@@ -52,7 +53,7 @@ def audit_pages(executed: Executed, record: Mapping[str, Json]) -> Mapping[str, 
 def _pieces(executed: Executed, record: Mapping[str, Json]) -> AuditPieces:
     from rrpolicy.release.report import AuditPieces, dropped_columns
     from rrpolicy.release.report_marginals import original_shares
-    from rrpolicy.report import Fact
+    from rrpolicy.section import Fact
 
     plan, assessment = executed.plan, executed.assessment
     facts = [
@@ -73,6 +74,7 @@ def _pieces(executed: Executed, record: Mapping[str, Json]) -> AuditPieces:
         shares=original_shares(executed.original),
         dropped=dropped_columns(plan.policy),
         provenance=tuple(Fact(name, str(value)) for name, value in facts if value),
+        sections=plan.channel.sections(plan.records, executed.original),
         models=executed.registry.privacy_models,
     )
 

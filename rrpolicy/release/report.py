@@ -15,7 +15,8 @@ from rrpolicy.policy.model import Policy, Role
 from rrpolicy.release.figures import figure, worded
 from rrpolicy.release.report_attributes import panels
 from rrpolicy.release.report_findings import decision, finding_row, utility_row
-from rrpolicy.report import AttributePanel, Fact, FindingRow, Report, Section, UtilityRow
+from rrpolicy.report import AttributePanel, FindingRow, Report, UtilityRow
+from rrpolicy.section import Fact, Section
 
 if TYPE_CHECKING:
     from rrpolicy.release.assess import UtilityFinding
@@ -44,7 +45,7 @@ class AuditPieces:
         shares: released column -> category -> original share, from `report_marginals.original_shares`.
         dropped: columns that were not released, from `dropped_columns`.
         provenance: times, commits, digests of audit/, the source's uri without credentials.
-        sections: the mechanism's own.
+        sections: what the channel says of itself, from `Channel.sections` with the original.
         models: privacy models by name, which say themselves what they do not cover.
     """
 
@@ -65,6 +66,7 @@ def public_report(
     *,
     released: Mapping[str, Sequence[int]] | None = None,
     models: Mapping[str, object] | None = None,
+    sections: tuple[Section, ...] = (),
 ) -> Report:
     """Fill the public page from public artifacts alone; no plugin is needed.
 
@@ -72,6 +74,7 @@ def public_report(
         public: the public/ folder.
         released: column -> released records of each of its labels, if they are counted already.
         models: privacy models by name, which say themselves what they do not cover.
+        sections: what the published channel says of itself, from `Channel.sections` without the original.
 
     Raises:
         PolicyError: RR260 if there is no release in the folder, RR269 if its data are missing.
@@ -97,7 +100,7 @@ def public_report(
         dropped=(),
         marginals=marginals(public, document, released),
         utility=useful,
-        sections=(),
+        sections=sections,
         provenance=_provenance(document),
     )
 

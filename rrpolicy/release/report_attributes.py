@@ -9,7 +9,8 @@ from typing import Any
 
 from rrpolicy.channel.probability import retention_probability
 from rrpolicy.release.figures import figure, rational
-from rrpolicy.report import AttributePanel, Fact, MatrixPanel
+from rrpolicy.report import AttributePanel, MatrixPanel
+from rrpolicy.section import Fact
 
 WIDEST = 48
 """Categories up to which a transition matrix is printed; a wider one cannot be read, and stands in release.json."""

@@ -11,7 +11,6 @@ Of n records with S values released as sets of l, the mean over the values of th
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -63,6 +62,7 @@ class AdditionMSE:
         Raises:
             PolicyError: RR239 if an attribute that is named is not released as sets.
         """
+        from rrpolicy.channel.inclusion import addition_mean_squared_error
         from rrpolicy.channel.product import Product
         from rrpolicy.channel.sets import Sets
 
@@ -103,20 +103,6 @@ class AdditionMSE:
                 estimate = release.crosstab(columns).estimate.ravel() / release.records
                 found.append(float(np.mean((estimate - shares) ** 2)))
         return Measure(max(found), Standing.EXACT) if found else None
-
-
-def addition_mean_squared_error(values: int, set_size: int, records: int, target: Literal["table", "population"]) -> Fraction:
-    """Return the mean squared error of a share.
-
-    Args:
-        values: S.
-        set_size: l.
-        records: n.
-        target: this table, or a uniform population.
-    """
-    if target == "table":
-        return Fraction((values - 1) * (set_size - 1), records * values * (values - set_size))
-    return Fraction(set_size * (values - 1) ** 2, records * (values - set_size) * values**2)
 
 
 def _chosen(options: Options, axes: list[Sets]) -> list[Sets]:

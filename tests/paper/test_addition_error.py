@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from rrpolicy.channel.axes import Sets
+from rrpolicy.channel.inclusion import addition_mean_squared_error
 from rrpolicy.channel.streams import Stream, Streams
 from rrpolicy.estimate.membership import membership_weights
-from rrpolicy.utility.addition_mse import addition_mean_squared_error
 
 CASES = 4
 

@@ -302,3 +302,23 @@ def test_the_gate_on_the_error(write: Write) -> None:
     with pytest.raises(PolicyError) as caught:
         planned(write('[[utility]]\nmetric = "addition-mse"\nattributes = ["sex"]\nmax = 1\n' + TWO))
     assert caught.value.problems[0].code == "RR239"
+
+
+def test_both_pages_have_a_section_of_each_attribute(write: Write, capsys: Any) -> None:
+    path = write()
+    bundle = path.parent / "bundle"
+    assert main(["release", str(path), "--out", str(bundle)]) == 0
+
+    for page in ("public", "audit"):
+        capsys.readouterr()
+        assert main(["report", str(bundle), "--page", page, "--format", "json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert [s["title"] for s in report["sections"]] == ["Sets of disease", "Sets of income"]
+        facts = {f["name"]: f["value"] for f in report["sections"][0]["facts"]}
+        assert facts["Values in each set"] == "3"
+        assert facts["Chance that a set holds a given other one"] == "1/2"
+        marginal = next(m for m in report["marginals"] if m["attribute"] == "illness")
+        assert sum(row["released"] for row in marginal["rows"]) == pytest.approx(3)
+        assert sum(row["estimate"] for row in marginal["rows"]) == pytest.approx(1)
+    html = (bundle / "public" / "report.html").read_text()
+    assert "Sets of disease" in html

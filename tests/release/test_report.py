@@ -23,7 +23,7 @@ from rrpolicy.release import figures
 from rrpolicy.release.assess import UtilityFinding
 from rrpolicy.release.not_covered import EVERY_MODEL, MODELS, not_covered
 from rrpolicy.release.report import AuditPieces, audit_report, public_report, read_report
-from rrpolicy.report import Fact
+from rrpolicy.section import Fact
 
 CANARY = 0.61803398874
 SEX, AREA = ["F", "M"], ["North", "South", "West"]
