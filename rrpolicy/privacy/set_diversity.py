@@ -227,10 +227,11 @@ def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple
         records += int(np.asarray(batch.column("n")).sum())
         for axis in sets:
             held = [_held(batch.column(c.name), c.labels) for c in axis.columns()]
-            owner, known = held[0][0], np.all([code >= 0 for _, code in held], axis=0)
+            owner = held[0][0]
             if any(len(other) != len(owner) or (other != owner).any() for other, _ in held):
                 least[axis.attributes] = 0
                 continue
+            known = np.all([code >= 0 for _, code in held], axis=0)
             flat = owner
             for (_, code), column in zip(held, axis.columns(), strict=True):
                 flat = flat * len(column.labels) + code

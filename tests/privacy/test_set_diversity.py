@@ -1,0 +1,137 @@
+"""l-diversity of sets: the bound, one attribute of several, and measured again on what was written."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.channel.axes import Domain, Identity, Sets
+from rrpolicy.channel.product import Product
+from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.table import Column
+from rrpolicy.finding import Verdict
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.l_diversity import Options
+from rrpolicy.privacy.set_diversity import alone, assess, assessors, measure
+from rrpolicy.testing import check_assessor
+
+LABELS = ("a", "b", "c", "d")
+
+
+def channel_of(set_size: int = 3) -> Product:
+    return Product((Identity.of("sex", ("f", "m")), Sets.of("s", LABELS, set_size)), (), ("sex", "s"))
+
+
+def asked(l: Any, *sensitive: str) -> Requirement:
+    return Requirement("l-diversity", Options(kind="frequency", l=str(l), sensitive=sensitive))
+
+
+class Rows:
+    """Written tables, held in memory."""
+
+    def __init__(self, **columns: Any) -> None:
+        self._table = pa.table({**columns, "n": [1] * len(next(iter(columns.values())))})
+
+    def distinct(self, table: str) -> pa.RecordBatchReader:
+        assert table == "data"
+        return self._table.to_reader()
+
+
+@pytest.mark.parametrize(
+    ("l", "verdict"), [("2", "holds"), ("3", "holds"), ("5/2", "holds"), ("7/2", "fails"), ("4", "fails")]
+)
+def test_the_bound_is_the_size_of_the_sets(l: str, verdict: str) -> None:
+    finding = assess(asked(l), channel_of(), 100)
+
+    assert finding.verdict == verdict
+    assert finding.reached is not None
+    assert finding.reached.value == 3
+
+
+def test_an_attribute_that_is_not_released_as_sets_reaches_one() -> None:
+    plain = Product((Identity.of("t", LABELS), Sets.of("s", LABELS, 3)), (), ("t", "s"))
+
+    finding = assess(asked(2, "s", "t"), plain, 100)
+
+    assert finding.verdict is Verdict.FAILS
+    assert finding.reached is not None
+    assert finding.reached.value == 1
+
+
+@given(st.integers(2, 4), st.integers(2, 4), st.data())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_one_of_two_attributes_is_bounded_by_what_sets_of_combinations_can_repeat(a: int, b: int, data: Any) -> None:
+    l = data.draw(st.integers(2, a * b - 1))
+    domains = (Domain("a", tuple(range(a))), Domain("b", tuple(range(b))))
+    axis = Sets(domains, tuple(Column(d.attribute, "set", d.labels, "", d.attribute) for d in domains), l)
+
+    most = min(l, b)
+
+    assert alone(axis, "a") == Fraction(l, most)
+
+
+def test_the_written_sets_are_measured_again() -> None:
+    channel = channel_of()
+    stream = Streams.for_tests(3).stream("axis")
+    axis = channel.axes[1]
+    _, released, _ = axis.split(np.array([0, 1, 3]), np.array([20, 20, 20]), stream)
+    (lists,) = axis.values(released)
+    written = Rows(sex=["f"] * 60, s=lists)
+
+    finding = measure(asked(3), None, channel, written)  # type: ignore[arg-type]
+
+    assert finding == assess(asked(3), channel, 60)
+
+
+@pytest.mark.parametrize(
+    ("odd", "reached"), [(["a", "b"], 2), (["a", "a", "b"], 2), (["a", "b", "z"], 2), (["c", "c", "c"], 1), ([], 0)]
+)
+def test_a_set_that_holds_less_is_found(odd: list[str], reached: int) -> None:
+    lists = pa.array([["a", "b", "c"], odd, ["b", "c", "d"]], pa.list_(pa.string()))
+
+    finding = measure(asked(3), None, channel_of(), Rows(sex=["f", "m", "m"], s=lists))  # type: ignore[arg-type]
+
+    assert finding.verdict is Verdict.FAILS
+    assert finding.reached is not None
+    assert finding.reached.value == reached
+
+
+def test_combinations_that_repeat_are_found() -> None:
+    domains = (Domain("a", ("x", "y")), Domain("b", ("p", "q")))
+    axis = Sets(domains, tuple(Column(d.attribute, "set", d.labels, "", d.attribute) for d in domains), 2)
+    channel = Product((axis,), (), ("a", "b"))
+    right = Rows(a=[["x", "x"], ["x", "y"]], b=[["p", "q"], ["p", "p"]])
+    wrong = Rows(a=[["x", "x"], ["x", "x"]], b=[["p", "q"], ["p", "p"]])
+    out_of_step = Rows(a=[["x", "x"], ["x", "y"]], b=[["p", "q"], ["p"]])
+
+    assert measure(asked(2), None, channel, right).verdict is Verdict.HOLDS  # type: ignore[arg-type]
+    assert measure(asked(2), None, channel, wrong).verdict is Verdict.FAILS  # type: ignore[arg-type]
+    assert measure(asked(2), None, channel, out_of_step).verdict is Verdict.FAILS  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(2, 3), st.integers(0, 1000))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_every_group_of_released_sets_satisfies_the_bound_by_brute_force(own: list[int], l: int, seed: int) -> None:
+    axis = Sets.of("s", LABELS, l)
+    _, released, _ = axis.split(np.array(own), np.ones(len(own), dtype=np.int64), Streams.for_tests(seed).stream("x"))
+    for size in range(1, len(own) + 1):
+        entries = np.bincount(released[:size].ravel(), minlength=4)
+
+        assert entries.max() * l <= entries.sum()
+
+
+def test_the_kit_accepts_the_assessor() -> None:
+    (assessor,) = assessors()
+
+    policy: Any = SimpleNamespace(with_role=lambda *_: ())
+
+    found = check_assessor(assessor, asked(3), policy, [channel_of(3), channel_of(2)], 100)
+
+    assert [f.verdict for f in found] == [Verdict.HOLDS, Verdict.FAILS]
