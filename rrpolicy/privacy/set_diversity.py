@@ -156,7 +156,7 @@ def _finding(
     worst = min(each.l for each in found)
     return Finding(
         NAME,
-        f"{NAME}/{Kind.FREQUENCY.value}",
+        NAME,
         "",
         None,
         Measure(float(worst)),
