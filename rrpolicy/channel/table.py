@@ -82,7 +82,8 @@ class Decoder:
             retention: {"column": c, "labels": […], "blocks": [{"members": [i, …], "keep_probability": "4/5"}, …]}
             matrix: {"column": c, "released": […], "original": […], "rows": [["4/5", …], …]}, column-stochastic;
                 coupled attributes: "columns" in place of "column", labels are lists.
-            membership: {"column": c, "labels": […], "set_size": l}
+            membership: {"column": c, "labels": […], "set_size": l}; attributes taken together: "columns" in place of
+                "column", labels are lists, and the i-th entries of the released lists belong together.
             share: {"table": …, "key": …, …} for grouped releases.
             spread: {"columns": [c, …], "released": [labels of each column], "original": [labels of each attribute],
                 "groups": [for each column, for each of its labels, the positions of what it stands for]}: a record
