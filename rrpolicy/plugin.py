@@ -9,7 +9,7 @@ from rrpolicy.canonical import Json, Value, exact, pretty
 from rrpolicy.channel.base import Axis, Channel, Posterior, Sink, Transition
 from rrpolicy.channel.table import Column, Decoder, TableSpec
 from rrpolicy.errors import DataError, Place, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict, by_value
 from rrpolicy.hookspecs import hookimpl
 from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Remark, Task
 from rrpolicy.offer import Offer
@@ -177,6 +177,7 @@ __all__ = [
     "allocate",
     "attribute_floor",
     "axes_at",
+    "by_value",
     "class_attributes",
     "common_retention",
     "common_retention_for_epsilon",

@@ -11,7 +11,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rrpolicy.plugin import Report
+from rrpolicy.plugin import Report, by_value
 from rrpolicy_reports import drawing, wording
 
 PAGE = "page.html"
@@ -58,6 +58,7 @@ def environment() -> Environment:
         "anchor": drawing.anchor,
         "forest": drawing.forest,
         "bars": drawing.bars,
+        "by_value": by_value,
     }
     made.globals |= {"inline_style": inline_style, "style_source": style_source}
     return made

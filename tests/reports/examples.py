@@ -121,7 +121,24 @@ def disclosure() -> FindingRow:
         histogram=spread(),
         groups_over=41,
         people_over=200,
-        beside=(Beside("success of the best guess", "0.61 ± 0.02", "estimate", "How often a guess is right."),),
+        beside=(
+            Beside("success of the best guess", "0.61 ± 0.02", "estimate", "How often a guess is right."),
+            *by_value("disease", {"": 0.7712, "Flu": 0.31, "Cancer": 0.7712, HOSTILE[0]: 0.25}),
+        ),
+    )
+
+
+def by_value(attribute: str, risks: dict[str, float]) -> tuple[Beside, ...]:
+    meaning = {
+        "risk": "the record and the value",
+        "success": "the value alone",
+        "group inference": "the commonest value",
+    }
+    return tuple(
+        Beside(name, f"{r + i / 10:.4g}", "upper bound" if value == "Flu" else "exact", meaning[name], of)
+        for value, r in risks.items()
+        for of in [f"{attribute} = {value}" if value else attribute]
+        for i, name in enumerate(meaning)
     )
 
 
