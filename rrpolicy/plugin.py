@@ -22,13 +22,15 @@ from rrpolicy.utility.metric import UtilityMetric
 if TYPE_CHECKING:
     from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention, Sets
     from rrpolicy.channel.expected import expected_squared_error, mean_norms
+    from rrpolicy.channel.groups import Groups
     from rrpolicy.channel.inclusion import addition_mean_squared_error
     from rrpolicy.channel.probability import keep_probability, retention_probability
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
     from rrpolicy.channel.recode import ANYTHING, Recode
     from rrpolicy.channel.sampling import split_by_columns
-    from rrpolicy.privacy.asked import frequency_l
+    from rrpolicy.channel.schedule import groups_of, largest_eligible
+    from rrpolicy.privacy.asked import frequency_l, group_size
     from rrpolicy.privacy.floor import Floor, attribute_floor, linking_floor
     from rrpolicy.report import Renderer, Report
     from rrpolicy.solve.allocate import Allocated, allocate, refuse_without_data
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
         common_retention_for_k,
         round_down,
     )
-    from rrpolicy.solve.generalise import Generalised, full_domain
+    from rrpolicy.solve.generalise import Generalised, full_domain, multidimensional
     from rrpolicy.solve.levels import Goal, Recoded, axes_at, class_attributes, recoded
     from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
     from rrpolicy.solve.optimal import equalise, minimise
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "addition_mean_squared_error": "rrpolicy.channel.inclusion",
     "frequency_l": "rrpolicy.privacy.asked",
+    "group_size": "rrpolicy.privacy.asked",
     "ANYTHING": "rrpolicy.channel.recode",
     "Generalised": "rrpolicy.solve.generalise",
     "Goal": "rrpolicy.solve.levels",
@@ -55,6 +58,7 @@ _LAZY = {
     "Recoded": "rrpolicy.solve.levels",
     "axes_at": "rrpolicy.solve.levels",
     "full_domain": "rrpolicy.solve.generalise",
+    "multidimensional": "rrpolicy.solve.generalise",
     "class_attributes": "rrpolicy.solve.levels",
     "recoded": "rrpolicy.solve.levels",
     "Renderer": "rrpolicy.report",
@@ -69,7 +73,10 @@ _LAZY = {
     "Matrix": "rrpolicy.channel.matrix",
     "Product": "rrpolicy.channel.product",
     "Retention": "rrpolicy.channel.retention",
+    "Groups": "rrpolicy.channel.groups",
     "Sets": "rrpolicy.channel.sets",
+    "groups_of": "rrpolicy.channel.schedule",
+    "largest_eligible": "rrpolicy.channel.schedule",
     "Solution": "rrpolicy.solve.problem",
     "Term": "rrpolicy.solve.objective",
     "Variable": "rrpolicy.solve.objective",
@@ -125,6 +132,7 @@ __all__ = [
     "Floor",
     "Generalised",
     "Goal",
+    "Groups",
     "Identity",
     "Json",
     "Marginal",
@@ -188,12 +196,16 @@ __all__ = [
     "frequency_l",
     "full_column_rank",
     "full_domain",
+    "group_size",
+    "groups_of",
     "hookimpl",
     "keep_probability",
+    "largest_eligible",
     "linking_floor",
     "marginal",
     "mean_norms",
     "minimise",
+    "multidimensional",
     "pretty",
     "rational",
     "recoded",

@@ -17,11 +17,14 @@ from rrpolicy.plugin import (
     Task,
     exact,
     full_domain,
+    multidimensional,
     refuse_without_data,
 )
 from rrpolicy_l_diversity.layout import Layout, read
 from rrpolicy_l_diversity.mechanism import pinned
 from rrpolicy_l_diversity.options import Options
+
+BOXES = "the domain was cut along its widest attribute, as evenly as the requirements allow, until nothing could be cut"
 
 
 def propose(options: Options, task: Task) -> Proposal:
@@ -33,7 +36,7 @@ def propose(options: Options, task: Task) -> Proposal:
     """
     layout = read(options, task.policy)
     if layout.fixed:
-        return Proposal(pinned(layout, task.policy), _origins(layout, ()))
+        return Proposal(pinned(layout, task.policy), _origins(layout))
     original = task.original
     if isinstance(original, int):
         raise refuse_without_data("choosing what the quasi-identifiers become", "algorithm", task)
@@ -41,14 +44,16 @@ def propose(options: Options, task: Task) -> Proposal:
     def build(axes: Sequence[Axis]) -> Product:
         return Product.of(task.policy.released, axes)
 
+    if options.algorithm == "mondrian":
+        boxes = multidimensional(task, original, layout.attributes, layout.goal, build)
+        return Proposal(boxes, _origins(layout), {}, (Remark("boxes", BOXES),))
     found = full_domain(task, original, layout.attributes, layout.goal, build)
     remarks = tuple(_remarks(layout, found, original.records))
-    return Proposal(found.channel, _origins(layout, found.levels), {}, remarks)
+    return Proposal(found.channel, _origins(layout), {}, remarks)
 
 
-def _origins(layout: Layout, levels: Sequence[int]) -> dict[str, Origin]:
+def _origins(layout: Layout) -> dict[str, Origin]:
     """Return where the level of each quasi-identifier comes from."""
-    del levels
     return {
         r.attribute.name: Origin.POLICY if len(r.chosen) == 1 and not layout.goal.suppression else Origin.DATA
         for r in layout.attributes

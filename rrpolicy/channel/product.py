@@ -166,9 +166,11 @@ class Product(Channel):
         return tuple(dict.fromkeys(item for axis in self.axes for item in axis.discloses()))
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
-        """Return what the axes say of themselves."""
-        del original
-        return tuple(section for axis in self.axes for section in axis.sections(records))
+        """Return what the axes say of themselves, and of the classes that recoded ones make together."""
+        from rrpolicy.channel.recode_section import recode_sections
+
+        own = tuple(section for axis in self.axes for section in axis.sections(records))
+        return (*own, *recode_sections(self, original))
 
     def to_json(self) -> Json:
         """Return all of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.solve.lattice import Choice, Search
 from rrpolicy.solve.levels import Goal, Recoded, axes_at
 from rrpolicy.solve.loss import Loss
-from rrpolicy.solve.recoding import Tests, tables, tests_of
+from rrpolicy.solve.recoding import Tests, sufficient, tables, tests_of
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
@@ -100,3 +100,35 @@ def infeasible(search: Search, tests: Tests, goal: Goal, nodes: int) -> Requirem
         else "ask for less: what stands in the way is no matter of classes"
     )
     return RequirementError(Problem("RR105", message, goal.place, hint=hint))
+
+
+def multidimensional(
+    task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build
+) -> Channel:
+    """Return the channel of the Mondrian partition that satisfies every requirement.
+
+    Requirements that only an assessor of a whole channel decides steer the cuts by what suffices for them.
+
+    Args:
+        task: the requirements.
+        original: the table.
+        attributes: what makes classes.
+        goal: only its place is used.
+        build: turns axes of these attributes into the channel.
+
+    Raises:
+        RequirementError: RR105 if even the whole table, as one class, fails.
+    """
+    from rrpolicy.solve.mondrian import mondrian
+
+    tests = tests_of(task.requirements, task.policy, attributes, suppressing=False)
+    steering = sufficient(tests, task.policy)
+    finest = [replace(a, chosen=(0,)) for a in attributes]
+    table = tables(original, finest, steering.sensitive).finest
+    axis = mondrian(table, attributes, steering.tests)
+    channel = None if axis is None else build([axis])
+    if axis is None or channel is None or not all(a.accepts(r, channel, original) for r, a in tests.others):
+        message = "no partition satisfies every requirement: even the whole table, as one class, fails one"
+        hint = "ask for less, or release fewer attributes unchanged beside the quasi-identifiers"
+        raise RequirementError(Problem("RR105", message, goal.place, hint=hint))
+    return channel

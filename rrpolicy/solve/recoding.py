@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical import Value
+from rrpolicy.privacy.classes import at_most
 from rrpolicy.solve.lattice import ClassTest
 from rrpolicy.solve.levels import Recoded
 from rrpolicy.solve.rollup import Ladder, Tables, finest
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy, Requirement
+    from rrpolicy.privacy.classes import Mask
     from rrpolicy.privacy.model import Assessor
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
@@ -99,3 +102,43 @@ def tests_of(
 
 def _category(policy: Policy, place: Mapping[str, int], name: str, value: Value) -> tuple[int, int]:
     return place[name], (policy.attributes[name].domain or ()).index(value)
+
+
+def sufficient(tests: Tests, policy: Policy) -> Tests:
+    """Return tests of classes that suffice for every requirement, whatever only assessors decide.
+
+    In a class of n records the chance to be linked is 1/n, and no risk exceeds the share of its sensitive value.
+    """
+    from rrpolicy.privacy import attribute_disclosure, identity_disclosure
+
+    sensitive = {name: number for number, name in enumerate(tests.sensitive)}
+    added: list[ClassTest] = []
+    for requirement, _ in tests.others:
+        options = requirement.options
+        if isinstance(options, identity_disclosure.Options):
+            added.append(ClassTest(requirement.model, None, _at_least(options.threshold), monotone=True))
+        elif isinstance(options, attribute_disclosure.Options):
+            for name in attribute_disclosure.targets(options, policy):
+                limits = [options.limit(label) for label in policy.attributes[name].domain or ()]
+                joint = sensitive.setdefault(name, len(sensitive))
+                added.append(ClassTest(requirement.model, joint, _shares(limits), monotone=True))
+    return Tests(tuple(sensitive), (*tests.tests, *added), tests.others)
+
+
+def _at_least(threshold: Fraction) -> Callable[[Ints], Mask]:
+    def holds(histograms: Ints) -> Mask:
+        sizes = histograms.sum(axis=1)
+        return np.asarray((sizes * threshold.numerator >= threshold.denominator) | (sizes == 0), dtype=bool)
+
+    return holds
+
+
+def _shares(limits: Sequence[Fraction]) -> Callable[[Ints], Mask]:
+    def holds(histograms: Ints) -> Mask:
+        sizes = histograms.sum(axis=1)
+        fine = np.ones(len(sizes), dtype=bool)
+        for value, limit in enumerate(limits):
+            fine &= at_most(histograms[:, value], sizes, limit)
+        return fine
+
+    return holds
