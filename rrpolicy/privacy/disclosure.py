@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -45,7 +46,6 @@ class Risks:
         value: (k,) its sensitive value's code.
         people: (k,) people.
         share: (k,) c_u.
-        risk: (k,) c_u R_QI R_S.
         limits: (values,) exact limits.
     """
 
@@ -56,8 +56,22 @@ class Risks:
     value: Ints
     people: Ints
     share: Array
-    risk: Array
     limits: tuple[Fraction, ...]
+
+    @cached_property
+    def risk(self) -> Array:
+        """Return (k,) c_u R_QI R_S; computed when first asked for."""
+        evidence = self.evidence
+        assert evidence.sensitive is not None
+        own = np.empty(len(self.group))
+        rows = max(1, CHUNK // evidence.histograms.shape[1])
+        for start in range(0, len(evidence.n), rows):
+            first, last = np.searchsorted(self.group, [start, start + rows])
+            c = evidence.histograms[start : start + rows] / evidence.n[start : start + rows, None]
+            read = sensitive_reconstruction(c, evidence.sensitive)
+            own[first:last] = read[self.group[first:last] - start, self.value[first:last]]
+        risk: Array = np.minimum(self.share * own * reconstruction(evidence)[self.group], 1.0)
+        return risk
 
     @property
     def ratio(self) -> Array:
@@ -109,22 +123,13 @@ def risks(
     options = requirement.options
     assert isinstance(options, attribute.Options)
     evidence = gather(original, sides(channel, original.policy, sensitive, known_sensitive=others_known))
-    assert evidence.sensitive is not None
     labels = original.policy.attributes[sensitive].domain or ()
     group, value = np.nonzero(chosen(evidence, requirement, sensitive, labels))
     people = evidence.histograms[group, value]
     share = people / evidence.n[group]
-    reconstructed = np.empty(len(group))
-    rows = max(1, CHUNK // evidence.histograms.shape[1])
-    for start in range(0, len(evidence.n), rows):
-        first, last = np.searchsorted(group, [start, start + rows])
-        c = evidence.histograms[start : start + rows] / evidence.n[start : start + rows, None]
-        own = sensitive_reconstruction(c, evidence.sensitive)
-        reconstructed[first:last] = own[group[first:last] - start, value[first:last]]
-    risk = np.minimum(share * reconstructed * reconstruction(evidence)[group], 1.0)
     of = sensitive + (OTHERS_KNOWN if others_known else "")
     limits = tuple(options.limit(label) for label in labels)
-    return Risks(of, evidence, labels, group, value, people, share, risk, limits)
+    return Risks(of, evidence, labels, group, value, people, share, limits)
 
 
 def cases(requirement: Requirement, channel: Product, original: Original) -> Iterator[Risks]:
@@ -144,7 +149,8 @@ def holds_attribute(requirement: Requirement, channel: Product, original: Origin
 
 def assess_attribute(requirement: Requirement, channel: Product, original: Original) -> Finding:
     """Assess every protected attribute; the finding's numbers are those of the one nearest to its limit, or over it."""
-    found = [f for f in cases(requirement, channel, original) if len(f.risk)]
+    found = [f for f in cases(requirement, channel, original) if len(f.group)]
+    rests_on, known = assumptions(channel), protection(channel, original.records)
     if not found:
         return Finding(
             code=attribute.NAME,
@@ -156,7 +162,8 @@ def assess_attribute(requirement: Requirement, channel: Product, original: Origi
             verdict=Verdict.HOLDS,
             basis=Basis.ORIGINAL,
             adversary=attribute.ADVERSARY,
-            assumptions=("Nobody is in the subgroup.",),
+            assumptions=rests_on,
+            beside=(*subgroup(requirement, 0), *known),
         )
     overs = [f.over() for f in found]
     ratios = [float(f.ratio.max()) for f in found]
@@ -174,14 +181,15 @@ def assess_attribute(requirement: Requirement, channel: Product, original: Origi
         verdict=Verdict.FAILS if any(o.any() for o in overs) else Verdict.HOLDS,
         basis=Basis.ORIGINAL,
         adversary=attribute.ADVERSARY,
-        assumptions=assumptions(channel),
+        assumptions=rests_on,
         beside=(
+            *subgroup(requirement, int(top.people.sum())),
             *(companion for f in found for companion in beside(f)),
             *(
                 Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
                 for f, o in several
             ),
-            *protection(channel, original.records),
+            *known,
         ),
         profile=spread(
             f"risk of attribute disclosure of {top.of}",
@@ -200,4 +208,12 @@ def assumptions(channel: Product) -> tuple[str, ...]:
     return (*exposure(channel).assumptions, SINGLE_RECORDS)
 
 
+def subgroup(requirement: Requirement, people: int) -> tuple[Companion, ...]:
+    """Return how many people a subgroup has: a statistic of the table, which no text that is published may tell."""
+    if not requirement.where:
+        return ()
+    return (Companion("people in the subgroup", Measure(float(people)), Basis.ORIGINAL, SUBGROUP),)
+
+
+SUBGROUP = "people whom the entry speaks of; it holds of an empty subgroup"
 PEOPLE_OVER = "people whose risk exceeds the limit of their value of this attribute"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from rrpolicy.channel.product import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.disclosure import Mask, assumptions, chosen
+from rrpolicy.privacy.disclosure import Mask, assumptions, chosen, subgroup
 from rrpolicy.privacy.evidence import Evidence, gather, sides
 from rrpolicy.privacy.exactly import NEAR, ExactReconstruction
 from rrpolicy.privacy.protection import protection
@@ -32,13 +33,17 @@ class Links:
         evidence: all groups.
         group: (k,) those in the entry's subgroup.
         people: (k,) people in each.
-        link: (k,) R_QI / n.
     """
 
     evidence: Evidence
     group: Ints
     people: Ints
-    link: Array
+
+    @cached_property
+    def link(self) -> Array:
+        """Return (k,) R_QI / n; computed when first asked for."""
+        link: Array = (reconstruction(self.evidence) / self.evidence.n)[self.group]
+        return link
 
     def over(self, limit: Fraction) -> Mask:
         """Return (k,) the mask of groups over a limit; what is too near to tell is decided in fractions."""
@@ -77,7 +82,7 @@ def links(requirement: Requirement, channel: Product, original: Original) -> Lin
     """Return the chance of linking of every group."""
     evidence = gather(original, sides(channel, original.policy, None))
     group = np.flatnonzero(chosen(evidence, requirement, None, ())[:, 0])
-    return Links(evidence, group, evidence.n[group], (reconstruction(evidence) / evidence.n)[group])
+    return Links(evidence, group, evidence.n[group])
 
 
 def _wanted(people: Ints, percentile: Fraction) -> int:
@@ -103,7 +108,7 @@ def holds_linking(requirement: Requirement, channel: Product, original: Original
 def _holds(found: Links, requirement: Requirement) -> bool:
     options = requirement.options
     assert isinstance(options, identity.Options)
-    if not len(found.link):
+    if not len(found.group):
         return True
     if options.percentile is None:
         return not found.over(options.threshold).any()
@@ -119,7 +124,7 @@ def assess_linking(requirement: Requirement, channel: Product, original: Origina
     over = found.over(limit)
     largest = reached = float(found.link.max(initial=0.0))
     beside: tuple[Companion, ...] = ()
-    if options.percentile is not None and len(found.link):
+    if options.percentile is not None and len(found.group):
         reached = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
         above = float(found.people[over].sum())
         beside = (
@@ -129,7 +134,7 @@ def assess_linking(requirement: Requirement, channel: Product, original: Origina
         over = np.zeros(len(over), dtype=bool)
     spread_out = (
         spread("chance of linking", found.link, 1 / found.people, found.people, _top(found))
-        if len(found.link)
+        if len(found.group)
         else None
     )
     return Finding(
@@ -142,8 +147,12 @@ def assess_linking(requirement: Requirement, channel: Product, original: Origina
         verdict=Verdict.HOLDS if _holds(found, requirement) else Verdict.FAILS,
         basis=Basis.ORIGINAL,
         adversary=identity.ADVERSARY,
-        assumptions=assumptions(channel) if len(found.link) else ("Nobody is in the subgroup.",),
-        beside=(*beside, *protection(channel, original.records)),
+        assumptions=assumptions(channel),
+        beside=(
+            *subgroup(requirement, int(found.people.sum())),
+            *beside,
+            *protection(channel, original.records),
+        ),
         profile=spread_out,
         groups_over=int(over.sum()),
         people_over=int(found.people[over].sum()),
