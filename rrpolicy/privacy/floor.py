@@ -108,7 +108,7 @@ def attribute_floor(
             cases(requirement, every, original),
             strict=True,
         )
-        if len(bottom.risk)
+        if len(bottom.group)
     )
 
 
@@ -162,7 +162,7 @@ def linking_floor(
 
 
 def _linked(found: Links, percentile: Fraction | None) -> float:
-    if percentile is None or not len(found.link):
+    if percentile is None or not len(found.group):
         return float(found.link.max(initial=0.0))
     return float(most_at_risk(found.people, found.link, percentile) @ found.link)
 

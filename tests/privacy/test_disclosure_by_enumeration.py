@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.finding import Verdict
+from rrpolicy.finding import Basis, Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import attribute_disclosure as attribute
 from rrpolicy.privacy import identity_disclosure as identity
@@ -241,7 +241,22 @@ def test_nobody_in_the_subgroup(worlds: Any) -> None:
         assert finding.verdict is Verdict.HOLDS
         assert finding.reached is not None
         assert finding.reached.value == 0
-        assert "Nobody is in the subgroup." in finding.assumptions
+        (people,) = [c for c in finding.beside if c.name == "people in the subgroup"]
+        assert (people.measure.value, people.basis) == (0, Basis.ORIGINAL)
+
+
+def test_what_is_published_does_not_tell_whether_a_subgroup_is_empty(worlds: Any) -> None:
+    policy = worlds.policy_of({"a": ("quasi-identifier", ("a0", "a1")), "s": ("sensitive", ("s0", "s1"))})
+    original = worlds.TableInMemory.of(policy, {"a": [0, 0], "s": [0, 1]})
+    a, _ = worlds.one(Random(0), "a", ("a0", "a1"), ["identity"])
+    s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
+    channel = worlds.Product((a, s), (), ("a", "s"))
+    for model, entry in ((attribute, asked), (identity, linked)):
+        public = [
+            model.assess(entry(threshold=1, where={"a": category}), channel, original).to_json(Basis.RELEASE)
+            for category in ("a0", "a1")
+        ]
+        assert public[0] == public[1]
 
 
 def test_the_profile_counts_people_in_half_open_bins(worlds: Any) -> None:
