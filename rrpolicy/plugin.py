@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention, Sets
     from rrpolicy.channel.expected import expected_squared_error, mean_norms
     from rrpolicy.channel.groups import Groups
-    from rrpolicy.channel.inclusion import addition_mean_squared_error
     from rrpolicy.channel.probability import keep_probability, retention_probability
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
     from rrpolicy.channel.recode import ANYTHING, Recode
     from rrpolicy.channel.sampling import split_by_columns
     from rrpolicy.channel.schedule import groups_of, largest_eligible
+    from rrpolicy.channel.sets import addition_mean_squared_error
     from rrpolicy.privacy.asked import frequency_l, group_size
     from rrpolicy.privacy.floor import Floor, attribute_floor, linking_floor
     from rrpolicy.report import Renderer, Report
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rrpolicy.solve.workload import Marginal, workload_problems
 
 _LAZY = {
-    "addition_mean_squared_error": "rrpolicy.channel.inclusion",
+    "addition_mean_squared_error": "rrpolicy.channel.sets",
     "frequency_l": "rrpolicy.privacy.asked",
     "group_size": "rrpolicy.privacy.asked",
     "ANYTHING": "rrpolicy.channel.recode",

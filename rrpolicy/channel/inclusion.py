@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
@@ -85,19 +84,3 @@ def sum_moments(axes: Sequence[Axis], place: int, c: Array, f: Array) -> tuple[f
     ordered = np.sort(g, axis=-1)
     most, least = ordered[..., -axis.set_size :].sum(axis=-1), ordered[..., : axis.set_size].sum(axis=-1)
     return spread, float(most.max() - least.min())
-
-
-def addition_mean_squared_error(
-    values: int, set_size: int, records: int, target: Literal["table", "population"]
-) -> Fraction:
-    """Return the mean over the values of the expected squared error of an estimated share (Sei, Ohsuga, eq. 19).
-
-    Args:
-        values: S.
-        set_size: l.
-        records: n.
-        target: this table, or a uniform population.
-    """
-    if target == "table":
-        return Fraction((values - 1) * (set_size - 1), records * values * (values - set_size))
-    return Fraction(set_size * (values - 1) ** 2, records * (values - set_size) * values**2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.inclusion import addition_mean_squared_error
+from rrpolicy.channel.sets import addition_mean_squared_error
 from rrpolicy.section import Fact, Section
 
 if TYPE_CHECKING:

@@ -62,9 +62,8 @@ class AdditionMSE:
         Raises:
             PolicyError: RR239 if an attribute that is named is not released as sets.
         """
-        from rrpolicy.channel.inclusion import addition_mean_squared_error
         from rrpolicy.channel.product import Product
-        from rrpolicy.channel.sets import Sets
+        from rrpolicy.channel.sets import Sets, addition_mean_squared_error
 
         if not isinstance(channel, Product):
             return None

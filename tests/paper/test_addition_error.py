@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rrpolicy.channel.axes import Sets
-from rrpolicy.channel.inclusion import addition_mean_squared_error
+from rrpolicy.channel.sets import addition_mean_squared_error
 from rrpolicy.channel.streams import Stream, Streams
 from rrpolicy.estimate.membership import membership_weights
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -322,3 +324,13 @@ def test_both_pages_have_a_section_of_each_attribute(write: Write, capsys: Any) 
         assert sum(row["estimate"] for row in marginal["rows"]) == pytest.approx(1)
     html = (bundle / "public" / "report.html").read_text()
     assert "Sets of disease" in html
+
+
+def test_check_loads_no_numerics(write: Write) -> None:
+    path = write()
+    program = (
+        "import sys\nfrom rrpolicy.cli.main import main\nassert main(['check', sys.argv[1]]) == 0\n"
+        "assert not {'numpy', 'scipy', 'pyarrow', 'duckdb'} & set(sys.modules)"
+    )
+
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True, capture_output=True)
