@@ -20,9 +20,8 @@ import numpy as np
 
 from rrpolicy.canonical import exact
 from rrpolicy.channel.identity import Identity
-from rrpolicy.channel.probability import keep_probability
 from rrpolicy.channel.product import Product
-from rrpolicy.channel.retention import Block, Retention
+from rrpolicy.channel.retention import Retention
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy.disclosure import Mask, Risks, cases
 from rrpolicy.privacy.exactly import NEAR
@@ -173,7 +172,7 @@ def at_retention(channel: Product, retention: Fraction, free: Collection[str] | 
     def moved(axis: Axis) -> Axis:
         if not isinstance(axis, Retention) or (free is not None and axis.attribute not in free):
             return axis
-        return replace(axis, blocks=tuple(Block(b.members, keep_probability(retention, b.size)) for b in axis.blocks))
+        return axis.with_retention(retention)
 
     return replace(channel, axes=tuple(moved(axis) for axis in channel.axes))
 
