@@ -20,6 +20,9 @@ MODELS = {
 }
 """Privacy model -> its class; the module's function `assessors` returns its assessors."""
 
+ON_GROUPS = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
+"""Privacy models that dealt groups are assessed by as well."""
+
 METRICS = {
     "expected-l2": "rrpolicy.utility.expected_l2:ExpectedL2",
     "addition-mse": "rrpolicy.utility.addition_mse:AdditionMSE",
@@ -31,9 +34,10 @@ METRICS = {
 def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
     """Offer the product channel and its axes."""
     from rrpolicy.channel.axes import Identity, Matrix, Recode, Retention, Sets
+    from rrpolicy.channel.groups import Groups
     from rrpolicy.channel.product import Product
 
-    return [Product, Identity, Retention, Matrix, Recode, Sets]
+    return [Product, Groups, Identity, Retention, Matrix, Recode, Sets]
 
 
 @hookimpl
@@ -46,7 +50,8 @@ def rrpolicy_privacy_models() -> Iterable[Offer]:
 def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
     of_models = [Offer(name, f"{where.partition(':')[0]}:assessors") for name, where in MODELS.items()]
-    return [*of_models, Offer("l-diversity", "rrpolicy.privacy.set_diversity:assessors")]
+    of_groups = [Offer(name, f"rrpolicy.privacy.dealt:{name.replace('-', '_')}_assessors") for name in ON_GROUPS]
+    return [*of_models, *of_groups, Offer("l-diversity", "rrpolicy.privacy.set_diversity:assessors")]
 
 
 @hookimpl

@@ -59,7 +59,7 @@ _ROUNDING = 1e-9  # relative; far above what sums of doubles lose, far below any
 
 
 @dataclass
-class _Evidence:
+class Evidence:
     """The most surprising statistic so far, and how many there were."""
 
     statistics: int = 0
@@ -91,7 +91,7 @@ def conforms(product: Product, original: Original, reader: pa.RecordBatchReader)
         `reached` is an upper bound of the p-value: 0 where something that must be equal is not.
     """
     tested = [slot for slot, axis in enumerate(product.axes) if _listed(axis)]
-    evidence = _Evidence()
+    evidence = Evidence()
     subsets = [s for s in _subsets(product, tested) if _fits(product, s, evidence)]
     released = read_released(product, reader, subsets)
     wrong = _wrong(product, original, released)
@@ -99,7 +99,7 @@ def conforms(product: Product, original: Original, reader: pa.RecordBatchReader)
         for subset, counts in released.counts.items():
             _test(product, original, subset, counts, evidence)
     untested = [a for slot, axis in enumerate(product.axes) if slot not in tested for a in axis.attributes]
-    return _finding(evidence, wrong, untested)
+    return finding_of(evidence, wrong, untested)
 
 
 def _listed(axis: Axis) -> bool:
@@ -124,7 +124,7 @@ def _subsets(product: Product, tested: Sequence[int]) -> Iterator[Subset]:
                 yield subset
 
 
-def _fits(product: Product, subset: Subset, evidence: _Evidence) -> bool:
+def _fits(product: Product, subset: Subset, evidence: Evidence) -> bool:
     axes = [product.axes[slot] for slot in subset]
     cells = max(math.prod(a.original_size for a in axes), math.prod(_released_size(a) for a in axes))
     if cells > _LARGEST:
@@ -152,7 +152,7 @@ def _wrong(product: Product, original: Original, released: Released) -> str | No
     return None
 
 
-def _test(product: Product, original: Original, subset: Subset, observed: Ints, evidence: _Evidence) -> None:
+def _test(product: Product, original: Original, subset: Subset, observed: Ints, evidence: Evidence) -> None:
     """Add the statistics of one joint table."""
     axes = [product.axes[slot] for slot in subset]
     if len(set(subset)) < len(subset):
@@ -169,7 +169,7 @@ def _test(product: Product, original: Original, subset: Subset, observed: Ints, 
         return
     if len(subset) <= _PAIR:
         variance = np.maximum(e - _forward(axes, c, power=2), 0.0)
-        evidence.add(f"{name}: one released combination", _surprise(o - e, variance, 1.0, e))
+        evidence.add(f"{name}: one released combination", surprise(o - e, variance, 1.0, e))
     if sum(isinstance(axis, Sets) for axis in axes) > 1:
         return
     for towards, alternative in _alternatives(axes, c):
@@ -179,7 +179,7 @@ def _test(product: Product, original: Original, subset: Subset, observed: Ints, 
             continue
         deviation = np.array([float((f * o).sum()) - float((f * e).sum())])
         scale = np.array([float(np.abs(f * e).sum() + c.sum())])
-        evidence.add(f"{name}: {towards}", _surprise(deviation, np.array([spread]), width, scale))
+        evidence.add(f"{name}: {towards}", surprise(deviation, np.array([spread]), width, scale))
 
 
 def _moments(axes: Sequence[Axis], c: Array, f: Array) -> tuple[float, float]:
@@ -191,13 +191,13 @@ def _moments(axes: Sequence[Axis], c: Array, f: Array) -> tuple[float, float]:
     return max(spread, 0.0), float(f.max() - f.min())
 
 
-def _test_pairs(axis: Axis, original: Original, observed: Ints, evidence: _Evidence) -> None:
+def _test_pairs(axis: Axis, original: Original, observed: Ints, evidence: Evidence) -> None:
     """Add how many sets hold every two values together."""
     assert isinstance(axis, Sets)
     c = original.counts(*axis.attributes).dense().ravel().astype(np.float64)
     e, variance = pair_moments(axis, c)
     o = observed.reshape(e.shape).astype(np.float64)
-    evidence.add(f"{_name([axis])}: two values in one set", _surprise(o - e, variance, 1.0, e))
+    evidence.add(f"{_name([axis])}: two values in one set", surprise(o - e, variance, 1.0, e))
 
 
 def _forward(axes: Sequence[Axis], x: Array, power: Literal[1, 2] = 1) -> Array:
@@ -236,7 +236,7 @@ def _less_noisy(axes: Sequence[Axis], c: Array, places: Sequence[int]) -> Array:
     return np.maximum(x, 0.0)
 
 
-def _surprise(deviation: Array, variance: Array, width: float, scale: Array) -> Array:
+def surprise(deviation: Array, variance: Array, width: float, scale: Array) -> Array:
     """Return -log of Bennett's bound of one tail; 0 where nothing deviates.
 
     Args:
@@ -254,7 +254,17 @@ def _surprise(deviation: Array, variance: Array, width: float, scale: Array) -> 
     return out
 
 
-def _finding(evidence: _Evidence, wrong: str | None, untested: Sequence[str]) -> Finding:
+def finding_of(
+    evidence: Evidence, wrong: str | None, untested: Sequence[str], reference: str = "Bennett 1962, eq. 8b"
+) -> Finding:
+    """Return the finding.
+
+    Args:
+        evidence: of all statistics.
+        wrong: what must be equal and is not.
+        untested: what could not be tested.
+        reference: where the bounds stand.
+    """
     reached = Measure(evidence.bound(), Standing.UPPER_BOUND) if wrong is None else Measure(0.0, Standing.EXACT)
     if wrong is not None or reached.value < FALSE_ALARM:
         verdict = Verdict.FAILS
@@ -280,6 +290,6 @@ def _finding(evidence: _Evidence, wrong: str | None, untested: Sequence[str]) ->
         adversary="whoever put something else in place of the draw",
         assumptions=tuple(limits),
         beside=(most,),
-        reference="Bennett 1962, eq. 8b",
+        reference=reference,
         assessor="rrpolicy",
     )

@@ -72,7 +72,7 @@ def deal(counts: Sequence[int], size: int, streams: Streams) -> Dealt:
     for group, value in residues:
         members[room[value]] = numbers[group]
         room[value] += 1
-    for value in np.flatnonzero(np.diff(starts)):
+    for value in np.flatnonzero(np.diff(starts)).tolist():
         part = members[starts[value] : starts[value + 1]]
         part[:] = shuffled(part, streams.stream("groups", "members", str(value)))
     return Dealt(values, residues, numbers, members)

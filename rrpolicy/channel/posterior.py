@@ -31,15 +31,29 @@ def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
     Returns:
         (…, S); 0 where c_u is 0.
     """
-    ordered = np.sort(prior, axis=-1)
-    least = ordered[..., : set_size - 1].sum(axis=-1, keepdims=True)
-    # u among the l-1 smallest leaves its place to the next one
-    instead = ordered[..., set_size - 1 : set_size]
-    border = ordered[..., set_size - 2 : set_size - 1]
-    others = np.where(prior <= border, least - prior + instead, least)
-    total = prior + np.maximum(others, 0.0)
+    total = prior + least_others(prior, set_size - 1)
     out: Array = np.divide(prior, total, out=np.zeros_like(total, dtype=np.float64), where=prior > 0)
     return out
+
+
+def least_others(prior: Array | Ints, drawn: int) -> Array:
+    """Return the sum of the so many smallest c_w other than the value's own.
+
+    Args:
+        prior: (…, S) shares or counts.
+        drawn: fewer than S.
+
+    Returns:
+        (…, S); 0 or more.
+    """
+    if drawn == 0:
+        return np.zeros(prior.shape)
+    ordered = np.sort(prior, axis=-1)
+    least = ordered[..., :drawn].sum(axis=-1, keepdims=True)
+    # u among the smallest leaves its place to the next one
+    instead, border = ordered[..., drawn : drawn + 1], ordered[..., drawn - 1 : drawn]
+    others: Array = np.maximum(np.where(prior <= border, least - prior + instead, least), 0.0)
+    return others
 
 
 def expected_posterior(prior: Array, set_size: int) -> tuple[Array, Array]:

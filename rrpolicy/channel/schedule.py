@@ -24,7 +24,7 @@ class Phase:
         above: values that every one of them has.
         level: values that take turns.
         turns: how many of `level` each group has; all, or some drawn at random.
-        ahead: how many of `level` have one record more than the others when the phase begins (all of them, if none has).
+        ahead: how many of `level` have one record more than the others when it begins; all of them, if none has.
         joins_ahead: values that come to the level from above when it begins; they count as ahead.
         joins_behind: values that it comes down to.
     """

@@ -75,7 +75,8 @@ def shuffled(values: npt.NDArray[T], stream: Stream) -> npt.NDArray[T]:
 
 
 def _order(stream: Stream, size: int) -> Ints:
-    return orders(stream, 1, size)[0]
+    order: Ints = orders(stream, 1, size)[0]
+    return order
 
 
 def _on_piles(values: npt.NDArray[T], bits: int, stream: Stream) -> tuple[npt.NDArray[T], Ints]:

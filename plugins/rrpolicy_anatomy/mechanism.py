@@ -1,0 +1,38 @@
+"""`anatomy`: outline without data; whether a table is eligible is seen with them."""
+
+from __future__ import annotations
+
+from rrpolicy.plugin import Groups, Outline, Policy, Proposal, Task
+from rrpolicy_anatomy.options import Options
+from rrpolicy_anatomy.reading import read
+
+
+class Anatomy:
+    """Anatomy (Xiao, Tao 2006)."""
+
+    name = "anatomy"
+    options = Options
+
+    def outline(self, options: Options, policy: Policy) -> Outline:
+        """Return dealt groups; the channel itself if all domains are known.
+
+        Raises:
+            PolicyError: RR298, RR299.
+        """
+        del options
+        layout = read(policy)
+        known = all(a.domain is not None for a in policy.released if a.categorical)
+        fixed = Groups.of(policy.released, layout.sensitive.name, layout.size) if known else None
+        return Outline(Groups, fixed=fixed)
+
+    def plan(self, options: Options, task: Task) -> Proposal:
+        """Return the channel.
+
+        Raises:
+            PolicyError: RR298, RR299; RR255 if a domain is observed and only the number of records is given.
+            RequirementError: RR106 if the table is not eligible.
+        """
+        from rrpolicy_anatomy.plan import propose
+
+        del options
+        return propose(task)

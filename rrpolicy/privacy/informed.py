@@ -1,0 +1,97 @@
+"""What an attacker reaches on dealt groups who knows how the sensitive attribute goes with the quasi-identifiers.
+
+For a person with value u whose group holds the values W, each once:
+
+    posterior of u = c_u / sum over W of c_w
+
+with c the shares of the values among those who agree with the person in all that is known. Which values stand together
+is drawn; the phases of the schedule say which can. The bound is the largest posterior over all groups that a person can
+be dealt into: the values that every group of a phase has, and the rarest, for this person, of those that take turns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.posterior import least_others, worst_posterior
+from rrpolicy.channel.schedule import Phase, schedule
+from rrpolicy.finding import Basis, Companion, Measure, Profile, Standing
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.disclosure import chosen
+from rrpolicy.privacy.evidence import gather, sides
+from rrpolicy.privacy.spread import at_the_top, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rrpolicy.channel.groups import Groups
+    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.protocol import Original
+
+_MOST = 1 << 28
+"""Entries (phases, groups of people, values) beyond which phases are not told apart."""
+POSTERIOR = (
+    "the largest chance of the true value for who knows the shares of the values among people with the same "
+    "quasi-identifiers, over all groups that can be dealt; 1/l is for who does not"
+)
+CERTAIN = "people whose group may hold nothing else that occurs among people with their quasi-identifiers"
+
+
+def informed(
+    requirement: Requirement, channel: Groups, original: Original
+) -> tuple[tuple[Companion, ...], Profile | None]:
+    """Return the largest posterior over everybody that an entry speaks of, for how many it is 1, and its spread.
+
+    Args:
+        requirement: the entry; its `where` limits the people.
+        channel: the groups.
+        original: an eligible table.
+    """
+    name = channel.sensitive.attribute
+    untouched = channel.untouched(sensitive=True)
+    evidence = gather(original, sides(untouched, original.policy, name))
+    counts = original.counts(name).dense().tolist()
+    bound = largest_posterior(evidence.histograms, schedule(counts, channel.size), sum(counts) % channel.size)
+    group, value = np.nonzero(chosen(evidence, requirement, None, ()))
+    worst, people = bound[group, value], evidence.histograms[group, value]
+    certain = float(people[worst >= 1].sum())
+    most = Measure(float(worst.max(initial=0.0)), Standing.UPPER_BOUND)
+    beside = (
+        Companion("informed posterior", most, Basis.ORIGINAL, POSTERIOR, name),
+        Companion(
+            "people with a posterior of 1", Measure(certain, Standing.UPPER_BOUND), Basis.ORIGINAL, CERTAIN, name
+        ),
+    )
+    if not len(worst):
+        return beside, None
+    top = at_the_top(evidence, worst, people, group)
+    return beside, spread(f"informed posterior of {name}", worst, people / evidence.n[group], people, top)
+
+
+def largest_posterior(histograms: Ints, phases: Sequence[Phase], residues: int) -> Array:
+    """Return (groups, values) the largest posterior of each value over all groups that its records can be dealt into.
+
+    Args:
+        histograms: (groups, values) people of the same quasi-identifiers by sensitive value.
+        phases: of the schedule.
+        residues: how many records join a group that they are not among the l of.
+    """
+    if histograms.size * len(phases) > _MOST:
+        size = len(phases[0].above) + phases[0].turns
+        return worst_posterior(histograms, size)
+    others = np.full(histograms.shape, np.inf)
+    for phase in phases:
+        above, level = list(phase.above), list(phase.level)
+        base = histograms[:, above].sum(axis=1, keepdims=True).astype(np.float64)
+        turns = np.sort(histograms[:, level], axis=1)[:, : phase.turns].sum(axis=1, keepdims=True)
+        others[:, above] = np.minimum(others[:, above], base - histograms[:, above] + turns)
+        own = base + least_others(histograms[:, level], phase.turns - 1)
+        others[:, level] = np.minimum(others[:, level], own)
+        if residues:
+            lacking = np.setdiff1d(np.arange(histograms.shape[1]), [*above, *level])
+            others[:, lacking] = np.minimum(others[:, lacking], base + turns)
+    total = histograms + others
+    out: Array = np.divide(histograms, total, out=np.zeros(total.shape), where=histograms > 0)
+    return out
