@@ -66,8 +66,8 @@ class Smooth:
 
     Attributes:
         value: keep probabilities -> constraint values, shape (c,): reached/limit - 1, or another number of that size.
-            One probability for each Retention axis that exchanges something, in the channel's order: that of its
-            largest block; the other blocks share its retention probability.
+            One probability for each Retention axis, in the channel's order: that of its largest block; the other
+            blocks share its retention probability. That of an axis that exchanges nothing, 1, does not matter.
         jacobian: the same -> (c, axes).
         name: for messages.
         bound: whether the values are a certified upper bound, never below the truth, and not the truth itself.

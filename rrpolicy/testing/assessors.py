@@ -83,9 +83,9 @@ def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:
 
     from rrpolicy.channel.retention import Retention
 
-    axes = [axis for axis in getattr(channel, "axes", ()) if isinstance(axis, Retention) and axis.original_size > 1]
+    axes = [axis for axis in getattr(channel, "axes", ()) if isinstance(axis, Retention)]
     largest = [max(axis.blocks, key=lambda block: block.size) for axis in axes]
-    if not axes or any(block.size == 1 for block in largest):
+    if not axes:
         return
     at: Array = np.array([float(block.keep) for block in largest])
     value = np.atleast_1d(smooth.value(at))
@@ -98,7 +98,7 @@ def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:
     demand(jacobian.shape == (len(value), len(at)), "smooth.jacobian() is not (constraints, keep probabilities)")
     for index, block in enumerate(largest):
         step = 1e-6 * min(float(block.keep) - 1 / block.size, 1 - float(block.keep))
-        if step <= 0:
+        if block.size == 1 or step <= 0:
             continue
         ahead, behind = at.copy(), at.copy()
         ahead[index] += step

@@ -24,6 +24,7 @@ from rrpolicy.privacy.evidence import gather, sides
 from rrpolicy.privacy.floor import at_retention
 from rrpolicy.privacy.reconstruction import reconstruction, slabs
 from rrpolicy.privacy.slopes import Retained
+from rrpolicy.testing.assessors import check_assessor
 
 SEEDS = st.integers(0, 2**32)
 KINDS = ("identity", "retention", "blocks", "matrix", "recode")
@@ -220,3 +221,14 @@ def test_an_axis_in_doubles_has_no_exact_entries() -> None:
         axis.column(0)
     assert axis.keep == (0.75,)
     assert Retained.as_it_is(Retention.uniform("a", ("x", "y"), Fraction(2, 3))).keep == pytest.approx((2 / 3,))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_assessors_keep_their_promises(worlds: Any, seed: int) -> None:
+    world = worlds.world(Random(seed), ("identity", "retention", "blocks"))
+    channels = [at_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
+    for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
+        (assessor,) = model.assessors()
+        findings = check_assessor(assessor, entry, world.policy, channels, world.original)
+        assert len(findings) == len(channels)
+        assert all(f.verdict is not None for f in findings)

@@ -1,0 +1,48 @@
+"""What stands beside a risk in the text of a plan: a row a value, every number under its name, said once what it says."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from rrpolicy.cli.plan_text import _finding
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+
+
+def companion(name: str, value: float, of: str, standing: Standing = Standing.EXACT) -> Companion:
+    return Companion(name, Measure(value, standing), Basis.ORIGINAL, f"what {name} says", of)
+
+
+def test_one_table_a_sensitive_attribute() -> None:
+    finding = Finding(
+        "attribute-disclosure",
+        "attribute-disclosure",
+        "risk <= 1/4",
+        None,
+        Measure(0.25),
+        Fraction(1, 4),
+        Verdict.HOLDS,
+        Basis.ORIGINAL,
+        "",
+        beside=(
+            companion("risk", 0.25, "disease"),
+            companion("success", 0.5, "disease"),
+            companion("excluded pairs", 3, "disease"),
+            companion("risk", 0.25, "disease = Flu"),
+            companion("success", 0.5, "disease = Flu"),
+            companion("risk", 0.125, "disease = a\x1b[2J"),
+            companion("success", 0.25, "disease = a\x1b[2J", Standing.UPPER_BOUND),
+            companion("1/k", 0.01, ""),
+        ),
+    )
+    assert [line.rstrip() for line in _finding(finding)] == [
+        "  holds     attribute-disclosure: risk <= 1/4; reached 0.25, margin 0 [original]",
+        "            beside it, disease:",
+        "                         risk       success",
+        "              largest    0.25           0.5",
+        "              Flu        0.25           0.5",
+        "              a\\x1b[2J  0.125  at most 0.25",
+        "              excluded pairs 3",
+        "            risk: what risk says",
+        "            success: what success says",
+        "            beside it, 1/k: 0.01",
+    ]
