@@ -28,7 +28,6 @@ from rrpolicy.privacy.slopes import (
     Moved,
     Retained,
     Sloped,
-    largest_block,
     sloped_reconstruction,
     sloped_sensitive,
     variable,
@@ -50,8 +49,8 @@ class Variables:
         """Find those of a channel."""
         self.axes = tuple(axis for axis in channel.axes if isinstance(axis, Retention))
         self._number = {id(axis): number for number, axis in enumerate(self.axes)}
-        self._sizes = [largest_block(axis) for axis in self.axes]
-        self._own = [float(max(axis.blocks, key=lambda b: b.size).keep) for axis in self.axes]
+        self._sizes = [axis.largest.size for axis in self.axes]
+        self._own = [float(axis.largest.keep) for axis in self.axes]
 
     def retention(self, keep: Array, axis: Axis) -> float:
         """Return an axis' retention probability; 1 for axes that have none."""

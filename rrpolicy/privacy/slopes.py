@@ -57,8 +57,9 @@ class Retained:
     def as_it_is(cls, axis: Retention) -> Retained:
         """Return an axis with the probabilities that it has."""
         keep = tuple(float(block.keep) for block in axis.blocks)
-        largest = max(axis.blocks, key=lambda block: block.size)
-        return cls(tuple(block.members for block in axis.blocks), keep, axis.original_size, float(largest.retention))
+        return cls(
+            tuple(block.members for block in axis.blocks), keep, axis.original_size, float(axis.largest.retention)
+        )
 
     @property
     def original_size(self) -> int:
@@ -181,8 +182,3 @@ def sloped_sensitive(shares: Array, axis: Moved, *, slope: bool = True) -> Slope
 def variable(axis: Axis) -> bool:
     """Whether an axis has a retention probability to look for."""
     return isinstance(axis, Retention)
-
-
-def largest_block(axis: Retention) -> int:
-    """Return the size of the largest block, whose keep probability stands for the axis."""
-    return max(block.size for block in axis.blocks)

@@ -142,9 +142,10 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
 def _public_view(finding: Mapping[str, Any]) -> dict[str, Json]:
     """Return what public/ may show of an audit finding."""
     shown = {basis.name.lower() for basis in Basis if basis is not Basis.ORIGINAL}
+    numbers = ("reached", "limit", "limit_exact")
     return {
         **finding,
-        "reached": finding["reached"] if finding["basis"] in shown else None,
+        **({} if finding["basis"] in shown else dict.fromkeys(numbers)),
         "beside": [c for c in finding["beside"] if c["basis"] in shown],
         "profile": None,
         "groups_over": None,

@@ -183,6 +183,8 @@ def test_from_the_command_line_to_an_estimate(policy: Write, tmp_path: Path) -> 
     assert len(plan["mechanism"]["parameters"]) == 5
 
     run("release", path, "--out", tmp_path / "release")
+    verified = run("verify", tmp_path / "release", "--source", path.parent / "adult.parquet")
+    assert "\nverified at level source" in verified
     rows = json.loads(run("estimate", tmp_path / "release", "--by", "workclass", "--json"))["rows"]
     assert sum(row["estimate"] for row in rows) == pytest.approx(30162)
     assert "283 of 603 groups" in run("plan", policy("rr-s", 3), status=1)
