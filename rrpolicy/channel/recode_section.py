@@ -42,7 +42,7 @@ def recode_sections(product: Product, original: Original | None) -> tuple[Sectio
 
 def _columns(axis: Recode) -> list[tuple[str, ...]]:
     suppressing = axis.suppressed_row is not None
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for domain, column, groups in zip(axis.original, axis.released, axis.groups, strict=True):
         own = groups[:-1] if suppressing and len(groups) > 1 else groups
         rows.append((column.name, str(len(domain.labels)), str(len(own)), str(max(len(group) for group in own))))

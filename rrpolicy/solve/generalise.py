@@ -13,7 +13,7 @@ from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.solve.lattice import Choice, Search
 from rrpolicy.solve.levels import Goal, Recoded, axes_at
 from rrpolicy.solve.loss import Loss
-from rrpolicy.solve.recoding import Tests, sufficient, tables, tests_of
+from rrpolicy.solve.recoding import ClassTests, class_tests, sufficient, tables
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
@@ -56,7 +56,7 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
         RequirementError: RR105 if there is none.
     """
     most = int(goal.suppression * original.records)
-    tests = tests_of(task.requirements, task.policy, attributes, suppressing=most > 0)
+    tests = class_tests(task.requirements, task.policy, attributes, suppressing=most > 0)
     counted = tables(original, attributes, tests.sensitive)
     weights = np.array([float(w / sum(goal.weights)) for w in goal.weights])
 
@@ -80,7 +80,7 @@ def axes_of(choice: Choice, attributes: Sequence[Recoded]) -> tuple[Recode, ...]
     return axes_at(attributes, choice.node, choice.table.codes[~choice.kept].tolist())
 
 
-def infeasible(search: Search, tests: Tests, goal: Goal, nodes: int) -> RequirementError:
+def infeasible(search: Search, tests: ClassTests, goal: Goal, nodes: int) -> RequirementError:
     """Return the error that says what stands in the way at the coarsest node, and what would help."""
     top = tuple(size - 1 for size in search.tables.shape)
     coarsest = search.choice(top)
@@ -121,7 +121,7 @@ def multidimensional(
     """
     from rrpolicy.solve.mondrian import mondrian
 
-    tests = tests_of(task.requirements, task.policy, attributes, suppressing=False)
+    tests = class_tests(task.requirements, task.policy, attributes, suppressing=False)
     steering = sufficient(tests, task.policy)
     finest = [replace(a, chosen=(0,)) for a in attributes]
     table = tables(original, finest, steering.sensitive).finest

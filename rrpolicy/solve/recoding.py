@@ -55,7 +55,7 @@ def tables(original: Original, attributes: Sequence[Recoded], sensitive: Sequenc
 
 
 @dataclass(frozen=True)
-class Tests:
+class ClassTests:
     """Requirements, as far as classes tell.
 
     Attributes:
@@ -69,13 +69,13 @@ class Tests:
     others: tuple[tuple[Requirement, Assessor], ...]
 
 
-def tests_of(
+def class_tests(
     requirements: Sequence[tuple[Requirement, Assessor]],
     policy: Policy,
     attributes: Sequence[Recoded],
     *,
     suppressing: bool,
-) -> Tests:
+) -> ClassTests:
     """Return requirements as tests of classes.
 
     Args:
@@ -97,14 +97,14 @@ def tests_of(
             monotone = one.monotone_with_suppression if suppressing else one.monotone
             concerned = tuple(_category(policy, place, name, value) for name, value in one.where.items())
             tests.append(ClassTest(requirement.model, joint, one.holds, monotone, concerned))
-    return Tests(tuple(sensitive), tuple(tests), tuple(others))
+    return ClassTests(tuple(sensitive), tuple(tests), tuple(others))
 
 
 def _category(policy: Policy, place: Mapping[str, int], name: str, value: Value) -> tuple[int, int]:
     return place[name], (policy.attributes[name].domain or ()).index(value)
 
 
-def sufficient(tests: Tests, policy: Policy) -> Tests:
+def sufficient(tests: ClassTests, policy: Policy) -> ClassTests:
     """Return tests of classes that suffice for every requirement, whatever only assessors decide.
 
     In a class of n records the chance to be linked is 1/n, and no risk exceeds the share of its sensitive value.
@@ -122,7 +122,7 @@ def sufficient(tests: Tests, policy: Policy) -> Tests:
                 limits = [options.limit(label) for label in policy.attributes[name].domain or ()]
                 joint = sensitive.setdefault(name, len(sensitive))
                 added.append(ClassTest(requirement.model, joint, _shares(limits), monotone=True))
-    return Tests(tuple(sensitive), (*tests.tests, *added), tests.others)
+    return ClassTests(tuple(sensitive), (*tests.tests, *added), tests.others)
 
 
 def _at_least(threshold: Fraction) -> Callable[[Ints], Mask]:
