@@ -30,16 +30,23 @@ class Layout:
     Attributes:
         attributes: what makes classes, in the policy's order; observed domains may not be known yet.
         goal: what decides among satisfying nodes.
+        boxes: whether the domain is cut into boxes.
     """
 
     attributes: tuple[Recoded, ...]
     goal: Goal
+    boxes: bool
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """Return the attributes that one axis recodes together: all, where what one becomes depends on the others."""
+        return tuple(r.attribute.name for r in self.attributes) if self.boxes or self.goal.suppression else ()
 
     @property
     def fixed(self) -> bool:
         """Whether the policy alone says at which level each attribute is released, and nothing is suppressed."""
         known_domains = all(r.attribute.domain for r in self.attributes)
-        return known_domains and not self.goal.suppression and all(len(r.chosen) == 1 for r in self.attributes)
+        return known_domains and not self.together and all(len(r.chosen) == 1 for r in self.attributes)
 
 
 def read(options: Options, policy: Policy) -> Layout:
@@ -58,7 +65,9 @@ def read(options: Options, policy: Policy) -> Layout:
         options.suppression,
         policy.place("mechanism"),
     )
-    return Layout(tuple(recoded(a, options.node.get(a.name)) for a in attributes), goal)
+    return Layout(
+        tuple(recoded(a, options.node.get(a.name)) for a in attributes), goal, options.algorithm == "mondrian"
+    )
 
 
 def _weight(options: Options, attribute: Attribute) -> Fraction:

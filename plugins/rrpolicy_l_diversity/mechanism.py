@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rrpolicy.plugin import Outline, Policy, Product, Proposal, Recode, Role, Task, axes_at
+from collections.abc import Iterator
+
+from rrpolicy.plugin import Axis, Identity, Outline, Policy, Product, Proposal, Recode, Role, Task, axes_at
 from rrpolicy_l_diversity.layout import Layout, read
 from rrpolicy_l_diversity.options import Options
 
@@ -20,9 +22,7 @@ class LDiversity:
             PolicyError: RR290 to RR292, all problems at once.
         """
         layout = read(options, policy)
-        axes = tuple(
-            ((r.attribute.name,), Recode) for r in layout.attributes if r.attribute.role is Role.QUASI_IDENTIFIER
-        )
+        axes = tuple(_axes(layout, policy))
         return Outline(Product, axes, pinned(layout, policy) if layout.fixed else None)
 
     def plan(self, options: Options, task: Task) -> Proposal:
@@ -35,6 +35,17 @@ class LDiversity:
         from rrpolicy_l_diversity.plan import propose
 
         return propose(options, task)
+
+
+def _axes(layout: Layout, policy: Policy) -> Iterator[tuple[tuple[str, ...], type[Axis]]]:
+    """Yield the axes of what is released with categories, in the policy's order."""
+    together = layout.together
+    for attribute in policy.released:
+        if attribute.name in together:
+            if attribute.name == together[0]:
+                yield together, Recode
+        elif attribute.categorical:
+            yield (attribute.name,), Recode if attribute.role is Role.QUASI_IDENTIFIER else Identity
 
 
 def pinned(layout: Layout, policy: Policy) -> Product:

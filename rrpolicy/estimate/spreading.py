@@ -45,8 +45,8 @@ class SpreadWeights(AxisWeights):
 
     @property
     def unbiased(self) -> bool:
-        """Return False."""
-        return False
+        """Whether every label stands for one category alone."""
+        return not self.randomised
 
     def solve(self, targets: Mask) -> Array:
         """Return the share of each group that lies in each predicate, exactly 1 where all of it does."""

@@ -21,7 +21,7 @@ TREATMENT = {
     "matrix": "randomised by a transition matrix",
     "membership": "released as a set of categories that holds the original one",
     "share": "released in groups of records",
-    "spread": "released in groups of records",
+    "spread": "generalised: released as the group that the category lies in",
 }
 BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
 CARRIED = "released as it is; it has no list of categories"
@@ -64,6 +64,8 @@ def _panel(
         facts = _matrix_facts(parameters)
     elif form == "membership":
         facts = (Fact("Categories in each released set", figure(parameters["set_size"])),)
+    elif form == "spread":
+        facts = _spread_facts(parameters)
     randomised = form not in {None, "identity"}
     return AttributePanel(
         name=" × ".join(a["name"] for a in together),
@@ -137,6 +139,17 @@ def _matrix_facts(parameters: Mapping[str, Any]) -> tuple[Fact, ...]:
     if len(kept) == len(original):
         facts.append(Fact("Keep probability, smallest", rational(min(kept))))
         facts.append(Fact("Keep probability, largest", rational(max(kept))))
+    return tuple(facts)
+
+
+def _spread_facts(parameters: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """Return how far each column was generalised; a label that stands for everything means suppressed."""
+    facts = []
+    for name, original, groups in zip(parameters["columns"], parameters["original"], parameters["groups"], strict=True):
+        own = [group for group in groups if len(group) < len(original)] or groups
+        largest = max(len(group) for group in own)
+        told = f"{figure(len(own))} labels for {figure(len(original))} categories, {figure(largest)} in one at most"
+        facts.append(Fact(f"Labels of {name}", told))
     return tuple(facts)
 
 

@@ -61,7 +61,7 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
     weights = np.array([float(w / sum(goal.weights)) for w in goal.weights])
 
     def channel_of(choice: Choice) -> Channel:
-        return build(axes_of(choice, attributes))
+        return build(axes_of(choice, attributes, suppressing=bool(goal.suppression)))
 
     def accept(choice: Choice) -> bool:
         channel = channel_of(choice) if tests.others else None
@@ -75,9 +75,10 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
     return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
 
 
-def axes_of(choice: Choice, attributes: Sequence[Recoded]) -> tuple[Recode, ...]:
-    """Return the axes that release a choice."""
-    return axes_at(attributes, choice.node, choice.table.codes[~choice.kept].tolist())
+def axes_of(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool) -> tuple[Recode, ...]:
+    """Return the axes that release a choice; `suppressing` says whether something might be suppressed."""
+    suppressed = choice.table.codes[~choice.kept].tolist() if suppressing else None
+    return axes_at(attributes, choice.node, suppressed)
 
 
 def infeasible(search: Search, tests: ClassTests, goal: Goal, nodes: int) -> RequirementError:

@@ -81,18 +81,21 @@ def recoded(attribute: Attribute, pinned: int | None = None) -> Recoded:
 def axes_at(
     attributes: Sequence[Recoded], node: Sequence[int], suppressed: Sequence[Sequence[int]] | None = None
 ) -> tuple[Recode, ...]:
-    """Return the axes that release a node: one for each attribute that changes, or one for all with suppression.
+    """Return the axes that release a node: one a quasi-identifier, or one for all if something may be suppressed.
 
     Args:
         attributes: what makes classes.
         node: for each the place of its level among those that may be chosen.
-        suppressed: classes that are released as `*`, as positions of groups; None if none is.
+        suppressed: classes that are released as `*`, as positions of groups; None if nothing may be suppressed.
     """
-    domains = [a.domain for a in attributes]
     levels = [a.levels[a.chosen[place]] for a, place in zip(attributes, node, strict=True)]
-    if suppressed:
-        return (Recode.by_levels(domains, levels, columns_of(attributes), suppressed),)
-    return tuple(Recode.by_levels([d], [level]) for d, level in zip(domains, levels, strict=True) if level != d.labels)
+    if suppressed is not None:
+        return (Recode.by_levels([a.domain for a in attributes], levels, columns_of(attributes), suppressed),)
+    return tuple(
+        Recode.by_levels([a.domain], [level])
+        for a, level in zip(attributes, levels, strict=True)
+        if a.attribute.role is Role.QUASI_IDENTIFIER
+    )
 
 
 def columns_of(attributes: Sequence[Recoded]) -> tuple[Column, ...]:

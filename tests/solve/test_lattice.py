@@ -48,7 +48,7 @@ def search_of(task, loss, suppression, weights=None):
     shares = np.full(len(found), 1 / len(found)) if weights is None else np.array(weights) / sum(weights)
 
     def accept(choice):
-        channel = Product.of(task.policy.released, axes_of(choice, found))
+        channel = Product.of(task.policy.released, axes_of(choice, found, suppressing=most > 0))
         return all(a.accepts(r, channel, task.original) for r, a in wanted.others)
 
     return Search(counted, wanted.tests, Loss(loss, counted, shares), most, accept), found
