@@ -94,7 +94,7 @@ def test_measures_keep_their_range_and_symmetry(name):
             assert measure.of(x.T)[0] == pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", set(MEASURES) - {"support", "confidence", "jaccard", "cosine", "laplace"})
+@pytest.mark.parametrize("name", sorted(set(MEASURES) - {"support", "confidence", "jaccard", "cosine", "laplace"}))
 def test_at_independence_nothing_is_left(name):
     x = small(name, np.outer([30.0, 50.0, 20.0], [0.2, 0.5, 0.1, 0.2]))
     neutral = 1.0 if name in {"odds_ratio", "interest", "conviction", "collective_strength"} else 0.0
