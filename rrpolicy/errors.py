@@ -7,6 +7,7 @@ Every code has a page in `rrpolicy/codes/`, printed by `rrpolicy explain CODE`.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -87,3 +88,18 @@ class RefusedError(RRPolicyError):
     """Refused: stale plan, existing bundle, foreign key, missing plugin (RR4xx)."""
 
     exit_status = 4
+
+
+def unwritable(what: str, error: OSError) -> RefusedError:
+    """Return the refusal of a file that cannot be written: RR408 where the disk is full, else RR407.
+
+    Args:
+        what: the file, as the message names it.
+        error: of the operating system, or of a library that wraps one of it.
+    """
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} or "No space left" in str(error):
+        return RefusedError(
+            Problem("RR408", f"{what} cannot be written: the disk is full", hint="make room, or choose another place")
+        )
+    why = error.strerror or "the operating system refuses"
+    return RefusedError(Problem("RR407", f"{what} cannot be written: {why}", hint="choose another place"))

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001
-        return _bug(error)
+        return _bug(error, given)
     return status
 
 
@@ -106,7 +107,8 @@ def _command(name: str, arguments: list[str]) -> int:
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
             usage = f"`rrpolicy {name} --help` tells the arguments and options"
-            raise PolicyError(Problem("RR250", error.format_message().rstrip("."), hint=usage)) from error
+            message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
+            raise PolicyError(Problem("RR250", message, hint=usage)) from error
         raise
     if raised:
         raise raised[0]
@@ -162,7 +164,7 @@ def _unknown(name: str) -> Problem:
 def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     from rrpolicy.policy.diagnostics import render, to_json
 
-    if "--json" in given:
+    if _wants_json(given):
         from rrpolicy.canonical import pretty
 
         document = pretty({"exit_status": error.exit_status, "problems": to_json(error.problems)})
@@ -174,8 +176,16 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     return error.exit_status
 
 
-def _bug(error: Exception) -> int:
+def _wants_json(given: Sequence[str]) -> bool:
+    """Whether the caller reads standard output as JSON."""
+    return "--json" in given or "--format=json" in given or ("--format", "json") in pairwise(given)
+
+
+def _bug(error: Exception, given: Sequence[str]) -> int:
     from rrpolicy import __version__
+
+    if _wants_json(given):
+        print(f'{{"exit_status": {BUG}, "problems": []}}')
 
     if os.environ.get("RRPOLICY_TRACEBACK") == "1":
         import traceback

@@ -31,7 +31,8 @@ def command(
     """
     from rrpolicy.canonical import pretty
     from rrpolicy.cli.progress import progress
-    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+    from rrpolicy.release.keys import destroy_key
     from rrpolicy.release.opening import open_policy
     from rrpolicy.release.outlook import look_ahead
     from rrpolicy.release.planfile import plan_document, save_plan
@@ -65,7 +66,11 @@ def command(
         document = outlook.to_json()
         if out is not None:
             document = plan_document(outlook, policy, out.parent)
-            save_plan(document, out)
+            try:
+                save_plan(document, out)
+            except RRPolicyError:
+                destroy_key(key or out.with_name(out.name + ".key"))
+                raise
     if json:
         sys.stdout.write(pretty(document).decode())
     else:

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.estimate import Format, show
+from rrpolicy.cli.estimate import Format
 
 
 def command(
     bundle: Annotated[Path, typer.Argument(help="A bundle, or its public/ folder alone.", metavar="BUNDLE")],
-    sql: Annotated[str, typer.Argument(help="SELECT columns, count(*) FROM release WHERE … GROUP BY columns")],
+    sql: Annotated[
+        str, typer.Argument(help="SELECT columns, count(*) FROM release WHERE … GROUP BY columns", metavar="SQL")
+    ],
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     form: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TABLE,
     *,
@@ -21,12 +23,22 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> int:
-    """Ask a release in SQL: counts by categories come corrected, with standard errors and intervals.
+    """Ask a release in SQL: counts, shares, sums and averages come corrected, with standard errors and intervals.
 
-    What cannot be corrected (joins, DISTINCT, HAVING on counts, other aggregates) is refused with the reason. The SQL
-    is parsed and never executed.
+    SELECT sex, count(*) AS n, share() AS s, avg(hours) AS h FROM release WHERE age_group IN ('65+')
+    GROUP BY ROLLUP (sex) ORDER BY n DESC. A share of another group: count(*) FILTER (WHERE disease = 'asthma') /
+    count(*), or count(*) / sum(count(*)) OVER (PARTITION BY sex).
+
+    What cannot be corrected (joins, DISTINCT, HAVING on counts, MIN and MAX, subqueries, other windows) is refused with
+    the reason. The SQL is parsed and never executed.
     """
     from rrpolicy.estimate.opening import open_release
 
-    show(open_release(bundle).query(sql, "population" if population else "table", level), Format.JSON if json else form)
+    found = open_release(bundle).query(sql, "population" if population else "table", level)
+    if json or form is Format.JSON:
+        from rrpolicy.canonical import pretty
+
+        print(pretty(found.to_json()).decode(), end="")
+    else:
+        print(found.to_csv() if form is Format.CSV else found.summary(), end="" if form is Format.CSV else "\n")
     return 0

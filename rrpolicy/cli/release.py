@@ -139,6 +139,8 @@ def _kept(plan: Plan, original: Original, held: KeyFile | None, path: Path | Non
     from rrpolicy.release.keys import KeyFile, destroy_key, new_key, require, source_tag, write_key
 
     if held is not None:
+        if plan.source_tag is not None and plan.source_tag == held.source_tag:
+            _fresh(plan, held, original)
         require(held, plan.digest(), original.content())
         yield held.key
         return
@@ -152,6 +154,15 @@ def _kept(plan: Plan, original: Original, held: KeyFile | None, path: Path | Non
     finally:
         if not target.exists():
             destroy_key(path)
+
+
+def _fresh(plan: Plan, held: KeyFile, original: Original) -> None:
+    """Refuse a plan, made with the key at hand, whose table has changed."""
+    from rrpolicy.release.keys import source_tag
+    from rrpolicy.release.planfile import stale
+
+    if plan.source_tag != source_tag(held.key, original.content()):
+        raise stale("the table has changed")
 
 
 def _no_key(key: Path | None) -> Exception:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rrpolicy.errors import PolicyError, Problem, RefusedError
+from rrpolicy.errors import PolicyError, Problem, unwritable
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -25,6 +28,7 @@ def command(
         typer.Option("--page", help="Default: audit where audit/report.json is at hand, else public."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Where to write it; default: standard output.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> int:
     """Write the report of a release again.
 
@@ -35,7 +39,7 @@ def command(
 
     public, audit = _folders(bundle)
     registry = load_registry()
-    renderer = _renderer(registry, form)
+    renderer = _renderer(registry, "json" if as_json else form)
     if out is not None:
         _outside(out, bundle)
     wanted = page or ("audit" if audit is not None else "public")
@@ -43,14 +47,23 @@ def command(
     if out is None:
         sys.stdout.buffer.write(content)
         return 0
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise RefusedError(
-            Problem("RR407", f"{out} cannot be written: {error.strerror or error}", hint="name another file")
-        ) from error
+    _save(content, out)
     print(f"wrote the {wanted} report to {out}", file=sys.stderr)
     return 0
+
+
+def _save(content: bytes, out: Path) -> None:
+    """Write a file as a whole or not at all."""
+    scratch = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        if out.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        scratch.write_bytes(content)
+        scratch.replace(out)
+    except OSError as error:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        raise unwritable(str(out), error) from error
 
 
 def _folders(bundle: Path) -> tuple[Path, Path | None]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rrpolicy.canonical import pretty
-from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.errors import Problem, RefusedError, unwritable
 
 SCHEMA = "rrpolicy.key/1"
 KEY_BYTES = 32
@@ -62,7 +62,7 @@ def write_key(path: Path, key: KeyFile) -> None:
     """Create a key file, mode 0600. An existing file is never touched.
 
     Raises:
-        RefusedError: RR403 if there is a file already, RR407 if none can be written.
+        RefusedError: RR403 if there is a file already, RR407 if none can be written, RR408 if the disk is full.
     """
     document = pretty(
         {"schema": SCHEMA, "key": key.key.hex(), "plan_digest": key.plan_digest, "source_tag": key.source_tag}
@@ -70,16 +70,18 @@ def write_key(path: Path, key: KeyFile) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError as error:
-        raise _refused(path, "exists already, and key files are never overwritten") from error
+        hint = "name another with --key; or, if nothing is to be drawn with it any more, remove it"
+        raise _refused(path, "exists already, and key files are never overwritten", hint) from error
     except OSError as error:
-        raise RefusedError(
-            Problem("RR407", f"the key file {path} cannot be written: {error.strerror}", hint="choose another place")
-        ) from error
+        raise unwritable(f"the key file {path}", error) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(document)
             file.flush()
             os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise unwritable(f"the key file {path}", error) from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -98,8 +100,6 @@ def read_key(path: Path) -> KeyFile:
             content = file.read(1 << 16)
     except OSError as error:
         raise _refused(path, f"cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
-        raise _refused(path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
     try:
         document = json.loads(content)
         key = KeyFile(bytes.fromhex(document["key"]), str(document["plan_digest"]), str(document["source_tag"]))
@@ -108,6 +108,8 @@ def read_key(path: Path) -> KeyFile:
         known = False
     if not known:
         raise _refused(path, "is not a key file that this version reads")
+    if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
+        raise _refused(path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
     return key
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import Json, pretty
-from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.canonical import Json, canonical, digest, pretty
+from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.registry import Registry
 from rrpolicy.release.opening import open_policy
 from rrpolicy.release.outlook import Outlook
@@ -27,9 +28,13 @@ class ReadPlan:
 
 
 def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str, Json]:
-    """Return the plan's document with the policy's path, relative to the folder that the plan will lie in."""
+    """Return the plan's document with the policy's path, relative to the folder that the plan will lie in.
+
+    Its digest covers what a reviewer reads and a release does not: an edited number is noticed.
+    """
     document = outlook.to_json()
     document["policy_file"] = os.path.relpath(policy_file.absolute(), folder.absolute())
+    document["file_digest"] = digest(canonical(document))
     return document
 
 
@@ -37,7 +42,7 @@ def save_plan(document: Mapping[str, Json], path: Path) -> None:
     """Write a plan's file, mode 0600, as a whole; a plan is audit-class.
 
     Raises:
-        RefusedError: RR407 if the folder is missing or cannot be written to.
+        RefusedError: RR407 if the folder is missing or cannot be written to, RR408 if the disk is full.
     """
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -45,8 +50,9 @@ def save_plan(document: Mapping[str, Json], path: Path) -> None:
             file.write(pretty(dict(document)))
         scratch.replace(path)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise RefusedError(Problem("RR407", f"{path} cannot be written: {error.strerror}")) from error
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        raise unwritable(str(path), error) from error
 
 
 def read_plan(path: Path, *, source: str | None = None) -> ReadPlan:
@@ -62,11 +68,16 @@ def read_plan(path: Path, *, source: str | None = None) -> ReadPlan:
     try:
         document: dict[str, Any] = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {type(error).__name__}")) from error
+        why = (error.strerror or "").lower() if isinstance(error, OSError) else "it is not JSON"
+        hint = "`rrpolicy plan POLICY --out PLAN` writes one; a policy's file ends in .toml"
+        raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {why}", hint=hint)) from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA or "policy_file" not in document:
         raise RefusedError(
             Problem("RR401", f"{path} is no plan of schema {SCHEMA}", hint="`rrpolicy plan --out` writes one")
         )
+    told = document.pop("file_digest", None)
+    if told != digest(canonical(document)):
+        raise RefusedError(Problem("RR401", f"{path} was changed after it was written", hint="plan again"))
     policy_file = path.parent / document["policy_file"]
     opened = open_policy(policy_file, source=source)
     uri = opened.policy.source.uri
@@ -80,4 +91,5 @@ def read_plan(path: Path, *, source: str | None = None) -> ReadPlan:
 
 def stale(why: str) -> RefusedError:
     """Return the error of a plan that no longer fits."""
-    return RefusedError(Problem("RR401", f"the plan is stale: {why} since it was made", hint="plan again"))
+    hint = "plan again, into another file or with the old plan and its key removed"
+    return RefusedError(Problem("RR401", f"the plan is stale: {why} since it was made", hint=hint))

@@ -44,10 +44,18 @@ def verify(
         What holds, what does not, and what stays undecided. Anything unknown is a problem.
 
     Raises:
-        PolicyError: RR250 if the level needs an input that is not given.
+        PolicyError: RR250 if the level needs an input that is not given, RR260 if there is no such folder.
         RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing.
         DataError: RR3xx if the source cannot be read.
     """
+    if not bundle.is_dir():
+        raise PolicyError(
+            Problem(
+                "RR260",
+                f"{bundle} is not a release: there is no such folder",
+                expected="a bundle written by `rrpolicy release`, or its public/ folder",
+            )
+        )
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     level = _level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
     log = Log()

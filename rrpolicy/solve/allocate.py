@@ -13,7 +13,7 @@ import numpy as np
 from rrpolicy.channel.expected import expected_squared_error
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.retention import Retention
-from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Basis, Finding, Measure, Verdict
 from rrpolicy.mechanism import Origin, Remark, Task
 from rrpolicy.privacy.model import Smooth
@@ -101,6 +101,7 @@ def problem_of(
         lambda keep: _holds(template.filled(keep), task),
         digits,
         lambda: _floor(template, task),
+        _place(task),
     )
 
 
@@ -166,6 +167,11 @@ def _seen(constraint: Smooth, start: Array, free: np.ndarray[tuple[int, ...], np
     )
 
 
+def _place(task: Task) -> Place | None:
+    """Return where the only requirement stands, or the first of several."""
+    return next((r.place for r, _ in task.requirements if r.place is not None), task.policy.place("privacy"))
+
+
 def _floor(template: Template, task: Task) -> tuple[str, str]:
     """Return what the requirements reach as all that is open is drawn at random, and what would help."""
     least = template.filled([Fraction(1, v.size) + NEAR_FLOOR for v in template.variables])
@@ -187,14 +193,33 @@ def _in_the_way(
         return
     finding = assessor.assess(requirement, least, task.original)
     if finding.verdict is not Verdict.HOLDS:
-        yield _reached(finding), ()
+        yield _reached(finding), _above_all(finding, task)
 
 
 def _reached(finding: Finding) -> str:
     """Return what a requirement reaches, and how many stand in the way."""
-    value = "undecided" if finding.reached is None else f"{finding.reached.value:.6g}"
     over = f" ({finding.groups_over} groups, {finding.people_over} people over the limit)"
-    return f"{finding.model}: the smallest reachable is {value}" + (over if finding.groups_over else "")
+    said = f"{finding.model}: {_extreme(finding)}"
+    return said + (over if finding.groups_over else "")
+
+
+def _above_all(finding: Finding, task: Task) -> tuple[str, ...]:
+    """Return the hint for what must be as large as the table or larger: no randomisation helps."""
+    reached, limit = finding.reached, finding.limit
+    if reached is None or limit is None or reached.value > limit or limit < task.records:
+        return ()
+    return (f"ask for less: nothing hides anybody among more than the table's {task.records:,} records",)
+
+
+def _extreme(finding: Finding) -> str:
+    """Return the best that a requirement reaches: the largest of what must be large, else the smallest."""
+    if finding.reached is None or finding.limit is None:
+        return "undecided however much is randomised"
+    reached, limit = finding.reached.value, finding.limit
+    if reached > limit:
+        return f"the smallest reachable is {reached:.6g}"
+    less = f"less than {reached:.6g}" if f"{reached:.6g}" == f"{float(limit):.6g}" else f"{reached:.6g}"
+    return f"the largest reachable is {less}"
 
 
 def _limits(problem: Allocation, solution: Solution) -> Iterator[Remark]:

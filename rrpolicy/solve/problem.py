@@ -12,6 +12,7 @@ from rrpolicy.privacy.model import Smooth
 from rrpolicy.solve.equal import LEAST_DIGITS
 
 if TYPE_CHECKING:
+    from rrpolicy.errors import Place
     from rrpolicy.solve.objective import ExpectedError, Variable
 
 
@@ -26,6 +27,7 @@ class Allocation:
         feasible: whether the assessors accept exact keep probabilities; they alone decide.
         digits: decimals of the released keep probabilities.
         floor: what the requirements reach as all retentions go to 0, and what would help, for RR102.
+        place: of the requirements in the policy, for RR102.
     """
 
     variables: tuple[Variable, ...]
@@ -34,6 +36,7 @@ class Allocation:
     feasible: Callable[[tuple[Fraction, ...]], bool]
     digits: int = LEAST_DIGITS
     floor: Callable[[], tuple[str, str]] = lambda: ("", "")
+    place: Place | None = None
 
     @property
     def bounded(self) -> bool:
@@ -94,6 +97,7 @@ def infeasible(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
             "RR102",
             f"no keep probabilities satisfy: {', '.join(dict.fromkeys(names)) or 'the requirements together'}"
             + (f"; {floor}" if floor else ""),
+            problem.place,
             hint=hint
             or "randomise more attributes, coarsen a domain, state why an unchanged attribute links nobody"
             " (assume_unlinkable), or relax the requirement",

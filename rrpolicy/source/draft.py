@@ -194,6 +194,7 @@ def _written(uri: str, table: str | None, guesses: Mapping[str, _Guess], records
     return f"""\
 #:schema ./policy.schema.json
 # A draft by `rrpolicy init`. Every role is a guess: edit them, then run `rrpolicy check`.
+# `rrpolicy schema > policy.schema.json` lets an editor complete and check this file; without it, drop the first line.
 #
 # WARNING: the domains and bins below are taken from the data. Whoever sees them learns which values occur. Replace them
 # by what is known without the data, such as a classification, or accept that they are told.
@@ -221,8 +222,16 @@ model = "local-dp"
 epsilon = 6
 scope = "attribute"
 
+# Another entry must hold as well, such as: nobody is linked to a record with more certainty than 1 / k.
+# [[privacy]]
+# model = "pk-anonymity"
+# k = 2
+
 [mechanism]
 name = "pram"
+
+# [release]
+# format = "csv" # or "duckdb"; without it, "parquet"
 """
 
 

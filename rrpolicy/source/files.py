@@ -71,7 +71,7 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
             Problem(
                 "RR300",
                 f"{shown(pattern)}: no such file",
-                hint="a relative path is looked up in the policy's folder; `--source` gives another one",
+                hint="a relative path starts at the policy's folder; on the command line, at the working folder",
             )
         )
     pinned = Pinned(pattern, state, beside)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,22 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
 
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     source, uri = engine(policy.source.uri, sources, Path(policy.folder), policy)
-    with source.open(uri, policy.source.table, scratch) as snapshot:
+    with _placed(policy), source.open(uri, policy.source.table, scratch) as snapshot:
         yield read(policy, snapshot)
+
+
+@contextmanager
+def _placed(policy: Policy) -> Iterator[None]:
+    """Add the place where the policy names its table to the errors of a table that cannot be read."""
+    try:
+        yield
+    except DataError as error:
+        place = policy.place("source.uri")
+        unread = [p.place is None and p.code.startswith("RR30") for p in error.problems]
+        if place is None or policy.source.uri not in place.text or not any(unread):
+            raise  # without a place also where the caller named another table
+        placed = [replace(p, place=place) if no else p for p, no in zip(error.problems, unread, strict=True)]
+        raise DataError(placed) from error
 
 
 def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy | None = None) -> tuple[Source, str]:

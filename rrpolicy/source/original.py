@@ -176,6 +176,8 @@ class TableOriginal:
             ways = [self._counted([a]) for a in [*coded, *probes]]
         problems = [*surprises.check_codes(coded, ways[: len(coded)])]
         yield from problems
+        for attribute, way in zip(coded, ways, strict=False):
+            yield from surprises.check_observed(attribute, way)
         if not problems:
             tables = [table.marginal(*(a.name for a in coded))] if whole else ways[: len(coded)]
             self._tables.update({frozenset(t.attributes): t for t in tables})

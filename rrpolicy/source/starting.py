@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.source.demo import RECORDS, SEED, survey
 
 TABLE = "survey.parquet"
@@ -25,7 +25,7 @@ def write_demo(folder: Path, records: int = RECORDS, seed: int = SEED) -> tuple[
 
     Raises:
         ValueError: if `records` or `seed` is out of range.
-        RefusedError: RR411 if one of the files is there already, RR407 if they cannot be written.
+        RefusedError: RR411 if one of the files is there already, RR407 or RR408 if they cannot be written.
     """
     import pyarrow.parquet as pq
 
@@ -40,13 +40,17 @@ def write_demo(folder: Path, records: int = RECORDS, seed: int = SEED) -> tuple[
                 hint="name another folder; nothing is ever overwritten",
             )
         )
-    table = survey(records, seed)
+    table, made = survey(records, seed), list[Path]()
     try:
         (folder / "hierarchies").mkdir(parents=True, exist_ok=True)
+        made.append(targets[TABLE])
         pq.write_table(table, targets[TABLE])
         for name in FILES:
             with targets[name].open("xb") as target:
+                made.append(targets[name])
                 target.write((files("rrpolicy.source.example") / name).read_bytes())
     except OSError as error:
-        raise RefusedError(Problem("RR407", f"'{folder}' cannot be written: {error.strerror}")) from error
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise unwritable(f"'{folder}'", error) from error
     return tuple(targets.values())

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 100_000
 """An observed domain may hold this many values."""
 SINGLE_SHARE = 0.05
-"""A carried column is refused if more than this share of the records has a value that occurs once."""
+"""A carried column, or an observed domain, is refused if more than this share of the records has a value of its own."""
+FEW_SINGLES = 100
+"""An observed domain may hold this many values that occur once, however small the table is."""
 
 
 def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Problem]:
@@ -127,7 +129,7 @@ def check_codes(attributes: Sequence[Attribute], tallies: Iterable[Counts]) -> I
             what = "bins" if attribute.bins else "domain"
             yield Problem(
                 "RR313",
-                f"{found[OUTSIDE]:,} records have a value of '{attribute.name}' outside its {what}",
+                f"{_have(found[OUTSIDE])} a value of '{attribute.name}' outside its {what}",
                 attribute.place,
                 "every value inside (infinite numbers are outside of finite bins and of every domain)",
                 f'`outside = "Other"` maps them to a category; or extend the {what}',
@@ -137,7 +139,7 @@ def check_codes(attributes: Sequence[Attribute], tallies: Iterable[Counts]) -> I
 
 
 def _nulls(attribute: Attribute, records: int | None) -> Problem:
-    several = "some records have" if records is None else f"{records:,} records have"
+    several = "some records have" if records is None else _have(records)
     return Problem(
         "RR314",
         f"{several} no value of '{attribute.name}' (null, or NaN)",
@@ -145,6 +147,29 @@ def _nulls(attribute: Attribute, records: int | None) -> Problem:
         "no nulls",
         '`nulls = "Unknown"` makes them a category',
     )
+
+
+def _have(records: int) -> str:
+    return "1 record has" if records == 1 else f"{records:,} records have"
+
+
+def check_observed(attribute: Attribute, table: Counts) -> Iterator[Problem]:
+    """Yield a problem if too many records have a value of an observed domain that occurs once: its list is published.
+
+    Args:
+        attribute: the attribute.
+        table: over it alone.
+    """
+    singles, records = int((table.n == 1).sum()), int(table.n.sum())
+    if attribute.observed and singles > max(FEW_SINGLES, SINGLE_SHARE * records):
+        yield Problem(
+            "RR316",
+            f"the domain of '{attribute.name}' is observed and would be published, and {singles / records:.0%} of the "
+            "records have a value that no other record has",
+            attribute.place,
+            f"at most {SINGLE_SHARE:.0%}",
+            "coarsen it with `bins`, or a `domain` with `outside`; or exclude it",
+        )
 
 
 def carried_probe(attribute: Attribute, kind: str) -> Attribute | None:
@@ -160,7 +185,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
     if nulls and attribute.nulls is None:
         yield Problem(
             "RR314",
-            f"{nulls:,} records have no value of '{attribute.name}' (null, or NaN), which is released as it is",
+            f"{_have(nulls)} no value of '{attribute.name}' (null, or NaN), which is released as it is",
             attribute.place,
             "no nulls",
             'any `nulls` but "reject", such as `nulls = "keep"`, releases them as nulls',
@@ -168,7 +193,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
     if infinite:
         yield Problem(
             "RR315",
-            f"{infinite:,} records have an infinite '{attribute.name}', which is released as it is",
+            f"{_have(infinite)} an infinite '{attribute.name}', which is released as it is",
             attribute.place,
             "finite numbers",
             "mend the table, or use `bins` that end in inf",

@@ -62,7 +62,7 @@ def test_the_version(capsys):
         (["check"], "RR250"),
         (["check", "--loud", "x.toml"], "RR250"),
         (["explain"], "RR250"),
-        (["explain", "RR299"], "RR251"),
+        (["explain", "RR999"], "RR251"),
     ],
 )
 def test_a_wrong_call_exits_2(arguments, told, capsys):

@@ -139,7 +139,9 @@ def test_a_changed_table_makes_the_plan_stale(case, capsys):
     text = case.table.read_text()
     case.table.write_text(text.replace(",F,", ",M,", 1))
     assert run("release", plan, "--out", case.folder / "bundle") == 4
-    assert "RR403" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "RR401" in told
+    assert "the table has changed" in told
     assert not (case.folder / "bundle").exists()
 
 
