@@ -313,9 +313,14 @@ class Crosstab:
 
     def group_values(self) -> Sequence[Mapping[str, Value]]:
         """Return what each cell is of, in the order of `rows`."""
-        parts = [[dict(zip(g.columns, labels, strict=True)) for labels in g.labels] for g in self.groups]
-        merged = ({k: v for part in cell for k, v in part.items()} for cell in product(*parts))
-        return [{b: cell[b] for b in self.by} for cell in merged]
+        return group_values(self.by, self.groups)
+
+
+def group_values(by: Sequence[str], groups: Sequence[GroupAxis]) -> list[Mapping[str, Value]]:
+    """Return what each cell of a table by some columns is of, in the order of its rows."""
+    parts = [[dict(zip(g.columns, labels, strict=True)) for labels in g.labels] for g in groups]
+    merged = ({k: v for part in cell for k, v in part.items()} for cell in product(*parts))
+    return [{b: cell[b] for b in by} for cell in merged]
 
 
 def _number(value: float) -> float | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.condition import split
+from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.crosstab import EVEN, METHOD, Crosstab
 from rrpolicy.estimate.grouping import check_size, contracted, grouping, groups_of
 from rrpolicy.estimate.target import Target, check_target
@@ -86,19 +86,46 @@ def cube(release: Release, by: Sequence[str], where: str | None, target: Target,
         raise PolicyError(
             Problem("RR268", f"a cube of {len(by)} columns has {2 ** len(by):,} tables", hint=f"at most {MOST} columns")
         )
+    subsets = [subset for size in range(len(by) + 1) for subset in combinations(by, size)]
+    found = tables(release, by, subsets, where, split(where, release.columns), target=target, level=level)
+    return Cube(found[-1].by, tuple(found))
+
+
+def tables(
+    release: Release,
+    by: Sequence[str],
+    subsets: Sequence[Sequence[str]],
+    where: str | None,
+    condition: Condition,
+    *,
+    target: Target,
+    level: float,
+) -> list[Crosstab]:
+    """Estimate tables by subsets of some columns, in one pass over the data.
+
+    Args:
+        release: opened.
+        by: all columns.
+        subsets: what each table is by.
+        where: the condition, as asked.
+        condition: the same, split.
+        target: as for `Release.crosstab`.
+        level: as for `Release.crosstab`.
+
+    Raises:
+        PolicyError: as `Release.crosstab`.
+    """
     check_target(target, level)
-    condition = split(where, release.columns)
     names, axes = grouping(release.columns, by, condition)
     check_size(axes, [groups_of(axis, names, condition)[0] for axis in axes], names)
     first, second, support = release.moments(axes, condition)
     certain = release.certain(axes, condition)
     method = METHOD if certain is None else EVEN
-    tables = []
-    for size in range(len(names) + 1):
-        for subset in combinations(names, size):
-            grouped = [groups_of(axis, subset, condition) for axis in axes]
-            groups = tuple(g for g, _ in grouped)
-            table = Crosstab(subset, where, target, level, release.records, groups, first, second, support, method)
-            table = replace(table, certain=certain)
-            tables.append(contracted(table, axes, [targets for _, targets in grouped]))
-    return Cube(names, tuple(tables))
+    found = []
+    for subset in subsets:
+        exact = tuple(map(release.columns.name, subset))
+        grouped = [groups_of(axis, exact, condition) for axis in axes]
+        groups = tuple(g for g, _ in grouped)
+        table = Crosstab(exact, where, target, level, release.records, groups, first, second, support, method)
+        found.append(contracted(replace(table, certain=certain), axes, [targets for _, targets in grouped]))
+    return found

@@ -19,6 +19,7 @@ from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import count, total
 from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, Crosstab
 from rrpolicy.estimate.estimates import FEW_IN_GROUP, MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.grouping import Weighed, beside, check_size, contracted, grouping, groups_of, weighed
 from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target, check_target
@@ -59,7 +60,7 @@ class Means(Estimates):
 
 
 @dataclass(frozen=True)
-class _Numbers:
+class Numbers:
     """Groups of released records with what their numbers add up to.
 
     Attributes:
@@ -81,22 +82,31 @@ class _Numbers:
     missing: int
 
 
-def mean(release: Release, value: str, by: Sequence[str], where: str | None, *, target: Target, level: float) -> Means:
-    """Estimate means; `Release.mean` says how.
+def mean(
+    release: Release,
+    value: str,
+    by: Sequence[str],
+    where: str | Sequence[Expression] | None,
+    *,
+    target: Target,
+    level: float,
+) -> Means:
+    """Estimate means; `Release.mean` says how. A condition that was read already is not shown in the result.
 
     Raises:
         PolicyError: RR274 if the column holds no numbers, or is grouped by as well.
     """
     check_target(target, level)
     condition = split(where, release.columns)
+    shown = where if isinstance(where, str) else None
     names, axes = grouping(release.columns, by, condition)
     refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "means")
     name = release.columns.name(value)
     grouped = [groups_of(axis, names, condition) for axis in axes]
     check_size(axes, [g for g, _ in grouped], names)
-    numbers = _numbers(release, name, axes, condition)
+    numbers = numbers_of(release, name, axes, condition)
     masks = [targets for _, targets in grouped]
-    sums = _Sums(axes, masks, numbers)
+    sums = Sums(axes, masks, numbers)
     size, deviation = sums.of(numbers.n, 1), sums.of(numbers.first, 1)
     size = np.where(size > 0, size, np.nan)
     R = deviation / size
@@ -111,7 +121,7 @@ def mean(release: Release, value: str, by: Sequence[str], where: str | None, *, 
     }
     groups = tuple(g for g, _ in grouped)
     frame = Crosstab(
-        names, where, target, level, N, groups,
+        names, shown, target, level, N, groups,
         numbers.cells.sums(numbers.n * numbers.cells.weight),
         numbers.cells.sums(numbers.n * numbers.cells.weight**2),
         numbers.cells.sums(numbers.n * numbers.cells.speaks),
@@ -122,7 +132,7 @@ def mean(release: Release, value: str, by: Sequence[str], where: str | None, *, 
         target=target,
         level=level,
         records=N,
-        where=where,
+        where=shown,
         keys=tuple(dict(g) for g in counts.group_values()),
         estimate=(R + numbers.centre).reshape(-1),
         errors={t: e.reshape(-1) for t, e in errors.items()},
@@ -140,7 +150,7 @@ _Axes: TypeAlias = Sequence[AxisWeights]
 
 
 @dataclass(frozen=True)
-class _Sums:
+class Sums:
     """Sums over released records, by group.
 
     Attributes:
@@ -151,7 +161,7 @@ class _Sums:
 
     axes: _Axes
     masks: Sequence[Mask | None]
-    numbers: _Numbers
+    numbers: Numbers
 
     def of(self, values: Array, power: int) -> Array:
         """Return the sums of values times a power of the record weights."""
@@ -161,7 +171,12 @@ class _Sums:
         return x
 
 
-def _numbers(release: Release, name: str, axes: _Axes, condition: Condition) -> _Numbers:
+def numbers_of(release: Release, name: str, axes: _Axes, condition: Condition) -> Numbers:
+    """Return the sums of a column of numbers by groups of released records.
+
+    Raises:
+        PolicyError: RR274 if it holds no numbers, or is grouped by as well.
+    """
     own = release.columns.axes.get(name)
     if own is not None:
         return _categories(release, name, own, axes, condition)
@@ -171,10 +186,10 @@ def _numbers(release: Release, name: str, axes: _Axes, condition: Condition) -> 
     found = total(release.data, [*axes, *(a for a, _ in others)], name, condition.filter, condition.parameters)
     cells = weighed(axes, others, found.codes, len(found.n))
     n = found.n.astype(float)
-    return _Numbers(cells, n, found.first, found.second, found.second, found.centre, found.missing)
+    return Numbers(cells, n, found.first, found.second, found.second, found.centre, found.missing)
 
 
-def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, condition: Condition) -> _Numbers:
+def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, condition: Condition) -> Numbers:
     """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y."""
     j = own.columns.index(name)
     labels = [cell[j] for cell in own.original]
@@ -196,7 +211,7 @@ def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, cond
     codes, n = count(release.data, [*axes, *(a for a, _ in others), own], condition.filter, condition.parameters)
     cells = weighed(axes, others, codes[:-1], len(n))
     at = codes[-1]
-    return _Numbers(cells, n.astype(float), n * omega[at], n * omega[at] ** 2, n * omega_square[at], centre, 0)
+    return Numbers(cells, n.astype(float), n * omega[at], n * omega[at] ** 2, n * omega_square[at], centre, 0)
 
 
 def _flags(R: Array, se: Array, negative: Mask, counts: Crosstab, target: Target) -> tuple[tuple[str, ...], ...]:

@@ -70,6 +70,12 @@ def read_condition(connection: Any, node: Mapping[str, Any]) -> tuple[Expression
     return _conjuncts(_Reader(connection).read(node))
 
 
+def read_constant(connection: Any, node: Mapping[str, Any]) -> Constant:
+    """Return the value of a constant's syntax tree; raises as `parse_condition` does."""
+    (value,) = _Reader(connection).constants([node])
+    return value
+
+
 def unreadable(message: str) -> PolicyError:
     """Return the error for a condition that is not one."""
     return PolicyError(
@@ -124,7 +130,7 @@ class _Reader:
                 return self._comparison(_COMPARISONS[name], node["left"], node["right"])
             case "BETWEEN":
                 column = self._column(node["input"])
-                low, high = self._constants([node["lower"], node["upper"]])
+                low, high = self.constants([node["lower"], node["upper"]])
                 return And((Comparison(column, ">=", low), Comparison(column, "<=", high)))
             case "OPERATOR":
                 return self._operator(name, node["children"])
@@ -136,7 +142,7 @@ class _Reader:
     def _comparison(self, operator: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Expression:
         if right["class"] == "COLUMN_REF" and left["class"] != "COLUMN_REF":
             left, right, operator = right, left, _MIRRORED[operator]
-        (value,) = self._constants([right])
+        (value,) = self.constants([right])
         return Comparison(self._column(left), operator, value)
 
     def _operator(self, name: str, children: Sequence[Mapping[str, Any]]) -> Expression:
@@ -144,7 +150,7 @@ class _Reader:
             case "OPERATOR_NOT":
                 return Not(self.read(children[0]))
             case "COMPARE_IN" | "COMPARE_NOT_IN":
-                member = Member(self._column(children[0]), tuple(self._constants(children[1:])))
+                member = Member(self._column(children[0]), tuple(self.constants(children[1:])))
                 return member if name == "COMPARE_IN" else Not(member)
             case "OPERATOR_IS_NULL":
                 return Null(self._column(children[0]))
@@ -161,7 +167,7 @@ class _Reader:
             raise unreadable("a column is named by itself, without a table")
         return str(names[-1])
 
-    def _constants(self, nodes: Sequence[Mapping[str, Any]]) -> list[Constant]:
+    def constants(self, nodes: Sequence[Mapping[str, Any]]) -> list[Constant]:
         for node in nodes:
             inner = node["child"] if node["class"] == "CAST" else node
             if inner["class"] != "CONSTANT":

@@ -1,4 +1,4 @@
-"""SQL on a release: counts by categories are answered by corrected ones, the rest is refused with a reason."""
+"""SQL on a release, read: groups, conditions and aggregates that can be corrected; the rest is refused."""
 
 from __future__ import annotations
 
@@ -7,14 +7,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.aggregate import Aggregate, Node, Reader, column, refused
 from rrpolicy.estimate.expression import Expression
-from rrpolicy.estimate.predicate import read_condition, select_node
+from rrpolicy.estimate.predicate import read_condition, read_constant, select_node
 
-_REASONS: Mapping[str, str] = {
-    "DISTINCT_MODIFIER": "DISTINCT lists released values, which are not the original ones",
-    "ORDER_MODIFIER": "ORDER BY is not supported: rows come in the order of the domains",
-    "LIMIT_MODIFIER": "LIMIT would pick rows by their random part",
-}
+MOST_SETS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a column of the result shows.
+
+    Attributes:
+        of: a grouping column as written, or an aggregate.
+        alias: its name in the result; "" for none.
+    """
+
+    of: str | Aggregate
+    alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One key of ORDER BY.
+
+    Attributes:
+        of: the position of an item, or the name of a column of the result.
+        descending: from the largest.
+        nulls_first: rows without a value before the others.
+    """
+
+    of: int | str
+    descending: bool
+    nulls_first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,98 +47,164 @@ class Query:
     """What was asked.
 
     Attributes:
-        by: names as written.
+        items: the columns of the result.
+        sets: the columns of each set of groups, as written; one set unless GROUPING SETS, CUBE or ROLLUP ask for more.
         where: the condition as DuckDB spells it; None for none.
         conjuncts: the same, read.
+        order: keys, the first decides.
+        limit: how many rows; None for all.
+        offset: how many rows are left out before them.
     """
 
-    by: tuple[str, ...]
+    items: tuple[Item, ...]
+    sets: tuple[tuple[str, ...], ...]
     where: str | None
     conjuncts: tuple[Expression, ...]
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Return every grouping column, those that are shown first."""
+        grouped = {c.casefold(): c for s in self.sets for c in s}
+        shown = [i.of.casefold() for i in self.items if isinstance(i.of, str)]
+        return tuple(grouped[c] for c in dict.fromkeys([*shown, *grouped]))
 
 
 def parse_query(sql: str) -> Query:
-    """Read `SELECT columns, count(*) FROM release WHERE … GROUP BY columns`.
+    """Read `SELECT columns, aggregates FROM release WHERE … GROUP BY … ORDER BY … LIMIT …`.
 
     Raises:
-        PolicyError: RR264 if it is not one SELECT, RR272 for what cannot be answered, with the reason.
+        PolicyError: RR264 if it is not one SELECT, or its condition cannot be read; RR268 for too many sets of groups;
+            RR272 for what cannot be answered, with the reason.
     """
     import duckdb
 
     with duckdb.connect() as connection:
         node = select_node(connection, sql)
         _check(node)
-        selected = [_column(item) for item in node["select_list"] if not _is_count(item)]
-        if len(node["select_list"]) != len(selected) + 1:
-            raise refused("a query asks for count(*), once, beside the columns it groups by")
-        by = _grouped(node, selected)
+        reader = Reader(connection, whole=len(node["group_sets"]) <= 1)
+        items = tuple(_item(part, reader) for part in node["select_list"])
+        if all(isinstance(i.of, str) for i in items):
+            raise refused("a query asks for count(*), or another aggregate, beside the columns it groups by")
+        sets = _sets(node, items)
         clause = node.get("where_clause")
         conjuncts = read_condition(connection, clause) if clause else ()
-        return Query(by, _spelled(connection, node) if clause else None, conjuncts)
+        where = _spelled(connection, node) if clause else None
+        order, limit, offset = _modifiers(node, items, reader)
+        return Query(items, sets, where, conjuncts, order, limit, offset)
 
 
-def refused(reason: str) -> PolicyError:
-    """Return the error for a query that is not answered."""
-    return PolicyError(
-        Problem(
-            "RR272",
-            f"the query is not answered: {reason}",
-            expected="SELECT columns, count(*) FROM release WHERE condition GROUP BY columns",
-        )
-    )
-
-
-def _check(node: Mapping[str, Any]) -> None:
-    """Refuse every part that counts by categories do not need."""
+def _check(node: Node) -> None:
+    """Refuse every part of a SELECT that has no corrected answer."""
     if node["type"] != "SELECT_NODE":
         raise refused("UNION, INTERSECT and EXCEPT are not supported")
     table = node["from_table"]
+    if table["type"] == "SUBQUERY":
+        raise refused("it must read the table “release” itself: subqueries are not supported")
     if table["type"] != "BASE_TABLE" or table["table_name"] != "release" or table["schema_name"]:
         raise refused("it must read the table “release” alone: a join on a randomised column pairs the wrong records")
-    for modifier in node["modifiers"]:
-        raise refused(_REASONS.get(modifier["type"], "it has a clause after its groups"))
     if node["having"]:
-        raise refused("HAVING would choose groups by counts that are not corrected")
+        raise refused(
+            "HAVING would choose groups by counts that are not corrected",
+            "put conditions on columns into WHERE; order by the estimates to see the largest first",
+        )
     if node["qualify"] or node["sample"] or table["sample"] or node["cte_map"]["map"]:
         raise refused("WITH, QUALIFY and SAMPLE are not supported")
-    if len(node["group_sets"]) > 1:
-        raise refused("CUBE, ROLLUP and GROUPING SETS are not supported: ask for each grouping by itself")
+    if len(node["group_sets"]) > MOST_SETS:
+        message = f"the query asks for {len(node['group_sets']):,} tables"
+        raise PolicyError(Problem("RR268", message, hint=f"at most {MOST_SETS:,} GROUPING SETS"))
 
 
-def _grouped(node: Mapping[str, Any], selected: Sequence[str]) -> tuple[str, ...]:
-    """Return the grouping columns, which must be those selected."""
+def _item(node: Node, reader: Reader) -> Item:
+    alias = str(node.get("alias") or "")
+    return Item(column(node) if node["class"] == "COLUMN_REF" else reader.read(node), alias)
+
+
+def _sets(node: Node, items: Sequence[Item]) -> tuple[tuple[str, ...], ...]:
+    """Return the sets of grouping columns; what is shown must be grouped by."""
+    shown = [i.of for i in items if isinstance(i.of, str)]
     if node["aggregate_handling"] == "FORCE_AGGREGATES":
-        return tuple(selected)
-    grouped = [
-        _column(item) if item["class"] == "COLUMN_REF" else _numbered(item, selected)
-        for item in node["group_expressions"]
-    ]
-    if {g.casefold() for g in grouped} != {s.casefold() for s in selected}:
+        return (_once(shown),)
+    grouped = [_group(part, items) for part in node["group_expressions"]]
+    sets = tuple(_once([grouped[i] for i in chosen]) for chosen in node["group_sets"]) or ((),)
+    if not {s.casefold() for s in shown} <= {g.casefold() for s in sets for g in s}:
         raise refused("the columns it shows must be those it groups by")
-    return tuple(selected)
+    return sets
 
 
-def _numbered(item: Mapping[str, Any], selected: Sequence[str]) -> str:
-    text = str(item.get("literal", {}).get("text") or item.get("value", {}).get("value") or "")
-    if item["class"] == "CONSTANT" and text.isdigit() and 1 <= int(text) <= len(selected):
-        return selected[int(text) - 1]
-    raise refused("it groups by an expression; name columns, or write GROUP BY ALL")
+def _group(node: Node, items: Sequence[Item]) -> str:
+    """Return the column that is grouped by: by its name, by an alias, or by its place in the list."""
+    if node["class"] == "COLUMN_REF":
+        name = column(node)
+        aliases = {i.alias.casefold(): i.of for i in items if isinstance(i.of, str) and i.alias}
+        shown = {i.of.casefold() for i in items if isinstance(i.of, str)}
+        return name if name.casefold() in shown else aliases.get(name.casefold(), name)
+    place = _place(node, len(items))
+    of = None if place is None else items[place].of
+    if not isinstance(of, str):
+        raise refused("it groups by an expression; name columns, or write GROUP BY ALL")
+    return of
 
 
-def _column(item: Mapping[str, Any]) -> str:
-    if item["class"] == "COLUMN_REF":
-        return str(item["column_names"][-1])
-    if item["class"] == "FUNCTION":
-        name = item["function_name"]
-        raise refused(f"{name}() of released values does not estimate that of the original ones; count(*) is corrected")
-    raise refused("it shows something other than columns and count(*)")
+def _place(node: Node, count: int) -> int | None:
+    """Return the position that a number in GROUP BY or ORDER BY stands for."""
+    text = str((node.get("literal") or {}).get("text") or (node.get("value") or {}).get("value") or "")
+    found = node["class"] == "CONSTANT" and text.isdecimal() and 1 <= int(text) <= count
+    return int(text) - 1 if found else None
 
 
-def _is_count(item: Mapping[str, Any]) -> bool:
-    return item["class"] == "FUNCTION" and item["function_name"] == "count_star" and not item["filter"]
+def _once(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple({n.casefold(): n for n in names}.values())
 
 
-def _spelled(connection: Any, node: Mapping[str, Any]) -> str:
+def _modifiers(node: Node, items: Sequence[Item], reader: Reader) -> tuple[tuple[Order, ...], int | None, int]:
+    order: tuple[Order, ...] = ()
+    limit, offset = None, 0
+    for modifier in node["modifiers"]:
+        match modifier["type"]:
+            case "ORDER_MODIFIER":
+                order = tuple(o for part in modifier["orders"] for o in _orders(part, items, reader))
+            case "LIMIT_MODIFIER" if modifier.get("limit_type", "ROW_COUNT") == "ROW_COUNT":
+                limit = _rows(modifier.get("limit"), reader)
+                offset = _rows(modifier.get("offset"), reader) or 0
+            case "DISTINCT_MODIFIER":
+                raise refused("DISTINCT lists released values, which are not the original ones")
+            case _:
+                raise refused("LIMIT takes a number of rows")
+    return order, limit, offset
+
+
+def _rows(node: Node | None, reader: Reader) -> int | None:
+    if node is None:
+        return None
+    value = read_constant(reader.connection, node) if node["class"] == "CONSTANT" else None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise refused("LIMIT and OFFSET take a number of rows")
+    return value
+
+
+def _orders(part: Mapping[str, Any], items: Sequence[Item], reader: Reader) -> list[Order]:
+    node = part["expression"]
+    descending = part["type"] == "DESCENDING"
+    first = str(part["null_order"]).replace("_", " ").endswith("NULLS FIRST")
+    keys: list[int | str]
+    if node["class"] == "STAR":
+        keys = list(range(len(items)))
+    elif node["class"] == "COLUMN_REF":
+        keys = [column(node)]
+    elif (place := _place(node, len(items))) is not None:
+        keys = [place]
+    else:
+        wanted = reader.read(node) if node["class"] != "CONSTANT" else None
+        keys = list[int | str](i for i, item in enumerate(items) if item.of == wanted)[:1]
+    if not keys:
+        raise refused("ORDER BY takes the columns of the result: select what it orders by")
+    return [Order(key, descending, first) for key in keys]
+
+
+def _spelled(connection: Any, node: Node) -> str:
     """Return the condition as DuckDB writes it."""
     import json
 

@@ -19,6 +19,7 @@ from rrpolicy.estimate.weights import AxisWeights
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.answer import Answer
     from rrpolicy.estimate.association import Association
     from rrpolicy.estimate.cube import Cube
     from rrpolicy.estimate.holds import Holds
@@ -234,8 +235,11 @@ class Release:
 
         return what_holds(self)
 
-    def query(self, sql: str, target: Target = "table", level: float = 0.95) -> Crosstab:
-        """Answer `SELECT columns, count(*) FROM release WHERE … GROUP BY columns` with corrected counts.
+    def query(self, sql: str, target: Target = "table", level: float = 0.95) -> Answer:
+        """Answer `SELECT columns, aggregates FROM release WHERE … GROUP BY …` by corrected estimates.
+
+        Aggregates are count(*), sum(…) and avg(…) of numbers, each with FILTER; share(); a count divided by count(*)
+        or by sum(count(*)) OVER (PARTITION BY …). GROUPING SETS, CUBE, ROLLUP, ORDER BY and LIMIT do as in DuckDB.
 
         Args:
             sql: read by DuckDB's parser and never executed.
@@ -245,10 +249,9 @@ class Release:
         Raises:
             PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; else as `crosstab`.
         """
-        from rrpolicy.estimate.query import parse_query
+        from rrpolicy.estimate.answering import answer
 
-        asked = parse_query(sql)
-        return self._crosstab(asked.by, asked.where, split(asked.conjuncts, self.columns), target, level)
+        return answer(self, sql, target, level)
 
     def _crosstab(
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 from rrpolicy.estimate.crosstab import MEANING
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from rrpolicy.estimate.answer import Answer
     from rrpolicy.estimate.crosstab import Crosstab
     from rrpolicy.estimate.estimates import Estimates
 
+_FINE = 1000
 _TARGETS = {
     "table": "this table's counts (only the randomisation is random)",
     "population": "N times the population's shares (the table is a random sample)",
@@ -107,6 +111,75 @@ def estimates_summary(found: Estimates, title: str) -> str:
         "",
     ]
     return "\n".join([*head, *_aligned(header, body, len(names)), *(f"{m} {MEANINGS[f]}" for f, m in marks.items())])
+
+
+def answer_summary(found: Answer) -> str:
+    """Return an answer as an aligned table, one block of columns an aggregate."""
+    from rrpolicy.estimate.estimates import MEANINGS
+
+    flags = [f for m in found.measured for row in m.flags for f in row]
+    marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(flags))}
+    columns = found.columns()
+    marked = {m.names[4] for m in found.measured}
+    hidden = {m.names[5] for m in found.measured}
+    lines: list[list[str]] = []
+    left: set[int] = set()
+    for name, values in columns.items():
+        if name in hidden:
+            continue
+        numbers = not any(isinstance(v, (str, bool, list)) or v is None for v in values)
+        left |= set() if numbers else {len(lines)}
+        if name in marked:
+            lines.append(["", *(" ".join(marks[f] for f in v) for v in values)])
+        else:
+            lines.append([_plain(name), *(_shown(v) for v in values)])
+    widths = [max(map(len, column)) for column in lines]
+    rows = [
+        "  ".join(_padded(column[i], widths[j], j in left) for j, column in enumerate(lines)).rstrip()
+        for i in range(len(found.keys) + 1)
+    ]
+    where = "" if found.where is None else f" where {_plain(found.where)}"
+    biased = any(m.certain is not None for m in found.measured)
+    ends = "bounds that are certain" if biased else f"{100 * found.level:g} % intervals"
+    return "\n".join(
+        [
+            f"Estimates{where}: {_TARGETS[found.target]}",
+            f"{found.records:,} records; low and high are {ends}",
+            "",
+            *rows,
+            *(f"{mark} {MEANINGS[flag]}" for flag, mark in marks.items()),
+            *(f"note: {note}" for note in found.notes),
+        ]
+    )
+
+
+def answer_csv(found: Answer) -> str:
+    """Return an answer as CSV with a header."""
+    import csv
+    import io
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    columns = found.columns()
+    writer.writerow(columns)
+    writer.writerows([_field(v) for v in row] for row in zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def _field(value: Any) -> Any:
+    """Return a value as CSV has it."""
+    if isinstance(value, list):
+        return "; ".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+
+
+def _shown(value: Any) -> str:
+    """Return a value of an answer as the terminal shows it; empty for a column that is summed over."""
+    if isinstance(value, float):
+        return _number(value) if abs(value) < _FINE else f"{value:,.1f}"
+    return "" if value is None else _plain(str(value))
 
 
 def _aligned(header: list[str], body: list[list[str]], keys: int) -> list[str]:
