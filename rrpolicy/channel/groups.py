@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.streams import Streams
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Attribute
+    from rrpolicy.section import Section
     from rrpolicy.source.protocol import Original
 
 QIT, ST = "qit", "st"
@@ -182,6 +183,12 @@ class Groups(Channel):
         axes = tuple(Identity(c.attribute, c.labels, c) for c in columns if c.labels)
         carried = tuple(c for c in columns if not c.labels)
         return Product(axes, carried, tuple(c.name for c in columns))
+
+    def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
+        """Return how records are dealt, the sizes of groups, and residues."""
+        from rrpolicy.channel.groups_section import groups_section
+
+        return (groups_section(self, records, original),)
 
     def discloses(self) -> tuple[str, ...]:
         """Return nothing: only columns and l are described. What the two tables themselves tell is their purpose."""

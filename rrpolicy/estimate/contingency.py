@@ -36,11 +36,13 @@ class DataFile:
         path: the file.
         format: parquet, csv or duckdb.
         columns: every released column, in file order.
+        table: its name.
     """
 
     path: Path
     format: str
     columns: tuple[Column, ...] = field(repr=False)
+    table: str = "data"
 
 
 def count(
@@ -62,7 +64,7 @@ def count(
             not fit its column.
     """
     table = _grouped(data, axes, ["count(*) AS n"], condition, parameters)
-    return _codes(axes, table), np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+    return codes_of(axes, table), np.asarray(table.column("n").to_numpy(), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,9 @@ def total(
             Problem("RR274", f"{value!r} holds infinite numbers or NaN", hint="leave them out by a condition")
         )
     missing = int(whole.column("missing")[0].as_py())
-    return Sums(_codes(axes, table), np.asarray(table.column("n").to_numpy(), np.int64), centre, first, second, missing)
+    return Sums(
+        codes_of(axes, table), np.asarray(table.column("n").to_numpy(), np.int64), centre, first, second, missing
+    )
 
 
 def _grouped(
@@ -124,7 +128,7 @@ def _grouped(
         for expression in (
             [f"cell{sets.index(axis)}"]
             if isinstance(axis, MembershipWeights)
-            else [_expression(kinds[name], data.format) for name in axis.columns]
+            else [sql_of(kinds[name], data.format) for name in axis.columns]
         )
     ]
     select = ", ".join([*(f"{expression} AS c{i}" for i, expression in enumerate(wanted)), *parts])
@@ -147,7 +151,8 @@ def _grouped(
             raise unlike_description(str(error).splitlines()[0]) from error
 
 
-def _codes(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
+def codes_of(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
+    """Return, for each axis, the cell of each row of a table whose first columns are those of the axes."""
     codes, start = [], 0
     for axis in axes:
         if isinstance(axis, MembershipWeights):
@@ -167,7 +172,7 @@ def relation(connection: Any, data: DataFile) -> str:
     """
     if data.format == "duckdb":
         connection.execute(f"ATTACH {literal(str(data.path))} AS released (READ_ONLY)")
-        return "released.data"
+        return f"released.{quote(data.table)}"
     return scan(_no_glob(str(data.path)), data.format, data.columns)
 
 
@@ -196,7 +201,8 @@ def unlike_description(message: str) -> PolicyError:
     )
 
 
-def _expression(column: Column, file_format: str) -> str:
+def sql_of(column: Column, file_format: str) -> str:
+    """Return a column of categories as SQL, in the type of its labels."""
     name = f"CAST({quote(column.name)} AS {column.type or 'VARCHAR'})"
     # CSV cannot tell null from an empty text, and categories are never null
     return f"coalesce({name}, '')" if file_format == "csv" and "" in column.labels else name

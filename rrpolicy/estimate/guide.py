@@ -8,7 +8,8 @@ from typing import Any
 
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate import guide_spread
+from rrpolicy.estimate import guide_dealt, guide_spread
+from rrpolicy.estimate.dealt_sql import is_dealt
 from rrpolicy.estimate.guide_r import r_section
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
@@ -26,6 +27,8 @@ def readme(document: Mapping[str, Any]) -> str:
     Args:
         document: release.json.
     """
+    if is_dealt(document):
+        return guide_dealt.readme(document, lambda text: _opening(document, text), plain)
     columns = [column_from_json(c) for c in document["tables"][0]["columns"]]
     weights = weight_files(document)
     spread = any(isinstance(w.axis, SpreadWeights) for w in weights)

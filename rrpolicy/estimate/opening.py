@@ -102,15 +102,18 @@ def _manifest(path: Path) -> Mapping[str, Any]:
 
 def _release(folder: Path, document: Mapping[str, Any]) -> Release:
     tables = {t["name"]: t for t in document["tables"]}
-    if set(tables) != {"data"}:
+    if set(tables) not in ({"data"}, {"qit", "st"}):
         raise PolicyError(
             Problem(
                 "RR270",
-                f"the release has the tables {', '.join(sorted(tables))}; this version counts in a table “data” only",
+                f"the release has the tables {', '.join(sorted(tables))}; this version does not know how they belong "
+                "together",
                 hint="update rrpolicy",
             )
         )
-    columns = {c["name"]: column_from_json(c) for c in tables["data"]["columns"]}
+    files = {name: _data_file(folder, document, table) for name, table in tables.items()}
+    records = files.get("data") or files["qit"]
+    columns = {c.name: c for file in files.values() for c in file.columns if c.kind not in {"group", "count"}}
     decoders = tuple(decoder_from_json(d) for d in document["decoders"])
     axes: dict[str, AxisWeights] = {}
     refused: dict[str, PolicyError] = {}
@@ -120,16 +123,20 @@ def _release(folder: Path, document: Mapping[str, Any]) -> Release:
                 axes.update(dict.fromkeys(weights.columns, weights))
         except PolicyError as error:
             refused[str(decoder.parameters.get("column"))] = error
-    return Release(
-        folder=folder,
-        document=document,
-        records=int(document["records"]),
-        columns=Columns(columns, axes, refused),
-        data=DataFile(
-            path=_inside(folder, document["data"]["tables"]["data"]["path"]),
-            format=document["data"]["format"],
-            columns=tuple(columns.values()),
-        ),
+    known = Columns(columns, axes, refused)
+    if "st" in files:
+        from rrpolicy.estimate.dealt import DealtRelease
+
+        return DealtRelease(folder, document, int(document["records"]), known, records, values=files["st"])
+    return Release(folder, document, int(document["records"]), known, records)
+
+
+def _data_file(folder: Path, document: Mapping[str, Any], table: Mapping[str, Any]) -> DataFile:
+    return DataFile(
+        path=_inside(folder, document["data"]["tables"][table["name"]]["path"]),
+        format=document["data"]["format"],
+        columns=tuple(column_from_json(c) for c in table["columns"]),
+        table=table["name"],
     )
 
 

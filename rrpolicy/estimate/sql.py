@@ -7,6 +7,7 @@ from typing import Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
+from rrpolicy.estimate import dealt_sql
 from rrpolicy.estimate.contingency import literal, quote, scan
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
@@ -42,6 +43,8 @@ def estimate_sql(document: Mapping[str, Any]) -> str:
     It defines the view `release`, a table of weights for every randomised axis, and views with the corrected one-way
     tables and one two-way table, each with both standard errors and the interval of this table.
     """
+    if dealt_sql.is_dealt(document):
+        return dealt_sql.estimate_sql(document)
     (table,) = document["tables"][:1]
     columns = [column_from_json(c) for c in table["columns"]]
     weights = weight_files(document)

@@ -13,6 +13,7 @@ from rrpolicy.channel.table import Decoder
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import decoder_from_json
+from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.estimate.weights import AxisWeights, axis_weights
 
 WEIGHT_ROWS = 1_000_000
@@ -48,7 +49,7 @@ def weight_tables(decoder: Decoder) -> tuple[tuple[AxisWeights, str, str], ...]:
 
     The text is "" where there is none to write.
     """
-    axes = [a for a in axes_of(decoder) if a.randomised]
+    axes = [a for a in axes_of(decoder) if a.randomised and not isinstance(a, ShareWeights)]
     return tuple((axis, f"weights/{file_stem(' '.join(axis.columns))}.csv", _table(axis)) for axis in axes)
 
 

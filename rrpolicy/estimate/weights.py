@@ -274,14 +274,10 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
             from rrpolicy.estimate.spreading import spread_weights
 
             return spread_weights(decoder)
-        case "share" as form:
-            raise PolicyError(
-                Problem(
-                    "RR270",
-                    f"columns released as “{form}” cannot be counted by this version",
-                    hint="update rrpolicy, or use the weights that the release's README describes",
-                )
-            )
+        case "share":
+            from rrpolicy.estimate.sharing import share_weights
+
+            return (share_weights(decoder),)
 
 
 def not_estimable(columns: Sequence[str]) -> PolicyError:

@@ -74,12 +74,17 @@ def _resource(table: Mapping[str, Any], document: Mapping[str, Any], public: Pat
             "fields": [_field(column, document, form) for column in table["columns"]],
             "missingValues": [""],
         },
-        "rrpolicy": {"rows": data["rows"], "digest": data["digest"], "sort": table["sort"]},
+        "rrpolicy": {"rows": data["rows"], "digest": data["digest"], "sort": table["sort"], **_joins(table)},
     }
     if form == "csv":
         resource["encoding"] = "utf-8"
         resource["dialect"] = {"delimiter": ",", "quoteChar": '"', "doubleQuote": True, "lineTerminator": "\r\n"}
     return resource
+
+
+def _joins(table: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the columns by which a table is joined with others: many rows with many, so that none is a foreign key."""
+    return {"joins": table["joins"]} if table["joins"] else {}
 
 
 def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) -> Json:

@@ -108,7 +108,7 @@ def _check_description(log: Log, side: PublicSide) -> None:
         failure = f"the field '{key}' of release.json is not the channel's"
         log.check(f"{key} of the channel", document[key] == value, "RR118", failure)
     named = sorted(str(a["release_as"]) for a in document["attributes"])
-    columns = sorted({c.attribute for t in channel.tables() for c in t.columns})
+    columns = sorted({c.attribute for t in channel.tables() for c in t.columns if c.attribute})
     agree = columns == sorted(str(a["name"]) for a in document["attributes"]) and len(set(named)) == len(named)
     log.check(
         "attributes of the channel", agree, "RR118", "the field 'attributes' of release.json is not the channel's"

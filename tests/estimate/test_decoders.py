@@ -111,7 +111,10 @@ def test_blocks_below_chance_are_undone_too(made):
     assert weights.under(np.array([[True], [False], [False]]))[:, 0].tolist() == [False, True, True]
 
 
-@pytest.mark.parametrize("form", ["share"])
-def test_forms_of_other_mechanisms_are_refused_by_name(made, form):
-    with pytest.raises(PolicyError, match="RR270"):
-        axis_weights(decoder_from_json(made.decoder(["s"], form, {"column": "s"})))
+def test_shares_of_groups_are_no_weights_of_released_values(made):
+    parameters = {"column": "s", "labels": ["a", "b"], "key": "g", "count": "n", "table": "st", "of": "qit"}
+    (weights,) = axis_weights(decoder_from_json(made.decoder(["s"], "share", parameters)))
+
+    assert (weights.unbiased, weights.original) == (False, (("a",), ("b",)))
+    with pytest.raises(PolicyError, match="RR288"):
+        weights.solve(np.eye(2, dtype=bool))

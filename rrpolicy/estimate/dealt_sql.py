@@ -1,0 +1,133 @@
+"""estimate.sql of a release of dealt groups: both tables, their join, and counts by uniform spread inside groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rrpolicy.channel.table import Column
+from rrpolicy.estimate.contingency import literal, quote, scan
+from rrpolicy.estimate.opening import column_from_json
+
+_Z95 = "1.959963984540054"
+
+
+def is_dealt(document: Mapping[str, Any]) -> bool:
+    """Return whether release.json is of dealt groups in two tables."""
+    return any(decoder["form"] == "share" for decoder in document["decoders"])
+
+
+def shared(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters of the share decoder."""
+    found: Mapping[str, Any] = next(d["parameters"] for d in document["decoders"] if d["form"] == "share")
+    return found
+
+
+def columns_of(document: Mapping[str, Any], table: str) -> tuple[Column, ...]:
+    """Return the columns of a table of release.json."""
+    described = next(t for t in document["tables"] if t["name"] == table)
+    return tuple(column_from_json(c) for c in described["columns"])
+
+
+def estimate_sql(document: Mapping[str, Any]) -> str:
+    """Return estimate.sql: it defines both tables, their join and example counts, and prints these."""
+    p, N = shared(document), int(document["records"])
+    known = [c for c in columns_of(document, p["of"]) if c.kind != "group"]
+    grouped = next((c.name for c in known if c.labels), None)
+    parts = [_heading(p), *(_view(document, table) for table in (p["of"], p["table"]))]
+    parts.append(_joined(p))
+    exact = f"estimate_{p['column']}"
+    parts.append(_by_value(p, exact))
+    names = [exact]
+    if grouped is not None:
+        names.append(f"estimate_{grouped}_by_{p['column']}")
+        parts.append(two_way(p, grouped, N))
+    parts.append("-- The examples, as they run:")
+    parts += [f"SELECT * FROM {quote(name)};" for name in names]  # noqa: S608 - text for a file
+    return "\n\n".join(parts) + "\n"
+
+
+def two_way(p: Mapping[str, Any], column: str, records: int) -> str:
+    """Return the view of counts by a column of the records and the sensitive one, with standard errors.
+
+    Args:
+        p: parameters of the share decoder.
+        column: released as it is.
+        records: N.
+    """
+    key, value, count = quote(p["key"]), quote(p["column"]), quote(p["count"])
+    of, table, by = quote(p["of"]), quote(p["table"]), quote(column)
+    taken = {column.casefold(), p["column"].casefold(), p["key"].casefold()}
+    estimate, se, se_population, low, high, variance, a, b, n = (
+        _free(name, taken) for name in ("estimate", "se", "se_population", "low", "high", "variance", "a", "b", "n")
+    )
+    N = f"{records}::DOUBLE"
+    return f"""-- By both: change the columns of `a` (and a WHERE there) and the values of `b` for other counts.
+CREATE OR REPLACE TEMP VIEW {quote(f"estimate_{column}_by_{p['column']}")} AS
+WITH a AS (
+    SELECT {key}, {by}, count(*) AS {a} FROM {of} GROUP BY ALL
+), n AS (
+    SELECT {key}, sum({count})::DOUBLE AS {n} FROM {table} GROUP BY ALL
+), b AS (
+    SELECT {key}, {value}, sum({count}) AS {b} FROM {table} GROUP BY ALL
+), sums AS (
+    SELECT {by}, {value}, sum({a} * {b} / {n}) AS {estimate},
+        sum({a} * ({n} - {a}) * {b} * ({n} - {b}) / ({n} * {n} * greatest({n} - 1, 1))) AS {variance}
+    FROM a JOIN n USING ({key}) JOIN b USING ({key}) GROUP BY ALL
+)
+SELECT {by}, {value}, {estimate}, sqrt({variance}) AS {se},
+    sqrt({N} / greatest({N} - 1, 1) * greatest({estimate} + {variance} - {estimate} ** 2 / {N}, 0)) AS {se_population},
+    least(greatest({estimate} - {_Z95} * sqrt({variance}), 0), {N}) AS {low},
+    least(greatest({estimate} + {_Z95} * sqrt({variance}), 0), {N}) AS {high}
+FROM sums ORDER BY {by}, {value};"""  # noqa: S608 - text for a file, names are quoted
+
+
+def _joined(p: Mapping[str, Any]) -> str:
+    key, count, table = quote(p["key"]), quote(p["count"]), quote(p["table"])
+    return f"""-- Every record with every value of its group; `share` is how likely it is the record's own by chance.
+CREATE OR REPLACE TEMP VIEW joined AS
+SELECT records.*, {table}.{quote(p["column"])}, {table}.{count} / sizes.n AS share
+FROM {quote(p["of"])} AS records JOIN {table} USING ({key})
+JOIN (SELECT {key}, sum({count})::DOUBLE AS n FROM {table} GROUP BY ALL) AS sizes USING ({key});"""  # noqa: S608 - likewise
+
+
+def _by_value(p: Mapping[str, Any], name: str) -> str:
+    return f"""-- By the sensitive column alone: exact.
+CREATE OR REPLACE TEMP VIEW {quote(name)} AS
+SELECT {quote(p["column"])}, sum({quote(p["count"])})::BIGINT AS records
+FROM {quote(p["table"])} GROUP BY ALL ORDER BY ALL;"""  # noqa: S608 - likewise
+
+
+def _heading(p: Mapping[str, Any]) -> str:
+    return f"""-- Counts from this release, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- Records and sensitive values stand in two tables, joined by {p["key"]}: a record's value is one of its group's.
+-- Counts by the columns of one table are exact. Across both, a record counts in equal shares for its group's values.
+-- Of a group of n records, a with what is asked of {p["of"]} and b values with what is asked of {p["table"]}:
+--   estimate = sum(a b / n)
+--   variance = sum(a (n - a) b (n - b) / (n^2 (n - 1)))      (values go with records by chance inside a group)
+-- Records of one group share its values: their weights depend on one another, and the variance of a sum of independent
+-- weights would be wrong. Where values go with the other columns, estimates are drawn towards independence, and the
+-- interval does not cover that."""
+
+
+def _view(document: Mapping[str, Any], table: str) -> str:
+    data, columns = document["data"], columns_of(document, table)
+    path = data["tables"][table]["path"]
+    if data["format"] == "duckdb":
+        name = quote(f"released_{table}")
+        source = f"ATTACH IF NOT EXISTS {literal(path)} AS {name} (READ_ONLY);\n"
+        return source + f"CREATE OR REPLACE TEMP VIEW {quote(table)} AS SELECT * FROM {name}.{quote(table)};"  # noqa: S608 - likewise
+    return f"CREATE OR REPLACE TEMP VIEW {quote(table)} AS SELECT * FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def examples(document: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names of the columns of the two-way example; one if there is none."""
+    p = shared(document)
+    known = [c.name for c in columns_of(document, p["of"]) if c.labels]
+    return [*known[:1], p["column"]]

@@ -1,0 +1,147 @@
+"""The README of public/ for a release of dealt groups in two tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rrpolicy.estimate.dealt_sql import columns_of, examples, shared
+
+_SHOWN = 8
+
+
+def readme(document: Mapping[str, Any], opening: Callable[[str], str], plain: Callable[[str], str]) -> str:
+    """Return README.md.
+
+    Args:
+        document: release.json.
+        opening: its head, around what was done.
+        plain: makes text harmless in Markdown.
+    """
+    p = shared(document)
+    size = int(document["channel"]["size"])
+    sections = [
+        opening(_what_was_done(p, size, plain)),
+        _columns(document, p, plain),
+        _how_to_count(p, plain),
+        _sql(document, plain),
+        _r(document, p),
+        _rrpolicy(document, plain),
+        NEVER,
+        _files(document, p, plain),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+NEVER = """## What not to do
+
+- Do not join the tables and count the rows: every record would stand as often as its group has values.
+- Do not take a record's value from its group. Which of the values is the record's own is not in this release.
+- Do not use the standard error of a sum of independent weights: records of one group have its values between them.
+- Do not study how the sensitive column goes with the others as if nothing had happened: estimates are drawn towards
+  independence, all the more the larger the groups, and no interval here covers that.
+- Do not try to find out who is in it. The other columns are as they were, and people may be recognised by them."""
+
+
+def _what_was_done(p: Mapping[str, Any], size: int, plain: Callable[[str], str]) -> str:
+    return f"""Before publication the records were dealt at random into groups of {size} different values of
+`{plain(p["column"])}` (a few have more), and split into two tables: `{p["of"]}` has every record with its group, all
+columns as they are; `{p["table"]}` has the values of each group. **Which value of its group a record has is not
+released.** Groups are numbered at random and rows are sorted: neither numbers nor order say anything."""
+
+
+def _columns(document: Mapping[str, Any], p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+    lines = ["## The columns", "", "| table | column | categories |", "|---|---|---|"]
+    for table in (p["of"], p["table"]):
+        for column in columns_of(document, table):
+            shown = ", ".join(f"`{plain(str(v))}`" for v in column.labels[:_SHOWN])
+            more = f", … ({len(column.labels)} in all)" if len(column.labels) > _SHOWN else ""
+            other = {
+                "group": "(the group's number, by which both join)",
+                "count": "(records of the group with the value)",
+            }
+            kind = shown + more if column.labels else other.get(column.kind, "(values as they are)")
+            lines.append(f"| `{table}` | `{plain(column.name)}` | {kind} |")
+    if document["assumptions"]:
+        lines += ["", "The publisher's assumptions:", "", *(f"- {plain(str(a))}" for a in document["assumptions"])]
+    return "\n".join(lines)
+
+
+def _how_to_count(p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+    return f"""## How to count
+
+- By columns of `{p["of"]}` alone, or by `{plain(p["column"])}` alone (add up `{plain(p["count"])}` in `{p["table"]}`):
+  plain counts, exact.
+- By both: join by `{plain(p["key"])}`. Of a group of n records, let a be those that you ask for in `{p["of"]}`, and b
+  the values that you ask for in `{p["table"]}`. Then, summed over all groups:
+
+| | |
+|---|---|
+| estimate | sum(a b / n) |
+| variance, this table | sum(a (n − a) b (n − b) / (n² (n − 1))) |
+| variance, the population it was drawn from | N/(N−1) · (estimate + variance − estimate²/N) |
+
+The estimate spreads a group's values evenly over its records. That is right on average if, inside groups, values go
+with records by chance, and the 95 % interval, estimate ± 1.96 · √variance, then covers the count. Where the sensitive
+column goes with the others it lies nearer to independence than the truth."""
+
+
+def _sql(document: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+    names = examples(document)
+    lines = ["## In SQL", "", "Run in this folder with DuckDB; it prints tables, and leaves views to go on with:", ""]
+    lines += ["```sh", "duckdb -init estimate.sql", "```"]
+    if len(names) > 1:
+        view = "estimate_" + "_by_".join(names)
+        lines += ["", "```sql", f'FROM "{plain(view)}";', "```"]
+    return "\n".join(lines)
+
+
+def _r(document: Mapping[str, Any], p: Mapping[str, Any]) -> str:
+    """Return the same count in R; nothing for a DuckDB file, which estimate.sql reads."""
+    from rrpolicy.estimate.guide_r import r_text
+
+    names, form = examples(document), document["data"]["format"]
+    if len(names) == 1 or form == "duckdb":
+        return "## In R\n\nRead the tables through the package `duckdb`, and count as in `estimate.sql`."
+    read = "read.csv" if form == "csv" else "as.data.frame(arrow::read_parquet"
+    ends = ', check.names = FALSE, na.strings = "")' if form == "csv" else "))"
+    paths = {name: r_text(document["data"]["tables"][name]["path"]) for name in (p["of"], p["table"])}
+    column, value, key, count = (r_text(text) for text in (names[0], p["column"], p["key"], p["count"]))
+    return f"""## In R
+
+```r
+qit <- {read}({paths[p["of"]]}{ends}
+st <- {read}({paths[p["table"]]}{ends}
+a <- as.data.frame(table(g = qit[[{key}]], q = qit[[{column}]]), responseName = "a", stringsAsFactors = FALSE)
+b <- data.frame(g = as.character(st[[{key}]]), v = st[[{value}]], b = st[[{count}]])
+n <- data.frame(g = names(tapply(b$b, b$g, sum)), n = as.vector(tapply(b$b, b$g, sum)))
+m <- merge(merge(a[a$a > 0, ], b), n)
+estimate <- tapply(m$a * m$b / m$n, list(m$q, m$v), sum)
+se <- sqrt(tapply(m$a * (m$n - m$a) * m$b * (m$n - m$b) / (m$n^2 * (m$n - 1)), list(m$q, m$v), sum))
+estimate
+se
+```"""
+
+
+def _rrpolicy(document: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+    names = ", ".join(repr(name) for name in examples(document))
+    return f"""## With rrpolicy
+
+```python
+from rrpolicy.estimate.opening import open_release
+
+open_release(".").crosstab([{plain(names)}]).to_frame()
+```
+
+This adds conditions, any number of columns, and both targets."""
+
+
+def _files(document: Mapping[str, Any], p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+    paths = {name: plain(document["data"]["tables"][name]["path"]) for name in (p["of"], p["table"])}
+    return f"""## The files
+
+- `{paths[p["of"]]}`: the records, each with the number of its group
+- `{paths[p["table"]]}`: the values of each group
+- `release.json`: everything about the release, exactly, with a digest of each file
+- `datapackage.json`: the columns and their domains (Frictionless)
+- `estimate.sql`: tables in DuckDB"""
