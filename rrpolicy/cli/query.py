@@ -13,7 +13,7 @@ from rrpolicy.cli.estimate import Format
 def command(
     bundle: Annotated[Path, typer.Argument(help="A bundle, or its public/ folder alone.", metavar="BUNDLE")],
     sql: Annotated[
-        str, typer.Argument(help="SELECT columns, count(*) FROM release WHERE … GROUP BY columns", metavar="SQL")
+        str, typer.Argument(help="SELECT columns, aggregates FROM release WHERE … GROUP BY …", metavar="SQL")
     ],
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     form: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TABLE,
