@@ -92,6 +92,10 @@ class Registry:
         callers = self._manager.get_hookcallers(plugin) or []
         return tuple(sorted(caller.name for caller in callers))
 
+    def _whose(self, name: str) -> str:
+        """Return a plugin's name with its distribution, as messages tell it."""
+        return next((f"'{name}' of '{i.distribution}'" for i in self.plugins if i.name == name), f"'{name}'")
+
     def _call(self, hook: str) -> list[tuple[str, Any]]:
         """Return (plugin name, offered thing) of every plugin, in the order of registration."""
         offered: list[tuple[str, Any]] = []
@@ -102,7 +106,9 @@ class Registry:
                 raise RefusedError(
                     Problem(
                         "RR406",
-                        f"the plugin '{implementation.plugin_name}' failed in {hook}: {type(error).__name__}: {error}",
+                        f"the plugin {self._whose(implementation.plugin_name)} failed in {hook}: "
+                        f"{type(error).__name__}: {error}",
+                        hint="ask whoever wrote it, or take it out of `plugins`",
                     )
                 ) from error
         return offered
@@ -116,7 +122,7 @@ class Registry:
                 raise RefusedError(
                     Problem(
                         "RR405",
-                        f"two plugins offer the {what} '{key}': '{found[key][0]}' and '{plugin}'",
+                        f"two plugins offer the {what} '{key}': {self._whose(found[key][0])} and {self._whose(plugin)}",
                         hint="uninstall one of them, or take it out of `plugins`",
                     )
                 )

@@ -39,7 +39,7 @@ def test_two_plugins_that_offer_one_mechanism_are_refused() -> None:
     offer = [plugin("rrpolicy_mechanisms", SimpleNamespace(name="pram")) for _ in range(2)]
     registry = Registry([("one", offer[0]), ("two", offer[1])], [info("one"), info("two")])
 
-    with pytest.raises(RefusedError, match="RR405.*'pram': 'one' and 'two'"):
+    with pytest.raises(RefusedError, match="RR405.*'pram': 'one' of 'acme-one' and 'two' of 'acme-two'"):
         _ = registry.mechanisms
 
 
@@ -56,7 +56,7 @@ def test_a_hook_that_fails_names_its_plugin() -> None:
     broken = SimpleNamespace(__name__="acme", rrpolicy_mechanisms=hookimpl(offer))
     registry = Registry([("broken", broken)], [info("broken")])
 
-    with pytest.raises(RefusedError, match="RR406.*'broken' failed in rrpolicy_mechanisms: RuntimeError: no licence"):
+    with pytest.raises(RefusedError, match="RR406.*'broken' of 'acme-broken' failed in rrpolicy_mechanisms: RuntimeError: no licence"):
         _ = registry.mechanisms
 
 
