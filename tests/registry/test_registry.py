@@ -56,7 +56,9 @@ def test_a_hook_that_fails_names_its_plugin() -> None:
     broken = SimpleNamespace(__name__="acme", rrpolicy_mechanisms=hookimpl(offer))
     registry = Registry([("broken", broken)], [info("broken")])
 
-    with pytest.raises(RefusedError, match="RR406.*'broken' of 'acme-broken' failed in rrpolicy_mechanisms: RuntimeError: no licence"):
+    with pytest.raises(
+        RefusedError, match="RR406.*'broken' of 'acme-broken' failed in rrpolicy_mechanisms: RuntimeError: no licence"
+    ):
         _ = registry.mechanisms
 
 
