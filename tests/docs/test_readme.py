@@ -58,10 +58,10 @@ def elided(lines: list[str]) -> list[str]:
     return lines if len(lines) <= LONGEST else [*lines[: LONGEST - 8], "…", *lines[-7:]]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
     """A place for what the README writes; its `make` is the checkout's."""
-    return tmp_path_factory.mktemp("readme")
+    return tmp_path
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -79,7 +79,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_commands_print_what_the_readme_shows(folder: Path) -> None:
+def test_commands_print_what_the_readme_shows_and_python_runs(folder: Path) -> None:
     text = README.read_text()
     for block in blocks(text, "console"):
         fresh: list[str] = []
@@ -92,15 +92,11 @@ def test_commands_print_what_the_readme_shows(folder: Path) -> None:
                 assert [masked(x) for x in elided(lines)] == [masked(x) for x in shown.output], f"$ {shown.command}"
         if WRITE and not block.startswith("$ make "):
             text = text.replace(f"```console\n{block}```", "```console\n" + "\n".join(fresh) + "\n```", 1)
-    if WRITE:
-        README.write_text(text)
-
-
-def test_python_in_the_readme_runs(folder: Path) -> None:
-    assert (folder / "hour" / "release").exists(), "the commands run first"
-    for block in blocks(README.read_text(), "python"):
+    for block in blocks(text, "python"):
         done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+    if WRITE:
+        README.write_text(text)
 
 
 def test_the_two_commands_of_the_readme_are_targets() -> None:
