@@ -23,6 +23,9 @@ MODELS = {
 ON_GROUPS = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
 """Privacy models that dealt groups are assessed by as well."""
 
+ON_PARTED = ("k-anonymity", "l-diversity", "t-closeness")
+"""Privacy models that releases by tuple suppression are assessed by as well."""
+
 METRICS = {
     "expected-l2": "rrpolicy.utility.expected_l2:ExpectedL2",
     "addition-mse": "rrpolicy.utility.addition_mse:AdditionMSE",
@@ -35,9 +38,10 @@ def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
     """Offer the product channel and its axes."""
     from rrpolicy.channel.axes import Identity, Matrix, Recode, Retention, Sets
     from rrpolicy.channel.groups import Groups
+    from rrpolicy.channel.parted import Parted
     from rrpolicy.channel.product import Product
 
-    return [Product, Groups, Identity, Retention, Matrix, Recode, Sets]
+    return [Product, Groups, Parted, Identity, Retention, Matrix, Recode, Sets]
 
 
 @hookimpl
@@ -51,7 +55,8 @@ def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
     of_models = [Offer(name, f"{where.partition(':')[0]}:assessors") for name, where in MODELS.items()]
     of_groups = [Offer(name, f"rrpolicy.privacy.dealt:{name.replace('-', '_')}_assessors") for name in ON_GROUPS]
-    return [*of_models, *of_groups, Offer("l-diversity", "rrpolicy.privacy.set_diversity:assessors")]
+    of_parted = [Offer(name, f"rrpolicy.privacy.parted:{name.replace('-', '_')}_assessors") for name in ON_PARTED]
+    return [*of_models, *of_groups, *of_parted, Offer("l-diversity", "rrpolicy.privacy.set_diversity:assessors")]
 
 
 @hookimpl

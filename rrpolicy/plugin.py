@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention, Sets
     from rrpolicy.channel.expected import expected_squared_error, mean_norms
     from rrpolicy.channel.groups import Groups
+    from rrpolicy.channel.parted import Parted
     from rrpolicy.channel.probability import keep_probability, retention_probability
     from rrpolicy.channel.product import Product
     from rrpolicy.channel.rank import full_column_rank
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
     from rrpolicy.solve.optimal import equalise, minimise
     from rrpolicy.solve.problem import Allocation, Solution
+    from rrpolicy.solve.tuples import tuple_suppression
     from rrpolicy.solve.workload import Marginal, workload_problems
 
 _LAZY = {
@@ -58,6 +60,8 @@ _LAZY = {
     "Recoded": "rrpolicy.solve.levels",
     "axes_at": "rrpolicy.solve.levels",
     "full_domain": "rrpolicy.solve.generalise",
+    "tuple_suppression": "rrpolicy.solve.tuples",
+    "Parted": "rrpolicy.channel.parted",
     "multidimensional": "rrpolicy.solve.generalise",
     "class_attributes": "rrpolicy.solve.levels",
     "recoded": "rrpolicy.solve.levels",
@@ -144,6 +148,7 @@ __all__ = [
     "Origin",
     "Original",
     "Outline",
+    "Parted",
     "PerClass",
     "Place",
     "Policy",
@@ -213,6 +218,7 @@ __all__ = [
     "retention_probability",
     "round_down",
     "split_by_columns",
+    "tuple_suppression",
     "whole_table",
     "workload_problems",
 ]

@@ -19,6 +19,7 @@ from rrpolicy.plugin import (
     recoded,
 )
 from rrpolicy_l_diversity.options import Options
+from rrpolicy_l_diversity.tuples import unfit
 
 ONLY_FULL_DOMAIN = ("suppression", "loss", "weights", "node")
 
@@ -57,6 +58,7 @@ def read(options: Options, policy: Policy) -> Layout:
     """
     attributes = class_attributes(policy)
     problems = [*_unfit(policy, attributes), *_foreign(options, policy), *_levels(options, policy)]
+    problems += unfit(policy) if options.algorithm == "tp" else []
     if problems:
         raise PolicyError(problems)
     goal = Goal(
@@ -123,7 +125,7 @@ def _levels(options: Options, policy: Policy) -> list[Problem]:
     if names and (min(weights) < 0 or not sum(weights)):
         place = policy.place("mechanism.weights")
         found.append(Problem("RR292", "weights must be 0 or more, and not all of them 0", place))
-    return [*found, *(_stars(policy) if options.suppression else [])]
+    return [*found, *(_stars(policy) if options.suppression or options.algorithm == "tp" else [])]
 
 
 def _stars(policy: Policy) -> list[Problem]:
@@ -133,6 +135,6 @@ def _stars(policy: Policy) -> list[Problem]:
         levels = recoded(attribute).levels if attribute.domain else ()
         if any(ANYTHING in level and len(set(level)) > 1 for level in levels):
             message = f"'{ANYTHING}' is one category of several of '{attribute.name}', and would also mean suppressed"
-            hint = "rename it, or set suppression = 0"
+            hint = "rename it, or suppress nothing"
             found.append(Problem("RR292", message, attribute.place, hint=hint))
     return found

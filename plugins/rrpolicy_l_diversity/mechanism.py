@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rrpolicy.plugin import Axis, Identity, Outline, Policy, Product, Proposal, Recode, Role, Task, axes_at
+from rrpolicy.plugin import Axis, Identity, Outline, Parted, Policy, Product, Proposal, Recode, Role, Task, axes_at
 from rrpolicy_l_diversity.layout import Layout, read
 from rrpolicy_l_diversity.options import Options
 
@@ -22,6 +22,8 @@ class LDiversity:
             PolicyError: RR290 to RR292, all problems at once.
         """
         layout = read(options, policy)
+        if options.algorithm == "tp":
+            return Outline(Parted)
         axes = tuple(_axes(layout, policy))
         return Outline(Product, axes, pinned(layout, policy) if layout.fixed else None)
 

@@ -9,6 +9,7 @@ from rrpolicy.plugin import (
     Generalised,
     Measure,
     Origin,
+    Original,
     Product,
     Proposal,
     Recoded,
@@ -19,10 +20,12 @@ from rrpolicy.plugin import (
     full_domain,
     multidimensional,
     refuse_without_data,
+    tuple_suppression,
 )
 from rrpolicy_l_diversity.layout import Layout, read
 from rrpolicy_l_diversity.mechanism import pinned
 from rrpolicy_l_diversity.options import Options
+from rrpolicy_l_diversity.tuples import parted_by
 
 BOXES = "the domain was cut along its widest attribute, as evenly as the requirements allow, until nothing could be cut"
 
@@ -47,9 +50,21 @@ def propose(options: Options, task: Task) -> Proposal:
     if options.algorithm == "mondrian":
         boxes = multidimensional(task, original, layout.attributes, layout.goal, build)
         return Proposal(boxes, _origins(layout), {}, (Remark("boxes", BOXES),))
+    if options.algorithm == "tp":
+        return _tuples(task, original, layout)
     found = full_domain(task, original, layout.attributes, layout.goal, build)
     remarks = tuple(_remarks(layout, found, original.records))
     return Proposal(found.channel, _origins(layout), {}, remarks)
+
+
+def _tuples(task: Task, original: Original, layout: Layout) -> Proposal:
+    """Return what TP suppresses."""
+    known = tuple(r.attribute for r in layout.attributes)
+    sensitive, least = parted_by(task.policy)
+    channel = tuple_suppression(task, original, known, sensitive, least=least, place=layout.goal.place)
+    gone = sum(row[-1] for row in channel.moved or ())
+    remark = Remark("suppressed", f"{gone} of {original.records} records are released as `*`; nothing is generalised")
+    return Proposal(channel, {a.name: Origin.DATA for a in known}, {}, (remark,))
 
 
 def _origins(layout: Layout) -> dict[str, Origin]:
