@@ -1,0 +1,135 @@
+"""TP suppresses records until every class, and the suppressed ones together, satisfy by brute force what is claimed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections import Counter, defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.channel.parted import Parted
+from rrpolicy.errors import DataError, RequirementError
+from rrpolicy.finding import Verdict
+from rrpolicy.privacy import parted
+from rrpolicy.solve.levels import class_attributes
+from rrpolicy.solve.tuples import part, tuple_suppression
+
+_spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))
+assert _spec is not None
+assert _spec.loader is not None
+small = importlib.util.module_from_spec(_spec)
+sys.modules["generalising"] = small
+_spec.loader.exec_module(small)
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 1), st.integers(0, 3)), min_size=2, max_size=60
+)
+ASSESSORS = {a.model: a for f in (parted.k_anonymity_assessors, parted.l_diversity_assessors) for a in f()}
+
+
+def made(rows, kind, l):
+    requirements = [small.requirement("l-diversity", kind=kind, l=l), small.requirement("k-anonymity", k=2)]
+    policy = small.policy_of(small.attributes(), requirements, requirements[0].options)
+    task = small.task_of(policy, rows)
+    task = type(task)(policy, task.original, tuple((r, ASSESSORS[r.model]) for r in requirements))
+    known = [a for a in class_attributes(policy) if a.name != "s"]
+    channel = tuple_suppression(task, task.original, known, policy.attributes["s"], least=Fraction(l))
+    return task, channel
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(rows=ROWS, l=st.sampled_from(["3/2", "2", "5/2", "3"]))
+def test_counts_are_moved_until_everything_is_even_enough(rows, l):
+    l = Fraction(l)
+    cells = Counter(rows)
+    groups = sorted({row[:3] for row in rows})
+    histograms = np.array([[cells[*g, s] for s in range(4)] for g in groups], dtype=np.int64)
+
+    moved = part(histograms, l)
+
+    whole = histograms.sum(axis=0)
+    assert (moved is None) == (int(whole.max()) * l > int(whole.sum()))
+    if moved is not None:
+        assert ((moved >= 0) & (moved <= histograms)).all()
+        for counts in [*(histograms - moved).tolist(), moved.sum(axis=0).tolist()]:
+            assert max(counts) * l <= sum(counts)
+        satisfied = all(max(row) * l <= sum(row) for row in histograms.tolist())
+        assert not satisfied or moved.sum() == 0
+
+
+@pytest.mark.parametrize("kind", ["distinct", "frequency", "entropy"])
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(rows=ROWS)
+def test_releases_satisfy_what_frequency_implies(kind, rows):
+    try:
+        task, channel = made(rows, kind, 2)
+    except RequirementError:
+        assert max(Counter(row[3] for row in rows).values()) * 2 > len(rows)
+        return
+
+    table = small.released(channel, task.original)
+
+    assert Counter(row[3] for row in table) == Counter(small.VALUES[row[3]] for row in rows)
+    kept = Counter(row for row in table if row[0] != "*")
+    before = Counter((f"a{a}", f"b{b}", f"c{c}", small.VALUES[s]) for a, b, c, s in rows)
+    assert all(n <= before[row] for row, n in kept.items())
+    classes = defaultdict(Counter)
+    for *known, value in table:
+        classes[tuple(known)][value] += 1
+    assert all(small._holds(r, found, Counter()) for r in task.policy.requirements for found in classes.values())
+    assert made(rows, kind, 2)[1] == channel
+
+
+ROWS_OF_TEN = [(0, 0, 0, 0)] * 4 + [(0, 0, 0, 1), (1, 0, 0, 1), (1, 0, 0, 2), (2, 2, 1, 3), (2, 2, 1, 1), (1, 1, 1, 2)]
+
+
+def reader(rows):
+    counted = Counter(rows)
+    columns = {name: pa.array([row[i] for row in counted]) for i, name in enumerate("abcs")}
+    return {"data": pa.table({**columns, "n": pa.array(list(counted.values()), pa.int64())}).to_reader()}
+
+
+def test_a_release_is_compared_record_by_record():
+    task, channel = made(ROWS_OF_TEN, "frequency", 2)
+    table = small.released(channel, task.original)
+
+    assert channel.conforms(task.original, reader(table)).verdict is Verdict.HOLDS
+    raw = [(f"a{a}", f"b{b}", f"c{c}", small.VALUES[s]) for a, b, c, s in ROWS_OF_TEN]
+    assert channel.conforms(task.original, reader(raw)).verdict is Verdict.FAILS
+    assert channel.conforms(task.original, reader(table[1:])).verdict is Verdict.FAILS
+
+
+def test_public_says_nothing_of_who_is_suppressed_and_another_table_is_refused():
+    task, channel = made(ROWS_OF_TEN, "frequency", 2)
+
+    assert Parted.from_json(channel.to_json(), {}) == channel
+    public = channel.to_public_json()
+    assert public["moved"] is None
+    assert json.dumps(public) == json.dumps(Parted(channel.known, channel.sensitive, ()).to_public_json())
+    assert Parted.from_json(public, {}).decoders() == channel.decoders()
+    with pytest.raises(ValueError, match="does not tell which records"):
+        Parted.from_json(public, {}).released(task.original)
+    other, _ = made([(2, 2, 0, 0), (2, 2, 0, 1)], "frequency", 2)
+    with pytest.raises(DataError, match="RR334"):
+        channel.released(other.original)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda d: d.update(moved=[["x"]]), lambda d: d.update(moved=[5]), lambda d: d.update(moved=[[0, 0, 0, 9, 1]]), lambda d: d.update(version=9), lambda d: d.update(known=[])],
+)  # fmt: skip
+def test_a_damaged_description_is_refused(damage):
+    _, channel = made(ROWS_OF_TEN, "frequency", 2)
+    document = json.loads(json.dumps(channel.to_json()))
+    damage(document)
+
+    with pytest.raises(ValueError, match="."):
+        Parted.from_json(document, {})
