@@ -21,7 +21,7 @@ demo: $(STAMP)  ## check, plan, release, verify and estimate on a survey that is
 	$(BIN)/rrpolicy check policies/pram.toml
 	$(BIN)/rrpolicy plan policies/pram.toml --out $(DEMO)/plan.json --key $(DEMO)/key.json
 	$(BIN)/rrpolicy release $(DEMO)/plan.json --out $(DEMO)/release --key $(DEMO)/key.json
-	$(BIN)/rrpolicy verify $(DEMO)/release --source demo:survey --key $(DEMO)/key.json
+	$(BIN)/rrpolicy verify $(DEMO)/release --source demo:survey --key $(DEMO)/key.json --strict
 	$(BIN)/rrpolicy estimate $(DEMO)/release --by sex,education
 	@echo "the report: $(DEMO)/release/audit/report.html; what the public sees: $(DEMO)/release/public/report.html"
 

@@ -62,11 +62,11 @@ def policy_as_written(toml: Path) -> Mapping[str, bytes]:
     from rrpolicy.release.opening import open_policy
 
     files = {"policy.toml": toml.read_bytes()}
-    folder = toml.absolute().parent
+    own = Path(os.path.normpath(toml.absolute()))
     for name in open_policy(toml).policy.files:
         path = Path(os.path.normpath(Path(name).absolute()))
-        inside = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else ""
-        if inside and path != toml.absolute() and inside not in {*FILES, NAME, "policy.toml"}:
+        inside = path.relative_to(own.parent).as_posix() if path.is_relative_to(own.parent) else ""
+        if inside and path != own and inside not in {*FILES, NAME, "policy.toml"}:
             files[inside] = path.read_bytes()
     return files
 
