@@ -31,7 +31,7 @@ def command(
     """
     from rrpolicy.canonical import pretty
     from rrpolicy.cli.progress import progress
-    from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+    from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.release.keys import destroy_key
     from rrpolicy.release.opening import open_policy
     from rrpolicy.release.outlook import look_ahead
@@ -68,7 +68,7 @@ def command(
             document = plan_document(outlook, policy, out.parent)
             try:
                 save_plan(document, out)
-            except RRPolicyError:
+            except BaseException:
                 destroy_key(key or out.with_name(out.name + ".key"))
                 raise
     if json:
