@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from rrpolicy.plugin import Mechanism, hookimpl
+from rrpolicy.plugin import Offer, hookimpl
 
 
 @hookimpl
-def rrpolicy_mechanisms() -> Iterable[Mechanism[Any]]:
+def rrpolicy_mechanisms() -> Iterable[Offer]:
     """Offer `l-diversity`."""
-    from rrpolicy_l_diversity.mechanism import LDiversity
-
-    return [LDiversity()]
+    return [Offer("l-diversity", "rrpolicy_l_diversity.mechanism:LDiversity")]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from rrpolicy.plugin import Mechanism, hookimpl
+from rrpolicy.plugin import Offer, hookimpl
 
 
 @hookimpl
-def rrpolicy_mechanisms() -> Iterable[Mechanism[Any]]:
+def rrpolicy_mechanisms() -> Iterable[Offer]:
     """Offer `rr-both`, `rr-qi` and `rr-s`."""
-    from rrpolicy_rr.mechanism import BOTH, QUASI_IDENTIFIERS, SENSITIVE
-
-    return [BOTH, QUASI_IDENTIFIERS, SENSITIVE]
+    return [
+        Offer("rr-both", "rrpolicy_rr.mechanism:BOTH"),
+        Offer("rr-qi", "rrpolicy_rr.mechanism:QUASI_IDENTIFIERS"),
+        Offer("rr-s", "rrpolicy_rr.mechanism:SENSITIVE"),
+    ]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from rrpolicy.plugin import Mechanism, hookimpl
+from rrpolicy.plugin import Offer, hookimpl
 
 
 @hookimpl
-def rrpolicy_mechanisms() -> Iterable[Mechanism[Any]]:
+def rrpolicy_mechanisms() -> Iterable[Offer]:
     """Offer `sensitive-addition`."""
-    from rrpolicy_sensitive_addition.mechanism import SensitiveAddition
-
-    return [SensitiveAddition()]
+    return [Offer("sensitive-addition", "rrpolicy_sensitive_addition.mechanism:SensitiveAddition")]
