@@ -92,7 +92,7 @@ def infeasible(search: Search, tests: ClassTests, goal: Goal, nodes: int) -> Req
     records = search.tables.records
     stands = f"even at the coarsest of {nodes} nodes, {coarsest.suppressed} of {records} records would be suppressed"
     message = f"no generalisation satisfies every requirement: {stands}" + (
-        f", and {', '.join(failing)} fails there" if failing else ""
+        f"; there fail {', '.join(failing)}" if failing else ""
     )
     share = f"{float(goal.suppression):.4g}"
     hint = (
