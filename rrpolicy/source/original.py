@@ -77,7 +77,7 @@ def _types(attributes: Sequence[Attribute], snapshot: Snapshot) -> tuple[dict[st
     return types, problems
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableOriginal:
     """A snapshot read under a policy; an `Original`. Made by `read`.
 
