@@ -19,6 +19,9 @@ _TARGETS = {
     "table": "this table's counts (only the randomisation is random)",
     "population": "N times the population's shares (the table is a random sample)",
 }
+_NOTHING_DRAWN = "this table's counts"
+_INTERVALS = "an estimate may lie outside [0, N], its interval does not"
+_BOUNDS = "low and high are not an interval of confidence: no count can lie outside them"
 
 
 def summary(table: Crosstab) -> str:
@@ -42,10 +45,11 @@ def summary(table: Crosstab) -> str:
         "  ".join(_padded(c, widths[i], i in left) for i, c in enumerate(line)).rstrip() for line in [header, *body]
     ]
     where = "" if table.where is None else f" where {_plain(table.where)}"
+    spread = table.biased and table.target == "table"
     return "\n".join(
         [
-            f"Estimated counts{where}: {_TARGETS[table.target]}",
-            f"{table.records:,} records; {table.method}; an estimate may lie outside [0, N], its interval does not",
+            f"Estimated counts{where}: {_NOTHING_DRAWN if spread else _TARGETS[table.target]}",
+            f"{table.records:,} records; {table.method}; {_BOUNDS if table.biased else _INTERVALS}",
             "",
             *lines,
             *(f"{mark} {MEANING[flag]}" for flag, mark in marks.items()),
