@@ -165,7 +165,7 @@ class Assessor:
     floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[Floor]] | None = None
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
-        """Return whether the assessor's verdict is that the requirement holds; no data are read that it does not need."""
+        """Return whether the requirement holds; no data are read that the verdict does not need."""
         if self.holds is not None:
             return self.holds(requirement, channel, original)
         if self.basis <= Basis.CHANNEL and not isinstance(original, int):
