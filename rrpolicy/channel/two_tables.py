@@ -47,22 +47,25 @@ def draw(groups: Groups, original: Original, streams: Streams, sink: Sink) -> No
 
 def _write_st(groups: Groups, dealt: Dealt, sink: Sink) -> None:
     """Hand on the sensitive table, in the order of the groups' numbers."""
-    column, values = groups.sensitive, in_canonical_order(groups.sensitive)
-    width = len(values)
+    column = groups.sensitive
+    values, rank = in_canonical_order(column), ranks(column).astype(dealt.values.dtype)
     made = np.empty(len(dealt.numbers), dtype=np.int64)
     made[dealt.numbers.astype(np.int64) - 1] = np.arange(len(made))
-    late = np.array([[dealt.numbers[g], ranks(column)[v]] for g, v in dealt.residues], dtype=np.int64).reshape(-1, 2)
+    late = sorted((int(dealt.numbers[group]), int(rank[value])) for group, value in dealt.residues)
     names = [c.name for c in (groups.group, column, groups.count)]
     step = max(1, _ROWS // groups.size)
     for low in range(0, len(made), step):
         here = made[low : low + step]
-        number = np.arange(low + 1, low + 1 + len(here))
-        keys = (number[:, None] * width + ranks(column)[dealt.values[here]]).reshape(-1)
-        joined = late[(late[:, 0] > low) & (late[:, 0] <= low + len(here))]
-        keys = np.sort(np.concatenate((keys, joined[:, 0] * width + joined[:, 1])))
-        number, rank = np.divmod(keys, width)
-        ones = pa.array(np.ones(len(keys), dtype=np.int32))
-        batch = pa.RecordBatch.from_arrays([pa.array(number), dictionary(rank, values), ones], names=names)
+        number = np.repeat(np.arange(low + 1, low + 1 + len(here), dtype=dealt.numbers.dtype), groups.size)
+        code = np.sort(rank[dealt.values[here]], axis=1).reshape(-1)
+        joined = [pair for pair in late if low < pair[0] <= low + len(here)]
+        if joined:
+            number = np.concatenate((number, np.array([n for n, _ in joined], dtype=number.dtype)))
+            code = np.concatenate((code, np.array([r for _, r in joined], dtype=code.dtype)))
+            order = np.lexsort((code, number))
+            number, code = number[order], code[order]
+        ones = pa.array(np.ones(len(number), dtype=np.int32))
+        batch = pa.RecordBatch.from_arrays([pa.array(number), dictionary(code, values), ones], names=names)
         sink.write(ST, batch, in_order=True)
 
 
@@ -79,19 +82,21 @@ def _write_cells(groups: Groups, original: Original, members: Small, sink: Sink)
     start = np.cumsum(n) - n
     combination, distinct = _numbered(rows)
     by_combination = np.argsort(combination, kind="stable")
+    columns = [np.ascontiguousarray(code) for code in distinct.T]
+    values = [in_canonical_order(c) for c in groups.known]
+    names = [*(c.name for c in groups.known), groups.group.name]
     most = int(members.max(initial=0)) + 1
     for part in _parts(combination, n, by_combination):
-        number = _ranges(start[part], n[part])
-        own = combination[part]
-        base = int(own[0])
-        keys = np.repeat((own - base) * most, n[part]) + members[number].astype(np.int64)
+        base = int(combination[part[0]])
+        cell = combination[part] - base
+        keys = np.repeat(cell * most, n[part]) + members[_ranges(start[part], n[part])]
         keys.sort()
+        cell = np.repeat(cell, n[part])  # entries come by combination, as the keys do now
         first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
         many = np.diff(np.append(first, len(keys)))
-        cell, group = np.divmod(keys[first], most)
-        columns = [dictionary(distinct[base + cell, i], in_canonical_order(c)) for i, c in enumerate(groups.known)]
-        names = [*(c.name for c in groups.known), groups.group.name]
-        batch = pa.RecordBatch.from_arrays([*columns, pa.array(group)], names=names)
+        cell, keys = cell[first], keys[first]
+        arrays = [dictionary(code[base + cell], v) for code, v in zip(columns, values, strict=True)]
+        batch = pa.RecordBatch.from_arrays([*arrays, pa.array(keys - cell * most)], names=names)
         sink.write(QIT, batch, many, in_order=True)
 
 

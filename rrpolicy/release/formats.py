@@ -149,19 +149,14 @@ def plain(column: pa.Array) -> pa.Array:
 
 def coded(column: pa.Array) -> pa.DictionaryArray:
     """Return a column coded by the values that it holds, in order of appearance, and no others."""
-    import numpy as np
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         return column.dictionary_encode()
     if column.null_count:
         return plain(column).dictionary_encode()
-    codes = column.indices.to_numpy()
-    found, first = np.unique(codes, return_index=True)
-    found = found[np.argsort(first)]
-    place = np.zeros(len(column.dictionary), dtype=np.int32)
-    place[found] = np.arange(len(found), dtype=np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(place[codes]), column.dictionary.take(pa.array(found)))
+    held = column.indices.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(held.indices, column.dictionary.take(held.dictionary))
 
 
 def _bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:

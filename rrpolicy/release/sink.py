@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,7 +77,7 @@ class _TableSink:
     def write(self, batch: pa.RecordBatch, n: Ints | None, *, in_order: bool) -> None:
         import numpy as np
 
-        rows = self._cast(batch)
+        rows = self._cast(batch, coded=in_order)
         counts = np.ones(batch.num_rows, dtype=np.int64) if n is None else n
         if (in_order and self._spool is not None) or (not in_order and self._ordered is not None):
             raise ValueError("rows in order and rows in no order cannot be mixed in one table")
@@ -103,8 +104,13 @@ class _TableSink:
         if self._ordered is not None:
             self._ordered.abandon()
 
-    def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch under the table's schema: plain columns, no negative zero."""
+    def _cast(self, batch: pa.RecordBatch, *, coded: bool) -> pa.RecordBatch:
+        """Return the batch in the types of the table's schema, without negative zeros.
+
+        Args:
+            batch: released values.
+            coded: whether text may stay in dictionaries.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -112,14 +118,17 @@ class _TableSink:
             raise ValueError("the draw wrote other columns than its channel names")
         columns = []
         for field, column in zip(self._schema, batch.columns, strict=True):
+            if coded and column.type == pa.dictionary(pa.int32(), pa.string()) and pa.types.is_string(field.type):
+                columns.append(column)
+                continue
             plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
             plain = plain if plain.type == field.type else plain.cast(field.type)
             columns.append(pc.add(plain, pa.scalar(0.0, field.type)) if pa.types.is_floating(field.type) else plain)
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
 
 
 class _Ordered:
-    """Digests and writes distinct rows that come in canonical order."""
+    """Digests and writes distinct rows that come in canonical order; digesting goes on beside writing."""
 
     def __init__(self, spec: TableSpec, path: Path, form: Format) -> None:
         from rrpolicy.source.rowdigest import RowDigest
@@ -128,18 +137,30 @@ class _Ordered:
         self._counts = LabelCounts(spec)
         self._digest = RowDigest()
         self._rows = Grouping(open_writer(form, path, spec))
+        self._beside = ThreadPoolExecutor(1)
+        self._digested: Future[None] | None = None
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa
 
         self._counts.add(rows, n)
-        self._digest.update(rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64())))
+        self._wait()
+        counted = rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64()))
+        self._digested = self._beside.submit(self._digest.update, counted)
         self._rows.write(rows, n)
 
+    def _wait(self) -> None:
+        """Wait for the rows that are being digested; raise what is wrong with them."""
+        if self._digested is not None:
+            self._digested.result()
+
     def abandon(self) -> None:
+        self._beside.shutdown()
         self._rows.abandon()
 
     def finish(self) -> Written:
+        self._wait()
+        self._beside.shutdown()
         self._rows.close()
         digest = "sha256:" + self._digest.digest().hex()
         return Written(self._path.name, self._rows.written, digest, self._counts.counts())
@@ -167,6 +188,7 @@ class LabelCounts:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        single = len(n) == int(n.sum())
         for name, labels in self._labels.items():
             column = rows.column(name)
             coded = pa.types.is_dictionary(column.type)
@@ -174,7 +196,8 @@ class LabelCounts:
             if codes.null_count:
                 raise ValueError(f"the draw released values of {name!r} outside its labels")
             place = codes.to_numpy()[column.indices.to_numpy()] if coded else codes.to_numpy()
-            self._counts[name] += np.bincount(place, weights=n, minlength=len(labels)).astype(np.int64)
+            counted = np.bincount(place, weights=None if single else n, minlength=len(labels))
+            self._counts[name] += counted.astype(np.int64)
 
     def counts(self) -> Mapping[str, tuple[int, ...]]:
         """Return the records of each label, by column."""

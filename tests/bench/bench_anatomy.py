@@ -1,0 +1,118 @@
+"""Anatomy of 10^7 records beside DuckDB's copy of the same Parquet file, which reads and writes it once.
+
+Anatomy writes two tables of 10^7 rows each: it deals the records into groups, puts both tables in order, digests them
+and writes them. Needs some 2 GB of disk for a moment.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from rrpolicy.channel.groups import Groups
+from rrpolicy.channel.streams import Streams
+from rrpolicy.release.opening import open_policy
+from rrpolicy.release.sink import FolderSink
+from rrpolicy.source.opening import open_original
+from tests.bench import Ratio
+
+RECORDS = 10**7
+SIZE = 5
+ROUNDS = 3
+DOMAINS = {"sex": 2, "region": 8, "age": 70, "education": 16}
+DISEASES = 15
+
+
+def write(folder: Path, records: int) -> Path:
+    """Write a table and its policy; return the policy."""
+    known = ", ".join(f"'{name[0]}' || (hash(i, {place}) % {size}) AS {name}" for place, (name, size) in _numbered())
+    common = f"least({DISEASES - 1}, (-5 * ln(1 - (hash(i, 99) % 1000000) / 1000001.0))::INTEGER)"
+    duckdb.sql(f"SELECT {known}, 'd' || {common} AS disease FROM range({records}) AS t(i)").write_parquet(
+        str(folder / "table.parquet"), compression="zstd"
+    )
+    lines = [
+        f'{name} = {{ role = "quasi-identifier", domain = {_labels(name[0], size)} }}' for name, size in DOMAINS.items()
+    ]
+    path = folder / "policy.toml"
+    path.write_text(
+        'schema = 1\n[policy]\nname = "bench"\nversion = "1.0.0"\nowner = "office"\npurpose = "a measurement"\n'
+        '[source]\nuri = "table.parquet"\n[attributes]\n' + "\n".join(lines) + "\n"
+        f'disease = {{ role = "sensitive", domain = {_labels("d", DISEASES)} }}\n'
+        f'[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = {SIZE}\n[mechanism]\nname = "anatomy"\n'
+    )
+    return path
+
+
+def _numbered() -> Iterator[tuple[int, tuple[str, int]]]:
+    return iter(enumerate(DOMAINS.items()))
+
+
+def _labels(letter: str, size: int) -> str:
+    return "[" + ", ".join(f'"{letter}{i}"' for i in range(size)) + "]"
+
+
+class Nowhere:
+    """A sink that writes nothing."""
+
+    def write(self, table: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False) -> None:
+        assert in_order
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Groups, Any]]:
+    """Yield the settled channel and the table, counted."""
+    made = open_policy(path)
+    with open_original(made.policy, made.registry.sources, path.parent / "scratch") as original:
+        yield Groups.of(original.policy.released, "disease", SIZE).settle(original), original
+
+
+def seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def run(records: int = RECORDS) -> list[Ratio]:
+    """Measure in turns, so that what else the machine does falls on all alike."""
+    taken: dict[str, list[float]] = {"copy": [], "deal": [], "write": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = write(folder, records)
+        with opened(path) as (channel, original):
+
+            def copy() -> None:
+                duckdb.read_parquet(str(folder / "table.parquet")).write_parquet(
+                    str(folder / "copy.parquet"), compression="zstd"
+                )
+
+            def deal() -> None:
+                channel.draw(original, Streams.for_tests(1), Nowhere())
+
+            def released() -> None:
+                with tempfile.TemporaryDirectory(dir=folder) as out:
+                    sink = FolderSink(channel.tables(), Path(out), "parquet", folder)
+                    channel.draw(original, Streams.for_tests(1), sink)
+                    sink.finish()
+
+            for _ in range(ROUNDS):
+                taken["copy"].append(seconds(copy))
+                taken["deal"].append(seconds(deal))
+                taken["write"].append(seconds(released))
+    least = {what: min(times) for what, times in taken.items()}
+    beside = f"of a copy of {least['copy']:.2f} s; {records:,} records, l = {SIZE}"
+    return [
+        Ratio("records dealt into groups, both tables in order", least["deal"] / least["copy"], None, beside),
+        Ratio("the same, both tables digested and written", least["write"] / least["copy"], 3, beside),
+    ]
+
+
+if __name__ == "__main__":
+    for ratio in run():
+        print(f"{ratio.name:<60} {ratio.value:6.2f}  {ratio.note}")
