@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
-SAMPLE = 1_000_000
-"""A carried column is compared on at most about so many records, every s-th in canonical order."""
-
 GROUPS = 20
 """A carried column with more distinct values is cut into so many groups of about equal size, in their order."""
 
@@ -106,13 +103,14 @@ def _exact(original: Original, name: str, other: str) -> Measure:
 
 
 def _sampled(original: Original, carried: Sequence[str], others: Sequence[str]) -> dict[str, Association]:
-    step = -(-original.records // SAMPLE)
-    columns = _every(original.rows(*carried, *others), step, len(carried) + len(others))
+    sample = original.sample(*carried, *others)
+    columns = sample.columns
     codes = [_groups(column) for column in columns[: len(carried)]]
     second = [np.asarray(column.combine_chunks(), dtype=np.int64) for column in columns[len(carried) :]]
     ones = np.ones(len(second[0]), dtype=np.int64)
-    standing = Standing.EXACT if step == 1 else Standing.ESTIMATE
-    error = 0.0 if step == 1 else 1 / np.sqrt(len(ones))
+    whole = len(ones) == original.records
+    standing = Standing.EXACT if whole else Standing.ESTIMATE
+    error = 0.0 if whole else 1 / np.sqrt(len(ones))
     return {
         name: _largest(
             (other, Measure(cramers_v(code, codes_of, ones), standing, error))
@@ -120,17 +118,6 @@ def _sampled(original: Original, carried: Sequence[str], others: Sequence[str]) 
         )
         for name, code in zip(carried, codes, strict=True)
     }
-
-
-def _every(batches: Iterator[pa.RecordBatch], step: int, width: int) -> list[pa.ChunkedArray]:
-    parts: list[list[pa.Array]] = [[] for _ in range(width)]
-    seen = 0
-    for batch in batches:
-        take = pa.array(np.arange(-seen % step, batch.num_rows, step))
-        for part, column in zip(parts, batch.columns, strict=True):
-            part.append(column if step == 1 else column.take(take))
-        seen += batch.num_rows
-    return [pa.chunked_array(part) for part in parts]
 
 
 def _groups(column: pa.ChunkedArray) -> Ints:

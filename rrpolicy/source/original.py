@@ -19,6 +19,7 @@ from rrpolicy.source import surprises
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.encoding import NULL, OUTSIDE
 from rrpolicy.source.rowdigest import row_digest
+from rrpolicy.source.sample import Systematic
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot
@@ -77,6 +78,15 @@ def _types(attributes: Sequence[Attribute], snapshot: Snapshot) -> tuple[dict[st
     return types, problems
 
 
+@dataclass(frozen=True)
+class Whole:
+    """What one pass over all distinct rows tells: how many, their fingerprint, a systematic sample of the records."""
+
+    cells: int
+    content: bytes
+    sample: pa.Table
+
+
 @dataclass(frozen=True, eq=False)
 class TableOriginal:
     """A snapshot read under a policy; an `Original`. Made by `read`.
@@ -129,11 +139,15 @@ class TableOriginal:
 
     def cells(self) -> int:
         """Return the number of distinct rows over all released columns."""
-        return self._whole[0]
+        return self._whole.cells
 
     def content(self) -> bytes:
         """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC."""
-        return self._whole[1]
+        return self._whole.content
+
+    def sample(self, *columns: str) -> pa.Table:
+        """Return every s-th record in canonical order, about a million; all of a table that has no more."""
+        return self._whole.sample.select(list(columns))
 
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield all records, sorted by the categorical columns in the order asked for, then by the carried ones.
@@ -209,21 +223,23 @@ class TableOriginal:
         return tabulate(names, shape, np.concatenate(codes), np.concatenate(n))
 
     @cached_property
-    def _whole(self) -> tuple[int, bytes]:
-        """Return the number of distinct rows and their digest, in one pass."""
+    def _whole(self) -> Whole:
+        """Learn in one pass what only all distinct rows tell."""
         coded, carried = self.categorical, self.carried
         cells = 0
+        sample = Systematic(self.records)
 
         def counted() -> Iterator[pa.RecordBatch]:
             nonlocal cells
             joint = None if carried else self._tables.get(frozenset(a.name for a in coded))
             for batch in self.snapshot.tally(coded, [a.name for a in carried]) if joint is None else _table(joint):
                 cells += batch.num_rows
+                sample.take(batch)
                 yield batch
 
         digest = row_digest(counted())
         named = canonical([[a.name, None if a.domain is None else list(a.domain)] for a in (*coded, *carried)])
-        return cells, hashlib.sha256(hashlib.sha256(named).digest() + digest).digest()
+        return Whole(cells, hashlib.sha256(hashlib.sha256(named).digest() + digest).digest(), sample.table())
 
 
 def _surprising(way: Counts) -> tuple[int, int]:

@@ -109,6 +109,13 @@ class Original(Protocol):
         """
         ...
 
+    def sample(self, *columns: str) -> pa.Table:
+        """Return every s-th record in canonical order, about a million; all of a table that has no more.
+
+        Columns come in the order asked for, encoded as by `rows`.
+        """
+        ...
+
     def content(self) -> bytes:
         """Return the 32-byte fingerprint of all released columns' values.
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
+from rrpolicy.source.sample import systematic
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -76,6 +77,10 @@ class TableInMemory:
         """Return the number of distinct rows."""
         names = [*self.codes, *self.carried]
         return int(self._sorted(names).group_by(names).aggregate([]).num_rows)
+
+    def sample(self, *columns: str) -> pa.Table:
+        """Return every s-th record in canonical order."""
+        return systematic(self.rows(*self.codes, *self.carried), self.records).select(list(columns))
 
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield all records sorted by the columns asked for."""

@@ -48,6 +48,9 @@ class MemoryOriginal:
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         yield from self._table(columns).to_batches(max_chunksize=self._batch)
 
+    def sample(self, *columns: str) -> pa.Table:
+        return self._table([*self.codes, *self.carried]).select(list(columns))
+
     def content(self) -> bytes:
         return bytes(32)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -19,18 +18,19 @@ from rrpolicy.channel.product import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Basis, Standing
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import association as room
 from rrpolicy.privacy import pk_anonymity
 from rrpolicy.privacy.association import cramers_v, largest_cramers_v
 from rrpolicy.privacy.pk_anonymity import PkOptions
 from rrpolicy.source.counts import Counts, tabulate
+from rrpolicy.source.sample import MOST, Systematic, systematic
 
 
 class Table:
     """A table in memory: int codes are categorical, arrow arrays are carried."""
 
-    def __init__(self, **columns: Any) -> None:
+    def __init__(self, most: int = MOST, **columns: Any) -> None:
         self.columns = columns
+        self.most = most
         self.records = len(next(iter(columns.values())))
         self.passes = 0
         self.policy = SimpleNamespace(
@@ -41,10 +41,11 @@ class Table:
         codes = np.stack([self.columns[a] for a in attributes], axis=1).astype(np.int32)
         return tabulate(attributes, tuple(codes.max(axis=0) + 1), codes, np.ones(self.records, np.int64))
 
-    def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
+    def sample(self, *columns: str) -> pa.Table:
         self.passes += 1
         table = pa.table({c: pa.array(self.columns[c]) for c in columns})
-        yield from table.sort_by([(c, "ascending") for c in columns]).to_batches(max_chunksize=70)
+        batches = table.sort_by([(c, "ascending") for c in columns]).to_batches(max_chunksize=70)
+        return systematic(batches, self.records, self.most)
 
 
 @given(st.lists(st.integers(0, 30), min_size=12, max_size=12))
@@ -89,10 +90,9 @@ def test_carried_columns_are_grouped_by_rank_in_one_pass() -> None:
     assert found["few"].measure.value == pytest.approx(1.0)
 
 
-def test_large_tables_are_sampled_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "SAMPLE", 500)
+def test_large_tables_are_sampled_and_say_so() -> None:
     a = np.random.default_rng(3).integers(0, 2, 5001)
-    original: Any = Table(hours=pa.array(a * 1.0), a=a)
+    original: Any = Table(500, hours=pa.array(a * 1.0), a=a)
 
     measure = largest_cramers_v(original, ["hours"], ["a"])["hours"].measure
 
@@ -118,3 +118,18 @@ def test_findings_show_it_in_audit_only_and_warn() -> None:
     public: Any = finding.to_json(Basis.RELEASE)
     assert not any("Cramér" in c["name"] for c in public["beside"])
     assert public["reached"]["value"] == finding.reached.value  # type: ignore[union-attr]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(1, 60))
+def test_a_systematic_sample_takes_every_so_many_th_record(n: list[int], most: int) -> None:
+    """However the distinct rows come in batches, record 0, s, 2s, … of the sorted table is taken."""
+    records = [i for i, times in enumerate(n) for _ in range(times)]
+    sample = Systematic(len(records), most)
+    rows = pa.record_batch([pa.array(range(len(n))), pa.array(n)], names=["value", "n"])
+    for start in range(0, len(n), 7):
+        sample.take(rows.slice(start, 7))
+
+    taken = sample.table().column(0).to_pylist()
+
+    assert taken == records[:: -(-len(records) // most)]
+    assert len(taken) <= most

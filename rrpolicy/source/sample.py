@@ -1,0 +1,55 @@
+"""A systematic sample: every s-th record in canonical order, kept while all records pass anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+MOST = 1_000_000
+"""About the most records of a sample; a table of no more is taken whole."""
+
+
+class Systematic:
+    """Takes every s-th record of distinct rows with multiplicities as they pass, s = ceil(N / MOST)."""
+
+    def __init__(self, records: int, most: int = MOST) -> None:
+        """Prepare for a table.
+
+        Args:
+            records: N.
+            most: about the most records to take.
+        """
+        self._step = max(1, -(-records // most))
+        self._seen = 0
+        self._parts: list[pa.RecordBatch] = []
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Take from the next distinct rows, in canonical order, the last column `n` with their multiplicities."""
+        ends = self._seen + np.cumsum(batch.columns[-1].to_numpy())
+        if not len(ends):
+            return
+        first = -(-self._seen // self._step) * self._step
+        chosen = np.searchsorted(ends, np.arange(first, int(ends[-1]), self._step), side="right")
+        self._seen = int(ends[-1])
+        self._parts.append(batch.select(range(batch.num_columns - 1)).take(pa.array(chosen)))
+
+    def table(self) -> pa.Table:
+        """Return the records taken."""
+        return pa.Table.from_batches(self._parts)
+
+
+def systematic(rows: Iterable[pa.RecordBatch], records: int, most: int = MOST) -> pa.Table:
+    """Return every s-th of the rows.
+
+    Args:
+        rows: all records, in canonical order.
+        records: N.
+        most: about the most records to take.
+    """
+    sample = Systematic(records, most)
+    for batch in rows:
+        ones = pa.array(np.ones(batch.num_rows, dtype=np.int64))
+        sample.take(pa.record_batch([*batch.columns, ones], names=[*batch.schema.names, "n"]))
+    return sample.table()
