@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.channel.probability import retention_probability
+from rrpolicy.solve.equal import common_retention
 from rrpolicy.solve.problem import Allocation, Evaluations, Solution, infeasible
 from rrpolicy.solve.rounding import pulled_back, raised_to_limit
 
@@ -101,7 +102,7 @@ def equalise(problem: Allocation) -> Solution:
         RequirementError: RR102 if no retention probability satisfies them.
     """
     counted = _counted(problem)
-    rho = np.full(len(problem.variables), _common(counted))
+    rho = np.full(len(problem.variables), _common(counted, cheap=True))
     ended = _End(rho, problem.objective.value(rho), Evaluations(counted.values, counted.jacobians))
     return _finish(counted, ended, 1, 1, (ended.evaluations,))
 
@@ -159,21 +160,29 @@ def _counted(problem: Allocation) -> Counted:
     return Counted(problem, np.array([v.size for v in problem.variables], dtype=np.float64))
 
 
-def _common(counted: Counted) -> float:
-    """Return the largest feasible common retention to about 1e-12, by bracketing (Brent), from below."""
-    from scipy.optimize import brentq
+def _common(counted: Counted, *, cheap: bool = False) -> float:
+    """Return the largest feasible common retention to about 1e-12, by bracketing (Brent), from below.
 
+    Args:
+        counted: the constraints.
+        cheap: where every requirement is one number, bisect: some evaluations more, and no optimiser to import.
+    """
     size = len(counted.sizes)
     if not counted.problem.constraints or not size or not counted.over(np.ones(size)):
         return 1.0
     if counted.over(np.full(size, LEAST)):
         raise infeasible(counted.problem, counted.names(np.full(size, LEAST), 0.0))
 
+    if cheap and max(counted.lengths) == 1:
+        return common_retention(lambda rho: rho <= LEAST or not counted.over(np.full(size, rho)))
+
     def largest(rho: float) -> float:
         return float(np.max(counted.compressed(np.full(size, rho))))
 
     if largest(MOST) <= 0:
         return MOST
+    from scipy.optimize import brentq
+
     root: float = brentq(largest, LEAST, MOST, xtol=1e-14, rtol=1e-13)
     step = 1e-13
     while largest(root) > 0:
