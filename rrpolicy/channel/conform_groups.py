@@ -10,11 +10,10 @@ the other, l or more, and no value twice.
   groups that hold another value is then a sum of independent hypergeometric numbers, bounded by Bennett's inequality
   for draws with replacement (Hoeffding 1963, theorem 4).
 - how many pairs of records in one group share a category: exchanging the groups of two records with one value changes
-  that by 2 (n - 1) pairs at most, n the size of the largest group, so that (McDiarmid 1989, theorem 7.4, by groups of
-  permutations)  Pr(|T - E T| >= t) <= 2 exp(-2 t^2 / (N (2 (n - 1))^2)).
-- the groups' numbers are a uniform permutation, so that sums over groups of a number in [0, 1] times the group's share
-  of the largest number have (Chatterjee 2007, proposition 1.1)  Pr(|T - E T| >= t) <= 2 exp(-t^2 / (4 E T + 2 t)):
-  for the groups that hold a value, and for how many records of a category a group holds.
+  that by 2 (n - 1) pairs at most, n the size of the largest group. Told record by record, its expectation moves by no
+  more (Maurey 1979), so that (Azuma 1967)  Pr(|T - E T| >= t) <= 2 exp(-2 t^2 / (N (2 (n - 1))^2)).
+- the groups' numbers are a uniform permutation: those of the groups that hold a value, or one or two records of a
+  category, are drawn without replacement, and their sum is bounded by Bennett's inequality likewise.
 
 The second finds records that were dealt in the order of a file, the third groups numbered as they were made. With m
 statistics, m times the smallest bound is an upper bound of the p-value. In distribution at most 2^22 groups, those with
@@ -39,7 +38,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
-REFERENCE = "Hoeffding 1963, theorem 4; McDiarmid 1989, theorem 7.4; Chatterjee 2007, proposition 1.1"
+REFERENCE = "Bennett 1962, eq. 8b; Hoeffding 1963, theorem 4; Azuma 1967; Maurey 1979"
+_ALONE, _PAIR = 1, 2
 _LARGEST = 1 << 20  # cells of a table that is tested
 _ENTRIES = 1 << 23  # of the matrices that are multiplied at a time
 
@@ -65,7 +65,8 @@ def conforms(groups: Groups, original: Original, qit: pa.RecordBatchReader, st: 
         evidence.skipped.append(f"{name} x {name}")
         return finding_of(evidence, None, (), REFERENCE)
     together = _together(tables.values, values, tables.values, values, tables.groups)
-    _test_numbers(f"numbers of the groups that hold a {name}", tables, tables.values, values, 1, evidence)
+    numbers = _numbers(tables.values.group, tables.values.code, values, tables.groups)
+    evidence.add(f"numbers of the groups with a {name}", numbers)
     for column in groups.known:
         if len(column.labels) * values > _LARGEST:
             evidence.skipped.append(f"{column.attribute} x {name}")
@@ -95,47 +96,45 @@ def _test_dealing(attribute: str, counts: Ints, tables: Tables, together: Array,
     drawn = np.minimum(together, np.maximum(total[:, None] - together, 0))
     variance = (share * (1 - share)) @ drawn
     evidence.add(f"{attribute}: beside a value", surprise(observed - mean, variance, 1.0, mean))
-    met = _met(places, categories)
+    group, code, met = _met(places, categories)
     pairs = float((met * (met - 1)).sum()) / 2
     expected = float((np.triu(together, 1) * (share.T @ share)).sum())
     width = 2 * max(tables.largest - 1, 1)
     records = float(tables.values.n.sum())
     exponent = 2 * max(abs(pairs - expected) - 1e-9 * records, 0.0) ** 2 / (records * width**2)
     evidence.add(f"{attribute}: pairs of one category in a group", np.array([exponent]))
-    _test_numbers(f"numbers of the groups of a {attribute}", tables, places, categories, tables.largest, evidence)
+    for least in (_ALONE, _PAIR):
+        held = met >= least
+        name = f"numbers of the groups with {least} or more of a {attribute}"
+        evidence.add(name, _numbers(group[held], code[held], categories, tables.groups))
 
 
-def _met(places: Places, categories: int) -> Ints:
-    """Return how many records of one category stand in one group, of every group and category that meet."""
-    key = places.group * categories + places.code
+def _met(places: Places, size: int) -> tuple[Ints, Ints, Ints]:
+    """Return group, code and records of every group and category that meet."""
+    key = places.group * size + places.code
     order = np.argsort(key, kind="stable")
     key, n = key[order], places.n[order]
     starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1]))) if len(key) else np.zeros(0, np.int64)
     counts: Ints = np.add.reduceat(n, starts) if len(key) else n
-    return counts
+    return key[starts] // size, key[starts] % size, counts
 
 
-def _test_numbers(  # noqa: PLR0917 what a sum is of
-    name: str, tables: Tables, places: Places, size: int, most: int, evidence: Evidence
-) -> None:
-    """Add sums of groups' numbers, as shares of the largest, over the records of each category.
+def _numbers(group: Ints, code: Ints, size: int, groups: int) -> Array:
+    """Return the surprise in the sum of the numbers of each code's groups, as shares of the largest.
 
     Args:
-        name: of the statistics.
-        tables: as released.
-        places: of a column's categories.
+        group: (entries,) from 0, each once for a code.
+        code: (entries,) category.
         size: how many categories there are.
-        most: records of one category that a group can have.
-        evidence: takes the statistics.
+        groups: how many groups there are.
     """
-    held = np.bincount(places.code, weights=places.n, minlength=size) / most
-    numbers = np.bincount(places.code, weights=places.n * (places.group + 1.0), minlength=size) / most / tables.groups
-    middle = (tables.groups + 1) / (2 * tables.groups)
-    # what is missing to `most` in every group is as good a statistic, and smaller where most groups are full
-    mean = np.minimum(held, tables.groups - held) * middle
-    away = np.maximum(np.abs(numbers - held * middle) - 1e-9 * tables.groups, 0.0)
-    exponent = np.divide(away**2, 4 * mean + 2 * away, out=np.zeros(size), where=away > 0)
-    evidence.add(name, exponent)
+    held = np.bincount(code, minlength=size).astype(np.float64)
+    numbers = np.bincount(code, weights=(group + 1.0) / groups, minlength=size)
+    mean = (groups + 1) / (2 * groups)
+    # of many groups, those that are missing were drawn as well, and are fewer
+    drawn = np.minimum(held, groups - held)
+    variance = drawn * (groups**2 - 1) / (12 * groups**2)
+    return surprise(numbers - held * mean, variance, 1.0, held)
 
 
 def _together(one: Places, rows: int, other: Places, columns: int, groups: int) -> Array:
