@@ -83,15 +83,27 @@ def largest_posterior(histograms: Ints, phases: Sequence[Phase], residues: int) 
         return worst_posterior(histograms, size)
     others = np.full(histograms.shape, np.inf)
     for phase in phases:
-        above, level = list(phase.above), list(phase.level)
+        above, level, drawn = _certain(phase)
         base = histograms[:, above].sum(axis=1, keepdims=True).astype(np.float64)
-        turns = np.sort(histograms[:, level], axis=1)[:, : phase.turns].sum(axis=1, keepdims=True)
+        turns = np.sort(histograms[:, level], axis=1)[:, :drawn].sum(axis=1, keepdims=True)
         others[:, above] = np.minimum(others[:, above], base - histograms[:, above] + turns)
-        own = base + least_others(histograms[:, level], phase.turns - 1)
-        others[:, level] = np.minimum(others[:, level], own)
+        if drawn:
+            own = base + least_others(histograms[:, level], drawn - 1)
+            others[:, level] = np.minimum(others[:, level], own)
         if residues:
-            lacking = np.setdiff1d(np.arange(histograms.shape[1]), [*above, *level])
+            lacking = np.setdiff1d(np.arange(histograms.shape[1]), [*above, *(level if drawn else [])])
             others[:, lacking] = np.minimum(others[:, lacking], base + turns)
     total = histograms + others
     out: Array = np.divide(histograms, total, out=np.zeros(total.shape), where=histograms > 0)
     return out
+
+
+def _certain(phase: Phase) -> tuple[list[int], list[int], int]:
+    """Return who is in every group of a phase, who may be, and how many of these each group has.
+
+    A single group that takes all who are ahead takes those who have just come from above.
+    """
+    if phase.groups > 1 or phase.turns < phase.ahead:
+        return list(phase.above), list(phase.level), phase.turns
+    level = [value for value in phase.level if value not in phase.joins_ahead]
+    return [*phase.above, *phase.joins_ahead], level, phase.turns - len(phase.joins_ahead)

@@ -1,0 +1,298 @@
+"""Dealt groups under the privacy models: by definition before the draw, measured after it, and what stands beside."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.channel.dealing import deal
+from rrpolicy.channel.groups import QIT, ST, Groups
+from rrpolicy.channel.schedule import largest_eligible, schedule
+from rrpolicy.channel.streams import Streams
+from rrpolicy.finding import Basis, Standing, Verdict
+from rrpolicy.policy.model import (
+    Attribute,
+    MechanismChoice,
+    Policy,
+    ReleaseSettings,
+    Requirement,
+    Role,
+    SourceSettings,
+)
+from rrpolicy.privacy import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
+from rrpolicy.privacy.asked import group_size
+from rrpolicy.privacy.classes import Histograms
+from rrpolicy.privacy.dealt import (
+    attribute_disclosure_assessors,
+    identity_disclosure_assessors,
+    k_anonymity_assessors,
+    l_diversity_assessors,
+)
+from rrpolicy.privacy.informed import largest_posterior
+from rrpolicy.testing import TableInMemory
+
+(DIVERSITY,), (ATTRIBUTE,) = l_diversity_assessors(), attribute_disclosure_assessors()
+(LINKING,), (ANONYMITY,) = identity_disclosure_assessors(), k_anonymity_assessors()
+VALUES = ("flu", "cold", "none", "acne", "gout")
+KINDS = [
+    {"kind": "distinct", "l": 3},
+    {"kind": "frequency", "l": "5/2"},
+    {"kind": "frequency", "l": 3},
+    {"kind": "entropy", "l": 3},
+    {"kind": "recursive", "l": 2, "c": "3/5"},
+]
+
+
+def diversity(**options: Any) -> Requirement:
+    return Requirement("l-diversity", l_diversity.Options(**options))
+
+
+def policy(*requirements: Requirement) -> Policy:
+    attributes = [
+        Attribute("sex", Role.QUASI_IDENTIFIER, ("f", "m"), release_as="sex"),
+        Attribute("age", Role.QUASI_IDENTIFIER, ("young", "old", "oldest"), release_as="age"),
+        Attribute("disease", Role.SENSITIVE, VALUES, release_as="disease"),
+    ]
+    return Policy(
+        name="test",
+        version="1.0.0",
+        owner="tests",
+        purpose="tests",
+        plugins=(),
+        source=SourceSettings("none"),
+        attributes={a.name: a for a in attributes},
+        requirements=requirements,
+        mechanism=MechanismChoice("anatomy", l_diversity.Options(kind="distinct", l=2)),
+        gates=(),
+        release=ReleaseSettings(),
+    )
+
+
+def channel(size: int) -> Groups:
+    return Groups.of(policy().released, "disease", size)
+
+
+def table(seed: int, records: int = 300) -> TableInMemory:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 3, records)
+    disease = np.where(rng.random(records) < 0.05, age, rng.integers(0, 5, records))
+    return TableInMemory.of(policy(), {"sex": rng.integers(0, 2, records), "age": age, "disease": disease})  # type: ignore[dict-item]
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.parts: dict[str, list[pa.Table]] = {QIT: [], ST: []}
+
+    def write(self, name: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False) -> None:
+        plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
+        times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
+        self.parts[name].append(pa.table([*plain, times], names=[*batch.schema.names, "n"]))
+
+    def distinct(self, name: str) -> pa.RecordBatchReader:
+        return pa.concat_tables(self.parts[name]).to_reader()
+
+    def replace(self, name: str, column: str, values: Any) -> None:
+        whole = pa.concat_tables(self.parts[name])
+        place = whole.schema.get_field_index(column)
+        self.parts[name] = [whole.set_column(place, column, pa.array(values))]
+
+
+def drawn(size: int, original: Any, seed: int = 1) -> Sink:
+    sink = Sink()
+    channel(size).draw(original, Streams.for_tests(seed), sink)
+    return sink
+
+
+@pytest.mark.parametrize("options", KINDS)
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_what_is_found_without_data_is_what_the_drawn_groups_measure(options, size):
+    requirement, original = diversity(**options), table(3)
+    found = DIVERSITY.assess(requirement, channel(size), original.records)
+    sink = drawn(size, original)
+    held = pa.concat_tables(sink.parts[ST])
+    code = np.array([VALUES.index(v) for v in held.column("disease").to_pylist()])
+    group = held.column("group_id").to_numpy().astype(np.int64) - 1
+    histograms = Histograms.of_cells(
+        group, code, np.ones(len(code), np.int64), classes=int(group.max()) + 1, values=len(VALUES)
+    )
+    satisfied = l_diversity.satisfied(requirement.options, histograms)
+    kind, l = requirement.options.kind, int(requirement.options.l)
+    reached = l_diversity.reached(kind, histograms, np.ones(histograms.classes, dtype=bool), l)
+
+    assert (found.verdict is Verdict.HOLDS) == satisfied.all()
+    assert found.reached == reached
+    assert found.basis is Basis.CHANNEL
+    measured = DIVERSITY.measure(requirement, policy(), channel(size), sink)
+    assert measured.to_json(Basis.RELEASE) == found.to_json(Basis.RELEASE)
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_groups_are_as_small_as_the_requirement_lets_them(options):
+    requirement = diversity(**options)
+    size, by = group_size(policy(requirement), "disease")
+
+    assert by is requirement
+    assert DIVERSITY.assess(requirement, channel(size), 1000).verdict is Verdict.HOLDS
+    if size > 2:
+        assert DIVERSITY.assess(requirement, channel(size - 1), 1000).verdict is Verdict.FAILS
+
+
+def test_the_largest_entry_decides_and_others_are_not_asked():
+    weak, strong = diversity(kind="distinct", l=2), diversity(kind="entropy", l="7/2")
+
+    assert group_size(policy(weak, strong), "disease") == (4, strong)
+    assert group_size(policy(), "disease") is None
+
+
+def test_few_records_leave_an_upper_bound():
+    for records, standing in ((7, Standing.UPPER_BOUND), (12, Standing.EXACT)):  # 2 groups and 1 residue; 4 and none
+        found = DIVERSITY.assess(diversity(kind="distinct", l=3), channel(3), records)
+        expected = Standing.EXACT if records // 3 > records % 3 else standing
+        assert found.reached.standing is expected
+    assert DIVERSITY.assess(diversity(kind="distinct", l=3), channel(3), 5).reached.standing is Standing.UPPER_BOUND
+
+
+def test_a_table_that_is_not_eligible_fails():
+    codes = {"sex": [0] * 6, "age": [0] * 6, "disease": [0, 0, 0, 0, 1, 2]}
+    found = DIVERSITY.assess(diversity(kind="frequency", l=2), channel(2), TableInMemory.of(policy(), codes))
+
+    assert (found.verdict, found.reached.value) == (Verdict.FAILS, 1)
+
+
+def test_attribute_disclosure_is_one_in_l():
+    original = table(3)
+    for threshold, verdict in (("1/3", Verdict.HOLDS), ("33/100", Verdict.FAILS)):
+        requirement = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold=threshold))
+        found = ATTRIBUTE.assess(requirement, channel(3), original)
+        assert (found.verdict, found.limit) == (verdict, Fraction(threshold))
+        assert found.reached.value == pytest.approx(1 / 3)
+    by_value = attribute_disclosure.Options(threshold="1/2", thresholds={"gout": "1/4"})
+    assert ATTRIBUTE.assess(Requirement("attribute-disclosure", by_value), channel(3), 900).verdict is Verdict.FAILS
+
+
+def test_what_identifies_is_answered_for_the_columns_as_they_are():
+    original = table(3)
+    sizes = original.counts("sex", "age").n
+    link = Requirement("identity-disclosure", identity_disclosure.Options(threshold="1/2"))
+    k = Requirement("k-anonymity", k_anonymity.Options(k=int(sizes.min()) + 1))
+
+    assert LINKING.assess(link, channel(2), original).reached.value == pytest.approx(1 / sizes.min())
+    found = ANONYMITY.assess(k, channel(2), original)
+    assert (found.reached.value, found.verdict) == (sizes.min(), Verdict.FAILS)
+    assert LINKING.assess(link, channel(2), 300).verdict is Verdict.UNDECIDED
+
+
+def test_a_subgroup_by_the_sensitive_attribute_is_refused():
+    requirement = Requirement("l-diversity", l_diversity.Options(kind="distinct", l=2), {"disease": "flu"})
+
+    assert "disease" in (DIVERSITY.supports(requirement, policy(), ()) or "")
+    assert DIVERSITY.supports(Requirement("l-diversity", requirement.options, {"sex": "f"}), policy(), ()) is None
+
+
+@pytest.mark.parametrize("wrong", ["number", "value twice", "moved", "missing"])
+def test_written_groups_that_are_something_else_fail(wrong):
+    requirement, original = diversity(kind="frequency", l=3), table(3)
+    sink = drawn(3, original)
+    numbers = pa.concat_tables(sink.parts[ST]).column("group_id").to_pylist()
+    if wrong == "number":
+        sink.replace(ST, "group_id", [10**6, *numbers[1:]])
+    elif wrong == "value twice":
+        sink.replace(ST, "count", [2] + [1] * (len(numbers) - 1))
+    elif wrong == "missing":
+        sink.parts[ST] = [pa.concat_tables(sink.parts[ST]).slice(1)]
+    else:
+        held = pa.concat_tables(sink.parts[QIT]).column("group_id").to_pylist()
+        sink.replace(QIT, "group_id", [held[0] % 100 + 1, *held[1:]])
+    for assessor, asked in (
+        (DIVERSITY, requirement),
+        (ATTRIBUTE, Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/2"))),
+    ):
+        assert assessor.measure(asked, policy(), channel(3), sink).verdict is Verdict.FAILS
+
+
+def test_groups_of_fewer_values_are_measured():
+    requirement, original = diversity(kind="frequency", l=3), table(3)
+    found = DIVERSITY.measure(requirement, policy(), channel(3), drawn(2, original))
+
+    assert found.verdict is Verdict.FAILS
+
+
+def reachable(histograms: Any, counts: list[int], size: int, draws: int) -> dict[tuple[int, int], float]:
+    """Return the largest posterior that records of each (combination, value) got in many draws."""
+    best: dict[tuple[int, int], float] = defaultdict(float)
+    for seed in range(draws):
+        dealt = deal(counts, size, Streams.for_tests(seed))
+        held = [set(row) for row in dealt.values.tolist()]
+        for group, value in dealt.residues:
+            held[group].add(value)
+        for group in held:  # any of a value's records may stand in any group that holds it
+            for person, value in itertools.product(range(len(histograms)), group):
+                if histograms[person, value]:
+                    posterior = histograms[person, value] / sum(histograms[person, w] for w in group)
+                    best[person, value] = max(best[person, value], posterior)
+    return best
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=3), st.data())
+def test_no_draw_exceeds_the_informed_bound(rows, data):
+    histograms = np.array(rows, dtype=np.int64)
+    counts = histograms.sum(axis=0).tolist()
+    if largest_eligible(counts) < 2:
+        return
+    size = data.draw(st.integers(2, min(4, largest_eligible(counts))))
+    bound = largest_posterior(histograms, schedule(counts, size), sum(counts) % size)
+
+    for (person, value), reached in reachable(histograms, counts, size, 60).items():
+        assert reached <= bound[person, value] + 1e-12
+
+
+def test_the_informed_bound_is_reached():
+    histograms = np.array([[19, 1, 20], [1, 19, 0]])
+    counts, size = histograms.sum(axis=0).tolist(), 2
+    bound = largest_posterior(histograms, schedule(counts, size), 0)
+    reached = reachable(histograms, counts, size, 40)
+
+    assert bound[0, 0] == pytest.approx(0.95)
+    for (person, value), posterior in reached.items():
+        assert bound[person, value] == pytest.approx(posterior)
+
+
+def test_phases_tighten_the_bound():
+    histograms = np.array([[50, 30, 5, 5, 10]])
+    counts = [50, 30, 5, 5, 10]
+    bound = largest_posterior(histograms, schedule(counts, 2), 0)
+
+    assert bound[0, 1] == pytest.approx(30 / 80)  # always beside the commonest value
+
+
+def test_the_informed_posterior_stands_beside_for_the_audit_alone():
+    found = DIVERSITY.assess(diversity(kind="frequency", l=2), channel(2), table(3))
+    beside = {c.name: c for c in found.beside}
+
+    assert beside["1/l"].measure.value == 0.5
+    assert (beside["groups"].measure.value, beside["residues"].measure.value) == (150, 0)
+    informed = beside["informed posterior"]
+    assert (informed.basis, informed.measure.standing) == (Basis.ORIGINAL, Standing.UPPER_BOUND)
+    assert 0.5 < informed.measure.value <= 1
+    assert found.profile is not None
+    assert sum(found.profile.people) == 300
+    names = [c["name"] for c in found.to_json(Basis.RELEASE)["beside"]]  # type: ignore[index, union-attr]
+    assert names == ["1/l", "groups", "residues"]
+
+
+def test_a_subgroup_is_looked_at_by_itself():
+    requirement = Requirement("l-diversity", l_diversity.Options(kind="distinct", l=2), {"age": "old"})
+    original = table(3)
+    found = DIVERSITY.assess(requirement, channel(2), original)
+
+    assert found.profile is not None
+    assert sum(found.profile.people) == int(original.counts("age").dense()[1])
