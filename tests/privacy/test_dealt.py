@@ -83,7 +83,7 @@ def channel(size: int) -> Groups:
 def table(seed: int, records: int = 300) -> TableInMemory:
     rng = np.random.default_rng(seed)
     age = rng.integers(0, 3, records)
-    disease = np.where(rng.random(records) < 0.05, age, rng.integers(0, 5, records))
+    disease = np.where(rng.random(records) < 0.1, age, np.arange(records) % 5)
     return TableInMemory.of(policy(), {"sex": rng.integers(0, 2, records), "age": age, "disease": disease})  # type: ignore[dict-item]
 
 
