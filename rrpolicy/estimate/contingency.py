@@ -14,6 +14,7 @@ from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.membership import MembershipWeights, counted_cells
+from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.estimate.weights import AxisWeights
 from rrpolicy.source.counts import Array, Ints
 
@@ -120,6 +121,9 @@ def _grouped(
     """Return aggregates by the released columns of some axes, named c0, c1, ..., as an arrow table."""
     import duckdb
 
+    for axis in axes:
+        if isinstance(axis, ShareWeights):
+            raise axis.refusal()
     kinds = {c.name: c for c in data.columns}
     sets = [axis for axis in axes if isinstance(axis, MembershipWeights)]
     wanted = [

@@ -6,9 +6,10 @@ satisfy both is hypergeometric:
 
     E X = a b / n        var X = a (n - a) b (n - b) / (n^2 (n - 1))
 
-Groups are independent of one another given what is released, so that both add up. This is the variance of *this table*;
-a population's adds that of a sample of N. Weights of records in one group depend on one another, and a plain standard
-error of their sum would be wrong.
+Groups are independent of one another given what is released, so that both add up: this is the variance V for *this
+table*. The estimate X is the expectation of the table's own count given the release, so that it varies less around a
+population's than that does: N/(N-1) (X - X^2/N) - V, by the law of total variance. Weights of records in one group
+depend on one another; a plain standard error of their sum would be wrong.
 
 The estimate is unbiased only where the premise holds. Where, in the original, the sensitive values go with other
 columns it is drawn towards independence, and the interval does not cover what is lost. Counts by the columns of one
@@ -45,6 +46,26 @@ METHOD = "uniform spread inside groups (drawn towards independence; intervals ho
 
 
 @dataclass(frozen=True)
+class DealtCrosstab(Crosstab):
+    """Counts by uniform spread inside groups.
+
+    Attributes:
+        left_open: array of V, the variance of each count given the release.
+    """
+
+    left_open: Array = field(kw_only=True, repr=False)
+
+    def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
+        """Return the variance of each estimate; see the module."""
+        nothing = np.zeros(self.estimate.shape, dtype=bool)
+        if (target or self.target) == "table":
+            return self.left_open, nothing
+        N = self.records
+        sample = N / max(N - 1, 1) * (self.estimate - self.estimate**2 / N)
+        return np.maximum(sample - self.left_open, 0.0), nothing
+
+
+@dataclass(frozen=True)
 class DealtRelease(Release):
     """A release of dealt groups; `data` is the table of the records.
 
@@ -73,7 +94,7 @@ class DealtRelease(Release):
         """
         for axis in (*axes, *(axis for axis, _ in condition.masks.values())):
             if isinstance(axis, ShareWeights):
-                axis.solve(np.ones((len(axis.original), 1), dtype=bool))
+                raise axis.refusal()
         return super().moments(axes, condition)
 
     def _crosstab(
@@ -90,8 +111,7 @@ class DealtRelease(Release):
         if shared[0] not in axes:
             by_value = condition.masks[id(shared[0])][1][:, None]
         estimate, variance, support = self._spread(shared[0], axes, by_value, condition)
-        # the classes of tables take a second moment: what it exceeds the estimate by is this table's variance
-        return Crosstab(
+        return DealtCrosstab(
             names,
             where,
             target,
@@ -103,6 +123,7 @@ class DealtRelease(Release):
             support,
             METHOD,
             _axes=tuple((axis, t) for axis, (_, t) in zip(axes, grouped, strict=True)),
+            left_open=variance,
         )
 
     def _spread(

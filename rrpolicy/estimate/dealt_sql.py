@@ -76,7 +76,8 @@ WITH a AS (
     FROM a JOIN n USING ({key}) JOIN b USING ({key}) GROUP BY ALL
 )
 SELECT {by}, {value}, {estimate}, sqrt({variance}) AS {se},
-    sqrt({N} / greatest({N} - 1, 1) * greatest({estimate} + {variance} - {estimate} ** 2 / {N}, 0)) AS {se_population},
+    sqrt(greatest({N} / greatest({N} - 1, 1) * ({estimate} - {estimate} ** 2 / {N}) - {variance}, 0))
+        AS {se_population},
     least(greatest({estimate} - {_Z95} * sqrt({variance}), 0), {N}) AS {low},
     least(greatest({estimate} + {_Z95} * sqrt({variance}), 0), {N}) AS {high}
 FROM sums ORDER BY {by}, {value};"""  # noqa: S608 - text for a file, names are quoted

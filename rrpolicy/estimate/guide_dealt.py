@@ -79,7 +79,7 @@ def _how_to_count(p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
 |---|---|
 | estimate | sum(a b / n) |
 | variance, this table | sum(a (n − a) b (n − b) / (n² (n − 1))) |
-| variance, the population it was drawn from | N/(N−1) · (estimate + variance − estimate²/N) |
+| variance, the population it was drawn from | N/(N−1) · (estimate − estimate²/N) − variance of this table |
 
 The estimate spreads a group's values evenly over its records. That is right on average if, inside groups, values go
 with records by chance, and the 95 % interval, estimate ± 1.96 · √variance, then covers the count. Where the sensitive

@@ -46,14 +46,9 @@ class ShareWeights(AxisWeights):
         """Return False."""
         return False
 
-    def solve(self, targets: Mask) -> Array:
-        """Refuse: no released value of a record tells its weight.
-
-        Raises:
-            PolicyError: RR288.
-        """
-        del targets
-        raise PolicyError(
+    def refusal(self) -> PolicyError:
+        """Return the error (RR288) for what would need the weight of a record by what it is released as."""
+        return PolicyError(
             Problem(
                 "RR288",
                 f"{self.columns[0]!r} is released in a table of its own, by groups of records: this calculation cannot "
@@ -62,9 +57,17 @@ class ShareWeights(AxisWeights):
             )
         )
 
-    def under(self, targets: Mask) -> Mask:
+    def solve(self, targets: Mask) -> Array:  # noqa: ARG002 refused whatever is asked
+        """Refuse: no released value of a record tells its weight.
+
+        Raises:
+            PolicyError: RR288.
+        """
+        raise self.refusal()
+
+    def under(self, targets: Mask) -> Mask:  # noqa: ARG002 likewise
         """Refuse, as `solve` does."""
-        return self.solve(targets).astype(bool)
+        raise self.refusal()
 
 
 def share_weights(decoder: Decoder) -> ShareWeights:

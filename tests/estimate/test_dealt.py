@@ -1,0 +1,287 @@
+"""Counting across two tables: moments by enumerating every matching, coverage by simulation, SQL and R that agree."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rrpolicy.channel.groups import Groups
+from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.table import Column
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.sql import public_files
+from rrpolicy.release.sink import FolderSink
+from rrpolicy.source.counts import tabulate
+
+SEX, AGE, VALUES = ("f", "m"), ("old", "young"), ("acne", "cold", "flu", "none")
+DOMAINS = {"sex": SEX, "age": AGE, "disease": VALUES}
+
+
+def column(name: str, kind: Any = "category") -> Column:
+    return Column(name, kind, DOMAINS.get(name, ()), "VARCHAR" if name in DOMAINS else "INTEGER", name)
+
+
+CHANNEL = Groups(
+    (column("sex"), column("age")),
+    column("disease"),
+    Column("group_id", "group", (), "INTEGER", ""),
+    Column("count", "count", (), "INTEGER", ""),
+    2,
+)
+
+
+class Table:
+    """An original in memory."""
+
+    def __init__(self, codes: Mapping[str, Any]) -> None:
+        self.codes = {name: np.asarray(values, dtype=np.int32) for name, values in codes.items()}
+        self.records = len(self.codes["sex"])
+
+    def counts(self, *attributes: str) -> Any:
+        rows = np.column_stack([self.codes[a] for a in attributes])
+        shape = tuple(len(DOMAINS[a]) for a in attributes)
+        return tabulate(attributes, shape, rows, np.ones(self.records, dtype=np.int64))
+
+
+def document(channel: Groups, records: int, form: str, paths: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "schema": "rrpolicy.release/1",
+        "release": None,
+        "policy": {"name": "groups", "version": "1", "owner": "tests", "purpose": "tests"},
+        "records": records,
+        "channel": channel.to_public_json(),
+        "decoders": [d.to_json() for d in channel.decoders()],
+        "tables": [t.to_json() for t in channel.tables()],
+        "data": {"format": form, "tables": {name: {"path": path, "rows": records} for name, path in paths.items()}},
+        "assumptions": ["tests only"],
+    }
+
+
+def publish(folder: Path, original: Any, seed: int = 1, form: Any = "parquet", size: int = 2) -> Any:
+    from dataclasses import replace
+
+    channel = replace(CHANNEL, size=size)
+    folder.mkdir(parents=True, exist_ok=True)
+    sink = FolderSink(channel.tables(), folder, form, folder)
+    channel.draw(original, Streams.for_tests(seed), sink)
+    written = sink.finish()
+    described = document(channel, original.records, form, {name: w.path for name, w in written.items()})
+    (folder / "release.json").write_text(json.dumps(described))
+    for name, content in public_files(described).items():
+        (folder / name).write_bytes(content)
+    return open_release(folder)
+
+
+def people(records: int, seed: int, dependence: float = 0.0) -> Table:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 2, records)
+    disease = np.where(rng.random(records) < dependence, age, rng.integers(0, 4, records))
+    return Table({"sex": rng.integers(0, 2, records), "age": age, "disease": disease})
+
+
+def by_hand(folder: Path, members: list[list[tuple[int, int]]], values: list[list[int]]) -> Any:
+    """Write groups that are given: who stands in each, and which values it has."""
+    folder.mkdir(exist_ok=True)
+    qit = sorted((SEX[s], AGE[a], g) for g, group in enumerate(members, 1) for s, a in group)
+    st = [(g, VALUES[v], 1) for g, group in enumerate(values, 1) for v in sorted(group)]
+    names = {"qit": ("sex", "age", "group_id"), "st": ("group_id", "disease", "count")}
+    for name, rows in (("qit", qit), ("st", st)):
+        table = pa.table({c: list(v) for c, v in zip(names[name], zip(*rows, strict=True), strict=True)})
+        duckdb.from_arrow(table).write_parquet(str(folder / f"{name}.parquet"))
+    described = document(CHANNEL, len(qit), "parquet", {"qit": "qit.parquet", "st": "st.parquet"})
+    (folder / "release.json").write_text(json.dumps(described))
+    return open_release(folder)
+
+
+MEMBERS = [[(0, 0), (0, 1), (1, 0)], [(0, 0), (1, 1)], [(1, 0), (1, 0)]]
+HELD = [[0, 1, 2], [0, 3], [1, 2]]
+
+
+def test_moments_are_those_of_every_matching(tmp_path):
+    release = by_hand(tmp_path, MEMBERS, HELD)
+    counted: dict[tuple[str, str], list[int]] = {(s, d): [] for s in SEX for d in VALUES}
+    for matching in itertools.product(*(itertools.permutations(values) for values in HELD)):
+        found = dict.fromkeys(counted, 0)
+        for group, values in zip(MEMBERS, matching, strict=True):
+            for (sex, _), value in zip(group, values, strict=True):
+                found[SEX[sex], VALUES[value]] += 1
+        for key, n in found.items():
+            counted[key].append(n)
+
+    for row in release.crosstab(["sex", "disease"]).rows:
+        numbers = counted[row.group["sex"], row.group["disease"]]
+        assert row.estimate == pytest.approx(np.mean(numbers))
+        assert row.se == pytest.approx(np.std(numbers))
+
+
+def test_conditions_on_both_tables(tmp_path):
+    release = by_hand(tmp_path, MEMBERS, HELD)
+    numbers = []
+    for matching in itertools.product(*(itertools.permutations(values) for values in HELD)):
+        pairs = [(p, v) for g, m in zip(MEMBERS, matching, strict=True) for p, v in zip(g, m, strict=True)]
+        numbers.append(sum(sex == 1 and value in {1, 3} for (sex, _), value in pairs))
+    (row,) = release.crosstab(where="disease IN ('cold', 'none') AND sex = 'm'").rows
+    (same,) = release.crosstab(["sex"], where="disease IN ('cold', 'none') AND sex = 'm'").rows[1:]
+
+    assert (row.estimate, row.se) == pytest.approx((np.mean(numbers), np.std(numbers)))
+    assert (same.estimate, same.se) == pytest.approx((row.estimate, row.se))
+    named = release.crosstab(["disease"], where="disease IN ('cold', 'none') AND sex = 'm'").rows
+    assert sum(r.estimate for r in named) == pytest.approx(row.estimate)
+
+
+def test_counts_of_one_table_are_exact(tmp_path):
+    original = people(500, 3)
+    release = publish(tmp_path, original)
+    for by in (["sex"], ["age", "sex"], ["disease"], []):
+        table = release.crosstab(by)
+        exact = original.counts(*by).dense() if by else np.array(500)
+        order = [table.by.index(name) for name in by]
+        assert np.allclose(table.estimate.reshape([len(DOMAINS[b]) for b in by] or ()).transpose(order), exact)
+        assert np.allclose(table.se(), 0)
+
+
+def test_margins_add_up_and_formats_agree(tmp_path):
+    original = people(600, 4, 0.3)
+    found = [
+        publish(tmp_path / form, original, 2, form).crosstab(["sex", "disease"])
+        for form in ("parquet", "csv", "duckdb")
+    ]
+
+    for table in found:
+        assert np.allclose(table.estimate, found[0].estimate)
+        assert np.allclose(table.estimate.sum(axis=0), original.counts("disease").dense())
+        assert np.allclose(table.estimate.sum(axis=1), original.counts("sex").dense())
+
+
+def covered(tmp_path: Path, dependence: float, target: Any = "table") -> tuple[float, float]:
+    """Return how often 95 % intervals hold the count, and how often they would without looking at dependence."""
+    inside, plain, rounds = 0, 0, 0
+    for seed in range(160):
+        original = people(900, seed, dependence)
+        release = publish(tmp_path / str(seed), original, seed)
+        truth = original.counts("age", "disease").dense()
+        if target == "population":
+            truth = np.full((2, 4), 900 / 8)
+        table = release.crosstab(["age", "disease"], target=target)
+        ends = table.conf_int().reshape(2, 4, 2)
+        inside += int(((ends[..., 0] <= truth) & (truth <= ends[..., 1])).sum())
+        naive = 1.96 * np.sqrt(np.maximum(table.estimate * (1 - table.estimate / 900), 0))
+        plain += int((np.abs(table.estimate - truth) <= naive).sum())
+        rounds += 8
+        shutil.rmtree(tmp_path / str(seed))
+    return inside / rounds, plain / rounds
+
+
+def test_intervals_cover_where_values_go_by_chance(tmp_path):
+    inside, naive = covered(tmp_path, 0.0)
+
+    assert 0.92 < inside < 0.98
+    assert naive > 0.985  # a standard error of independent weights is far too long
+
+
+def test_intervals_of_the_population_cover(tmp_path):
+    inside, _ = covered(tmp_path, 0.0, "population")
+
+    assert 0.92 < inside < 0.98
+
+
+def test_where_values_go_with_other_columns_estimates_lie_nearer_to_independence(tmp_path):
+    original = people(4000, 2, 0.4)
+    table = publish(tmp_path, original).crosstab(["age", "disease"])
+    truth = original.counts("age", "disease").dense()
+    independent = truth.sum(axis=1, keepdims=True) * truth.sum(axis=0) / 4000
+
+    assert (np.abs(table.estimate - independent) < np.abs(truth - independent))[:, :2].all()
+    assert "drawn towards independence" in table.method
+
+
+def test_a_cube_has_the_tables_of_every_subset(tmp_path):
+    release = publish(tmp_path, people(300, 1))
+    cube = release.cube(["sex", "disease"])
+
+    assert [t.by for t in cube.tables] == [(), ("sex",), ("disease",), ("sex", "disease")]
+    assert np.allclose(cube.table("disease", "sex").estimate, release.crosstab(["sex", "disease"]).estimate)
+
+
+ASKED: list[Callable[[Any], Any]] = [
+    lambda r: r.association("sex", "disease"),
+    lambda r: r.independence("sex", "disease"),
+    lambda r: r.loglinear("sex*disease"),
+    lambda r: r.rules(0.1, 0.1),
+    lambda r: r.crosstab(["sex", "disease"], estimator="em"),
+    lambda r: r.crosstab(["sex", "disease"]).covariance(),
+]
+
+
+@pytest.mark.parametrize("ask", ASKED)
+def test_what_needs_independent_weights_is_refused(tmp_path, ask):
+    with pytest.raises(PolicyError, match="RR288"):
+        ask(publish(tmp_path, people(300, 1)))
+
+
+def test_tables_that_are_not_as_described_are_refused(tmp_path):
+    release = publish(tmp_path, people(300, 1))
+    (tmp_path / "st.parquet").write_bytes(b"PAR1")
+    with pytest.raises(PolicyError, match="RR269"):
+        release.crosstab(["sex", "disease"])
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
+def test_estimate_sql_runs_and_agrees(tmp_path, form, monkeypatch):
+    release = publish(tmp_path, people(700, 6, 0.3), form=form)
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect() as connection:
+        connection.execute((tmp_path / "estimate.sql").read_text())
+        found = connection.execute('FROM "estimate_sex_by_disease"').fetchall()
+        exact = dict(connection.execute('FROM "estimate_disease"').fetchall())
+        (records,) = connection.execute("SELECT sum(share) FROM joined").fetchone() or (None,)
+        population = connection.execute('SELECT se_population FROM "estimate_sex_by_disease"').fetchall()
+    table = release.crosstab(["sex", "disease"])
+    ends = table.conf_int()
+
+    for (sex, disease, estimate, se, _, low, high), row, (a, b) in zip(found, table.rows, ends, strict=True):
+        assert (sex, disease) == (row.group["sex"], row.group["disease"])
+        assert (estimate, se, low, high) == pytest.approx((row.estimate, row.se, a, b))
+    assert [p for (p,) in population] == pytest.approx(table.se("population").reshape(-1).tolist())
+    assert exact == {r.group["disease"]: r.estimate for r in release.crosstab(["disease"]).rows}
+    assert records == pytest.approx(700)
+
+
+def test_the_readme_tells_how_to_join_and_what_not_to_do(tmp_path):
+    publish(tmp_path, people(300, 1))
+    text = (tmp_path / "README.md").read_text()
+
+    for part in (
+        "`qit.parquet`",
+        "`st.parquet`",
+        "group_id",
+        "sum(a b / n)",
+        "drawn towards",
+        "Do not join the tables",
+    ):
+        assert part in text
+    assert not (tmp_path / "weights").exists()
+
+
+def test_the_readme_in_r_agrees(tmp_path):
+    if shutil.which("Rscript") is None:
+        pytest.skip("needs Rscript")
+    release = publish(tmp_path, people(400, 7, 0.2), form="csv")
+    code = (tmp_path / "README.md").read_text().split("```r\n")[1].split("```")[0]
+    code = code.removesuffix("estimate\nse\n") + 'cat(sprintf("%.9f", estimate["f", ]), sprintf("%.9f", se["f", ]))'
+    done = subprocess.run(["Rscript", "-e", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    numbers = list(map(float, done.stdout.split()))
+    rows = [r for r in release.crosstab(["sex", "disease"]).rows if r.group["sex"] == "f"]
+
+    assert numbers == pytest.approx([*(r.estimate for r in rows), *(r.se for r in rows)], abs=1e-6)
