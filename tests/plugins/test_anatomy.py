@@ -1,0 +1,293 @@
+"""`anatomy` from the policy file on: what is refused, planned, assessed, released, verified and estimated."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from rrpolicy.channel.groups import Groups
+from rrpolicy.cli.main import main
+from rrpolicy.errors import PolicyError, RequirementError
+from rrpolicy.estimate.opening import open_release
+from rrpolicy.finding import Basis, Verdict
+from rrpolicy.release.check import check
+from rrpolicy.release.opening import open_policy
+from rrpolicy.release.outlook import look_ahead
+from rrpolicy.source.opening import open_original
+from rrpolicy.testing import check_mechanism
+
+VALUES = ("flu", "cold", "none", 'a "rare", one')
+POLICY = """
+schema = 1
+[policy]
+name = "Anatomy"
+version = "1.0.0"
+owner = "Tests"
+purpose = "A release for tests."
+[source]
+uri = "people.csv"
+[attributes]
+person = { role = "identifier" }
+sex = { role = "quasi-identifier", domain = ["F", "M"], release_as = "gender" }
+age = { role = "quasi-identifier", bins = [0, 30, 60, 120], labels = ["young", "middle", "old"], scale = "ordinal" }
+disease = { role = "sensitive", domain = ["flu", "cold", "none", 'a "rare", one'], release_as = "illness" }
+hours = { role = "insensitive" }
+"""
+REST = """
+[[privacy]]
+model = "l-diversity"
+kind = "frequency"
+l = 2
+[mechanism]
+name = "anatomy"
+"""
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def make(rest: str = REST, head: str = POLICY, records: int = 401, common: float = 0.4) -> Path:
+        rng = np.random.default_rng(17)
+        share = (1 - common) / 3
+        with (tmp_path / "people.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["person", "sex", "age", "disease", "hours"])
+            for i in range(records):
+                disease = VALUES[rng.choice(4, p=[common, share, share, share])]
+                rows.writerow([f"CANARY{i}", "FM"[rng.integers(2)], rng.integers(0, 100), disease, rng.integers(5)])
+        path = tmp_path / "policy.toml"
+        path.write_text(head + rest)
+        return path
+
+    return make
+
+
+def problems(path: Path) -> list[Any]:
+    with pytest.raises(PolicyError) as caught:
+        check(open_policy(path))
+    return list(caught.value.problems)
+
+
+def planned(path: Path) -> Any:
+    opened = open_policy(path)
+    with open_original(opened.policy, opened.registry.sources, path.parent) as original:
+        return look_ahead(opened.policy, opened.registry, original)
+
+
+def test_check_decides_without_data(write):
+    head = POLICY.replace('uri = "people.csv"', 'uri = "people.csv"\nmin_rows = 10')
+    (found,) = check(open_policy(write(head=head))).findings
+
+    assert (found.verdict, found.basis, found.reached.value) == (Verdict.HOLDS, Basis.CHANNEL, 2)
+
+
+def test_a_plan_tells_groups_residues_and_the_largest_eligible_l(write):
+    outlook = planned(write())
+    told = {remark.name: remark.text for remark in outlook.plan.remarks}
+
+    assert isinstance(outlook.plan.channel, Groups)
+    assert "200 groups of 2 different values of 'disease'" in told["groups"]
+    assert "1 of 401 records are left" in told["groups"]
+    assert told["largest-eligible-l"].endswith("is 2")
+    assert {c.name for c in outlook.assessment.findings[0].beside} >= {"1/l", "informed posterior"}
+
+
+def test_a_table_that_is_not_eligible_is_refused_with_the_share_and_the_largest_l(write):
+    path = write(common=0.7, rest=REST.replace("l = 2", "l = 3"))
+    with pytest.raises(RequirementError) as caught:
+        planned(path)
+    (problem,) = caught.value.problems
+
+    assert problem.code == "RR106"
+    assert "'flu' has 7" in problem.message  # the policy itself lists the value
+    assert "more than 1 in 3" in problem.message
+    assert "largest eligible l is 1" in (problem.expected or "")
+
+
+def test_a_value_that_only_the_data_name_is_not_named(write):
+    head = POLICY.replace('domain = ["flu", "cold", "none", \'a "rare", one\']', 'domain = "observed"')
+    with pytest.raises(RequirementError) as caught:
+        planned(write(head=head, common=0.7))
+
+    assert not any(value in str(caught.value) for value in VALUES)
+    assert "one value has 7" in caught.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "message"),
+    [
+        ('role = "sensitive"', 'role = "quasi-identifier"', "RR298", "no attribute is sensitive"),
+        (
+            'sex = { role = "quasi-identifier"',
+            'sex = { role = "sensitive"',
+            "RR298",
+            "'disease' is a second sensitive attribute",
+        ),
+    ],
+)
+def test_other_roles_are_refused_with_their_place(write, old, new, code, message):
+    found = [p for p in problems(write(head=POLICY.replace(old, new))) if p.code == code]
+
+    assert any(message in p.message for p in found)
+    assert all(p.place is not None for p in found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("l = 2", "l = 5", "groups of 5 different values"),
+        ("l = 2", "l = 1", "groups of one record hide nothing"),
+        ('model = "l-diversity"\nkind = "frequency"\nl = 2', 'model = "k-anonymity"\nk = 1', "nothing says how many"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(write, old, new, message):
+    found = problems(write(rest=REST.replace(old, new)))
+
+    assert any(p.code in {"RR299", "RR227"} for p in found)
+    assert any(message in p.message or "out of reach" in p.message for p in found)
+
+
+def test_nothing_beside_the_sensitive_attribute_is_refused(write):
+    head = POLICY.replace('role = "quasi-identifier"', 'role = "excluded"').replace("insensitive", "excluded")
+    head = head.replace(', release_as = "gender"', "").replace(', scale = "ordinal"', "")
+
+    assert [p.code for p in problems(write(head=head)) if "beside" in p.message] == ["RR298"]
+
+
+def test_what_no_group_can_give_has_no_assessor(write):
+    found = problems(write(rest='[[privacy]]\nmodel = "local-dp"\nepsilon = 2\nscope = "attribute"\n' + REST))
+
+    assert "RR228" in {p.code for p in found}
+
+
+def test_all_models_hold_anatomy_to_one_threshold(write):
+    more = """
+[[privacy]]
+model = "attribute-disclosure"
+threshold = "1/2"
+[[privacy]]
+model = "identity-disclosure"
+threshold = 1
+[[privacy]]
+model = "l-diversity"
+kind = "entropy"
+l = 2
+"""
+    assert {f.verdict for f in planned(write(rest=more + REST)).assessment.findings} == {Verdict.HOLDS}
+
+
+def test_without_data_the_plan_says_what_is_not_known(write):
+    opened = open_policy(write())
+    outlook = look_ahead(opened.policy, opened.registry, 1000)
+
+    assert "eligible" in {r.name: r.text for r in outlook.plan.remarks}["eligibility"]
+
+
+def test_the_conformance_kit_passes(write):
+    for records in (401, 40):
+        opened = open_policy(write(records=records))
+        with open_original(opened.policy, opened.registry.sources, Path()) as original:
+            mechanism = opened.registry.mechanisms["anatomy"]
+            outline = mechanism.outline(original.policy.mechanism.options, original.policy)
+            required = [
+                (r, opened.registry.assessor(r, original.policy, outline)) for r in original.policy.requirements
+            ]
+            check_mechanism(mechanism, original.policy, required, original, opened.registry.kinds)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
+def test_a_release_is_verified_at_every_level_and_estimated(write, tmp_path, form, capsys):
+    path = write(rest=f'[release]\nformat = "{form}"\n' + REST)
+    plan, key, out = tmp_path / "plan.json", tmp_path / "key.json", tmp_path / "out"
+    assert main(["plan", str(path), "--out", str(plan), "--key", str(key)]) == 0
+    assert main(["release", str(plan), "--out", str(out), "--key", str(key)]) == 0
+    capsys.readouterr()
+    source = ["--source", str(tmp_path / "people.csv")]
+    for level, more in (("public", []), ("audit", []), ("source", source), ("key", [*source, "--key", str(key)])):
+        assert main(["verify", str(out), "--level", level, *more]) == 0
+        assert f"verified at level {level}" in capsys.readouterr().out
+    assert main(["verify", str(out / "public")]) == 0
+
+    release = open_release(out)
+    assert sum(r.estimate for r in release.crosstab(["gender", "illness"]).rows) == pytest.approx(401)
+    assert sum(r.estimate for r in release.crosstab(["age"], where="hours > 2").rows) > 0
+    capsys.readouterr()
+    assert main(["estimate", str(out), "--by", "age,illness", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == 12
+    for file in (out / "public").iterdir():
+        assert b"CANARY" not in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("st", "SELECT * REPLACE (group_id % 200 + 1 AS group_id) FROM t"),
+        ("qit", "SELECT * REPLACE (1 AS group_id) FROM t"),
+    ],
+)
+def test_a_changed_table_is_found(write, tmp_path, table, change, capsys):
+    out = tmp_path / "out"
+    assert main(["release", str(write()), "--out", str(out)]) == 0
+    file = out / "public" / f"{table}.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t AS FROM '{file}'")
+        connection.execute(f"COPY ({change}) TO '{file}'")
+    capsys.readouterr()
+
+    assert main(["verify", str(out), "--level", "public"]) == 1
+    shown = capsys.readouterr()
+    assert "RR117" in shown.out + shown.err
+
+
+def test_the_report_has_a_section_of_its_own(write, tmp_path):
+    out = tmp_path / "out"
+    assert main(["release", str(write()), "--out", str(out)]) == 0
+    report = json.loads((out / "audit" / "report.json").read_text())
+    (section,) = report["sections"]
+
+    assert section["title"] == "Groups by disease"
+    facts = {f["name"]: f["value"] for f in section["facts"]}
+    assert (facts["Groups"], facts["Largest l for which the table is eligible"]) == ("200", "2")
+    assert facts["Residues, each in a group that lacked its value"] == "1"
+    assert sum(int(row[0].replace(",", "")) for row in section["table"]) == 200
+    public = (out / "public" / "report.html").read_text()
+    assert "Groups by disease" in public
+    assert "commonest" not in public
+
+
+@pytest.mark.adult
+def test_adult_has_no_anatomy_on_workclass_and_one_up_to_seven_on_occupation(adult_csv, tmp_path):
+    with duckdb.connect() as connection:
+        table = connection.read_csv(str(adult_csv))
+        table.project("education, sex, workclass, occupation").write_parquet(str(tmp_path / "adult.parquet"))
+
+    def policy(sensitive: str, l: int) -> Path:
+        other = ({"workclass", "occupation"} - {sensitive}).pop()
+        path = tmp_path / "policy.toml"
+        path.write_text(
+            'schema = 1\n[policy]\nname = "adult"\nversion = "1.0.0"\nowner = "o"\npurpose = "p"\n'
+            '[source]\nuri = "adult.parquet"\n[attributes]\n'
+            'education = { role = "quasi-identifier", domain = "observed" }\n'
+            'sex = { role = "quasi-identifier", domain = "observed" }\n'
+            f'{sensitive} = {{ role = "sensitive", domain = "observed" }}\n{other} = {{ role = "excluded" }}\n'
+            f'[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = {l}\n[mechanism]\nname = "anatomy"\n'
+        )
+        return path
+
+    with pytest.raises(RequirementError, match="RR106") as caught:
+        planned(policy("workclass", 2))
+    assert "largest eligible l is 1" in (caught.value.problems[0].expected or "")
+    with pytest.raises(RequirementError) as caught:
+        planned(policy("occupation", 8))
+    assert "largest eligible l is 7" in (caught.value.problems[0].expected or "")
+    outlook = planned(policy("occupation", 7))
+    assert outlook.decision.passed
+    assert outlook.plan.records == 45_222
