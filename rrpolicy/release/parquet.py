@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
+from rrpolicy.release.beside import Beside
 from rrpolicy.release.columns import arrow_schema
 from rrpolicy.release.formats import category_names, coded, plain, repeated
 
@@ -38,8 +38,7 @@ class ParquetTable:
                 for f in schema
             ]
         )
-        self._encoder = ThreadPoolExecutor(1)
-        self._encoded: Future[None] | None = None
+        self._encoder = Beside()
         self._file = path.open("xb")
         lists = {f.name for f in schema if pa.types.is_list(f.type)}
         self._writer = pq.ParquetWriter(
@@ -60,24 +59,17 @@ class ParquetTable:
             for name, column in zip(rows.schema.names, rows.columns, strict=True)
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        self._wait()
-        self._encoded = self._encoder.submit(self._writer.write_batch, batch, row_group_size=max(1, batch.num_rows))
-
-    def _wait(self) -> None:
-        """Wait for the row group that is being encoded; raise what went wrong with it."""
-        if self._encoded is not None:
-            self._encoded.result()
+        self._encoder.run(self._writer.write_batch, batch, row_group_size=max(1, batch.num_rows))
 
     def close(self) -> None:
         """Write the footer."""
-        self._wait()
-        self._encoder.shutdown()
+        self._encoder.close()
         self._writer.close()
         self._file.close()
 
     def abandon(self) -> None:
         """Let go of the file."""
-        self._encoder.shutdown()
+        self._encoder.abandon()
         self._writer.is_open = False  # its finaliser would write a footer
         self._file.close()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
+from rrpolicy.release.beside import Beside
 from rrpolicy.release.columns import arrow_schema
 from rrpolicy.release.formats import Format, Grouping, file_name, open_writer
 from rrpolicy.release.spool import Spool
@@ -137,30 +137,22 @@ class _Ordered:
         self._counts = LabelCounts(spec)
         self._digest = RowDigest()
         self._rows = Grouping(open_writer(form, path, spec))
-        self._beside = ThreadPoolExecutor(1)
-        self._digested: Future[None] | None = None
+        self._beside = Beside()
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa
 
         self._counts.add(rows, n)
-        self._wait()
         counted = rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64()))
-        self._digested = self._beside.submit(self._digest.update, counted)
+        self._beside.run(self._digest.update, counted)
         self._rows.write(rows, n)
 
-    def _wait(self) -> None:
-        """Wait for the rows that are being digested; raise what is wrong with them."""
-        if self._digested is not None:
-            self._digested.result()
-
     def abandon(self) -> None:
-        self._beside.shutdown()
+        self._beside.abandon()
         self._rows.abandon()
 
     def finish(self) -> Written:
-        self._wait()
-        self._beside.shutdown()
+        self._beside.close()
         self._rows.close()
         digest = "sha256:" + self._digest.digest().hex()
         return Written(self._path.name, self._rows.written, digest, self._counts.counts())
