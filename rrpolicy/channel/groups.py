@@ -123,6 +123,7 @@ class Groups(Channel):
                     "column": self.sensitive.name,
                     "count": self.count.name,
                     "labels": list(self.sensitive.labels),
+                    "size": self.size,
                 },
                 unbiased=False,
                 independent=False,

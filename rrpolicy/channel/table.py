@@ -84,7 +84,8 @@ class Decoder:
                 coupled attributes: "columns" in place of "column", labels are lists.
             membership: {"column": c, "labels": […], "set_size": l}; attributes taken together: "columns" in place of
                 "column", labels are lists, and the i-th entries of the released lists belong together.
-            share: {"table": …, "key": …, …} for grouped releases.
+            share: {"table": st, "of": qit, "key": g, "column": c, "count": n, "labels": […], "size": l}: a record of
+                the table `of` has a value with the share that the value has in the record's group, in `table`.
             spread: {"columns": [c, …], "released": [labels of each column], "original": [labels of each attribute],
                 "groups": [for each column, for each of its labels, the positions of what it stands for]}: a record
                 counts in equal shares for every original category that its label stands for, column by column.

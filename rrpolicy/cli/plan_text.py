@@ -50,6 +50,8 @@ def _parameters(outlook: Outlook) -> list[str]:
             continue
         if values["form"] == "membership":
             told = f"sets of {values['set_size']} of {values['values']} values"
+        elif values["form"] == "share":
+            told = f"in groups of {values['group_size']} different values"
         elif values["form"] != "retention":
             told = f"by a {values['form']}"
         elif values["keep_probability"] is None:
@@ -105,7 +107,8 @@ def _value_table(table: ValueTable[Companion]) -> list[str]:
 
 def _errors(outlook: Outlook) -> list[str]:
     if not outlook.errors:
-        return ["  none: nothing is randomised"]
+        dealt = any(d.form == "share" for d in outlook.plan.channel.decoders())
+        return [f"  none: {'it depends on how values go with the other columns' if dealt else 'nothing is randomised'}"]
     return [
         f"  {' x '.join(e.attributes)}: {'unknown without data' if e.error is None else f'{e.error:.4g}'}"
         for e in outlook.errors

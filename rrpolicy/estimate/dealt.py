@@ -181,6 +181,10 @@ b AS (SELECT {key} AS g, target, sum({count}) AS b FROM {st} JOIN asked ON {valu
 SELECT {listed}target, sum(a * b / n) AS estimate, sum(a) AS support,
     sum(a * (n - a) * b * (n - b) / (n * n * greatest(n - 1, 1))) AS variance
 FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL"""  # noqa: S608 - names quoted, constants are parameters
+            if not wanted and not where:  # of the sensitive column alone: as it stands
+                query = f"""
+SELECT target, sum({count})::DOUBLE AS estimate, sum({count}) AS support, 0::DOUBLE AS variance
+FROM {st} JOIN (VALUES {pairs}) AS asked(v, target) ON {value} = v GROUP BY ALL"""  # noqa: S608 - likewise
             try:
                 found = connection.sql(query, params=list(condition.parameters)).to_arrow_table()
             except duckdb.Error as error:

@@ -111,6 +111,7 @@ def parameters(plan: Plan) -> dict[str, Json]:
             "form": decoder.form,
             **_retention(decoder),
             **_membership(decoder),
+            **_share(decoder),
             "origin": None if origin is None else origin.value,
             "unrounded": None if solved is None else dict(solved),
         }
@@ -130,6 +131,11 @@ def _membership(decoder: Decoder) -> dict[str, Json]:
     """Return the size of the sets, and of how many values they are."""
     labels = decoder.parameters["labels"] if decoder.form == "membership" else None
     return {"set_size": decoder.parameters["set_size"], "values": len(labels)} if isinstance(labels, list) else {}
+
+
+def _share(decoder: Decoder) -> dict[str, Json]:
+    """Return how many different values a group has."""
+    return {"group_size": decoder.parameters["size"]} if decoder.form == "share" else {}
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Json]:

@@ -13,6 +13,7 @@ from rrpolicy.estimate.contingency import count
 from rrpolicy.estimate.crosstab import MEANING, Crosstab, GroupAxis, Row
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.release.report_attributes import category
 from rrpolicy.report import Marginal, MarginalRow
 
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
+TABLES = ({"data"}, {"qit", "st"})
 LEVEL = 0.95
 MOST = 200
 """Categories of an attribute that are shown; the rarest of the release are left out."""
 WIDEST = 5_000
 """Categories up to which a marginal is reconstructed for the page."""
 SETS = "Released as sets: the released share is that of the records whose set holds the category."
+GROUPS = "Released by groups of records: exact for all records together, not for some of them."
 DIGITS = 3
 """Decimals of original shares (0.1 %) unless the policy admits exact counts into audit/."""
 
@@ -43,16 +46,30 @@ def marginals(
         released: column -> released records of each of its labels, where the caller has counted them; the others are
             counted from the data file.
     """
-    if {table["name"] for table in document["tables"]} != {"data"}:
+    if {table["name"] for table in document["tables"]} not in TABLES:
         return ()
     release = open_release(public)
-    return tuple(
-        _marginal(release, axis, None if released is None else released.get(name))
-        if len(axis.columns) == 1
-        else _coupled(release, axis, name)
-        for name, axis in release.columns.axes.items()
-        if len(axis.original) <= WIDEST
-    )
+    found = []
+    for name, axis in release.columns.axes.items():
+        if len(axis.original) > WIDEST:
+            continue
+        if isinstance(axis, ShareWeights):
+            found.append(_of_groups(release, axis))
+        elif len(axis.columns) == 1:
+            found.append(_marginal(release, axis, None if released is None else released.get(name)))
+        else:
+            found.append(_coupled(release, axis, name))
+    return tuple(found)
+
+
+def _of_groups(release: Release, axis: ShareWeights) -> Marginal:
+    """Return the table of a column that stands in a table of its own: as it is, by itself."""
+    counted = release.crosstab(axis.columns).rows
+    rows = [
+        _row(category(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
+        for row in counted
+    ]
+    return _shortened(Marginal(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
 
 
 def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Marginal:
