@@ -14,7 +14,6 @@ from rrpolicy.estimate.aggregate import Aggregate, refused
 from rrpolicy.estimate.answer import LONE, PARTS, Answer, Measured
 from rrpolicy.estimate.condition import split
 from rrpolicy.estimate.crosstab import Crosstab, group_values
-from rrpolicy.estimate.cube import tables
 from rrpolicy.estimate.estimates import NOT_ESTIMABLE, Estimates
 from rrpolicy.estimate.expression import Expression, Null, columns_of
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
@@ -105,7 +104,7 @@ def _measured(asked: _Asked, what: Aggregate, names: tuple[str, ...]) -> Measure
     part = _effective(release, what.condition)
     if what.kind == "count":
         condition = split([*asked.query.conjuncts, *part], release.columns)
-        counted = tables(release, asked.query.by, asked.sets, None, condition, target=asked.target, level=asked.level)
+        counted = release.tables(asked.query.by, asked.sets, None, condition, target=asked.target, level=asked.level)
         parts = [_counted(table, rows, names) for table, rows in zip(counted, asked.keys, strict=True)]
     else:
         one = _estimator(asked, what, part)

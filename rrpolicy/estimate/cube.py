@@ -87,7 +87,7 @@ def cube(release: Release, by: Sequence[str], where: str | None, target: Target,
             Problem("RR268", f"a cube of {len(by)} columns has {2 ** len(by):,} tables", hint=f"at most {MOST} columns")
         )
     subsets = [subset for size in range(len(by) + 1) for subset in combinations(by, size)]
-    found = tables(release, by, subsets, where, split(where, release.columns), target=target, level=level)
+    found = release.tables(by, subsets, where, split(where, release.columns), target=target, level=level)
     return Cube(found[-1].by, tuple(found))
 
 

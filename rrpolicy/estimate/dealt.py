@@ -24,12 +24,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrpolicy.estimate.condition import Condition, split
+from rrpolicy.estimate.condition import Condition
 from rrpolicy.estimate.contingency import DataFile, codes_of, constant, literal, quote, scan, sql_of, unlike_description
 from rrpolicy.estimate.crosstab import Crosstab
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
@@ -39,7 +38,6 @@ from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.estimate.weights import AxisWeights, Mask
 
 if TYPE_CHECKING:
-    from rrpolicy.estimate.cube import Cube
     from rrpolicy.source.counts import Array, Ints
 
 METHOD = "uniform spread inside groups (drawn towards independence; intervals hold if values go by chance inside them)"
@@ -75,16 +73,19 @@ class DealtRelease(Release):
 
     values: DataFile = field(kw_only=True)
 
-    def cube(self, by: Sequence[str], where: str | None = None, target: Target = "table", level: float = 0.95) -> Cube:
-        """Estimate the table of every subset of some columns; see `Release.cube`."""
-        from rrpolicy.estimate.cube import MOST, Cube
-
-        condition = split(where, self.columns)
-        if len(by) > MOST:
-            return super().cube(by, where, target, level)  # which refuses it
-        subsets = [subset for size in range(len(by) + 1) for subset in combinations(by, size)]
-        tables = tuple(self._crosstab(subset, where, condition, target, level) for subset in subsets)
-        return Cube(tables[-1].by, tables)
+    def tables(
+        self,
+        by: Sequence[str],
+        subsets: Sequence[Sequence[str]],
+        where: str | None,
+        condition: Condition,
+        *,
+        target: Target,
+        level: float,
+    ) -> list[Crosstab]:
+        """Estimate tables by subsets of some columns, one after the other; see `Release.tables`."""
+        del by
+        return [self._crosstab(subset, where, condition, target, level) for subset in subsets]
 
     def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
         """Return sums of weights and squares as `Release.moments` does.

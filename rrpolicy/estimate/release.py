@@ -253,6 +253,21 @@ class Release:
 
         return answer(self, sql, target, level)
 
+    def tables(
+        self,
+        by: Sequence[str],
+        subsets: Sequence[Sequence[str]],
+        where: str | None,
+        condition: Condition,
+        *,
+        target: Target,
+        level: float,
+    ) -> list[Crosstab]:
+        """Estimate tables by subsets of some columns, in one pass; see `rrpolicy.estimate.cube.tables`."""
+        from rrpolicy.estimate.cube import tables
+
+        return tables(self, by, subsets, where, condition, target=target, level=level)
+
     def _crosstab(
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
     ) -> Crosstab:

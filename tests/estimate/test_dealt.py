@@ -214,6 +214,16 @@ def test_a_cube_has_the_tables_of_every_subset(tmp_path):
     assert np.allclose(cube.table("disease", "sex").estimate, release.crosstab(["sex", "disease"]).estimate)
 
 
+def test_sql_is_answered_across_both_tables(tmp_path):
+    release = publish(tmp_path, people(300, 1))
+    asked = release.query("SELECT sex, disease, count(*) AS n FROM release WHERE age = 'old' GROUP BY sex, disease")
+    table = release.crosstab(["sex", "disease"], where="age = 'old'")
+
+    assert sorted(asked.to_frame()["n"]) == pytest.approx(sorted(table.estimate.reshape(-1)))
+    with pytest.raises(PolicyError):
+        release.query("SELECT disease, avg(age) FROM release GROUP BY disease")
+
+
 ASKED: list[Callable[[Any], Any]] = [
     lambda r: r.association("sex", "disease"),
     lambda r: r.independence("sex", "disease"),
