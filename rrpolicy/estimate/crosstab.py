@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 FEW_RECORDS = "few records"
 POPULATION_VARIANCE = "population variance"
 SPREAD = "spread"
+SHARED = "by chance in groups"
 MEANING: Mapping[str, str] = {
     FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
+    SHARED: "values are taken to go by chance inside groups: where columns go together, the count is drawn towards "
+    "independence, which low and high do not cover",
     SPREAD: "spread evenly inside released groups: biased, without a standard error; low and high are certain",
 }
 METHOD = "moment (unbiased)"

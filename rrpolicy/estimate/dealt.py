@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rrpolicy.estimate.condition import Condition
 from rrpolicy.estimate.contingency import DataFile, codes_of, constant, literal, quote, scan, sql_of, unlike_description
-from rrpolicy.estimate.crosstab import Crosstab
+from rrpolicy.estimate.crosstab import SHARED, Crosstab, Row
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.sharing import ShareWeights
@@ -52,6 +52,11 @@ class DealtCrosstab(Crosstab):
     """
 
     left_open: Array = field(kw_only=True, repr=False)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Return the cells; those that rest on chance inside groups are marked."""
+        return tuple(replace(row, flags=(*row.flags, SHARED)) if row.se > 0 else row for row in super().rows)
 
     def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
         """Return the variance of each estimate; see the module."""

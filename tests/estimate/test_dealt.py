@@ -204,6 +204,8 @@ def test_where_values_go_with_other_columns_estimates_lie_nearer_to_independence
 
     assert (np.abs(table.estimate - independent) < np.abs(truth - independent))[:, :2].all()
     assert "drawn towards independence" in table.method
+    assert {row.flags for row in table.rows} == {("by chance in groups",)}
+    assert "drawn towards" in table.summary()
 
 
 def test_a_cube_has_the_tables_of_every_subset(tmp_path):
