@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.channel.axes import Domain, Sets
@@ -303,3 +305,29 @@ def test_what_sets_do_not_allow_is_refused(write: Write) -> None:
 
     assert em.value.problems[0].code == "RR278"
     assert mean.value.problems[0].code == "RR279"
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_intervals_cover(publish: Any, made: Any, target: Any) -> None:
+    """At 90, 95 and 99 %, for every value, within 5.4 standard errors of a binomial share and a little more."""
+    size, l, records, draws = 6, 3, 800, 300
+    axis = Sets.of("a", tuple(f"v{i}" for i in range(size)), l)
+    rng = np.random.default_rng(17)
+    shares = np.array([0.3, 0.25, 0.2, 0.12, 0.08, 0.05])
+    table = rng.choice(size, records, p=shares)
+    described = made.Axis(axis.decoder().to_json(), tuple(c.to_json() for c in axis.columns()), [])
+    folder = publish([described], {"a": [[f"v{i}" for i in range(l)]] * records})
+    release = open_release(folder)
+    true = np.bincount(table, minlength=size) if target == "table" else shares * records
+    hits = np.zeros((3, size))
+    for _ in range(draws):
+        own = table if target == "table" else rng.choice(size, records, p=shares)
+        order = np.argsort(rng.random((records, size)) - 2.0 * (np.arange(size) == own[:, None]), axis=1)[:, :l]
+        sets = [[f"v{i}" for i in sorted(row)] for row in order.tolist()]
+        pq.write_table(pa.table({"a": sets}), folder / "data.parquet")
+        found = release.crosstab(["a"], target=target)
+        for row, level in zip(hits, (0.9, 0.95, 0.99), strict=True):
+            low, high = found.conf_int(level).T
+            row += (low <= true) & (true <= high)
+    for row, level in zip(hits / draws, (0.9, 0.95, 0.99), strict=True):
+        assert np.abs(row - level).max() < 5.4 * np.sqrt(level * (1 - level) / draws) + 0.01
