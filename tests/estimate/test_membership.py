@@ -326,8 +326,8 @@ def test_intervals_cover(publish: Any, made: Any, target: Any) -> None:
         sets = [[f"v{i}" for i in sorted(row)] for row in order.tolist()]
         pq.write_table(pa.table({"a": sets}), folder / "data.parquet")
         found = release.crosstab(["a"], target=target)
-        for row, level in zip(hits, (0.9, 0.95, 0.99), strict=True):
+        for i, level in enumerate((0.9, 0.95, 0.99)):
             low, high = found.conf_int(level).T
-            row += (low <= true) & (true <= high)
+            hits[i] += (low <= true) & (true <= high)
     for row, level in zip(hits / draws, (0.9, 0.95, 0.99), strict=True):
         assert np.abs(row - level).max() < 5.4 * np.sqrt(level * (1 - level) / draws) + 0.01
