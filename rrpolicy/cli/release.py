@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from rrpolicy.release.plan import Plan
     from rrpolicy.source.protocol import Original
 
-TERMINATED = 143
+LEFT = 128
+"""Added to a signal's number: the exit status of a process that it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ def command(
     from rrpolicy.release.bundle import stage
 
     order = _order(what, source)
-    with _terminable(), progress() as report, stage(out) as staging:
+    held: list[Staging] = []
+    with _interruptible(out, key, held), progress() as report, stage(out) as staging:
+        held.append(staging)
         for name in staging.swept:
             print(f"removed {name}, which an earlier run that was killed had left", file=sys.stderr)
         findings = _release(order, staging, label, key, what if order.plan else None, report)
@@ -191,14 +196,36 @@ def _uri(policy: Policy) -> str:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Let a polite termination clean up as an interrupt does."""
+def _interruptible(target: Path, key: Path | None, held: list[Staging]) -> Iterator[None]:
+    """Clean up and leave at once on an interrupt or a polite termination, wherever it comes.
 
-    def stop(*_: object) -> None:
-        raise SystemExit(TERMINATED)
+    An exception would not do once the draw is being made: Python swallows one that comes in a destructor, and an import
+    or the engine may turn it into another.
 
-    before = signal.signal(signal.SIGTERM, stop)
+    Args:
+        target: where the bundle would appear.
+        key: file of the key; it goes with a bundle that never was, if this run made it.
+        held: holds the staging folder as soon as there is one.
+    """
+    fresh = key is not None and not key.exists()
+
+    def stop(number: int, _: object) -> None:
+        if not held:
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(LEFT + number)
+        done = target.exists()
+        for _ in range(9):  # the engine's threads may still write
+            if not done and held[0].folder.exists():
+                shutil.rmtree(held[0].folder, ignore_errors=True)
+        if not done and key is not None and fresh:
+            key.unlink(missing_ok=True)
+        shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # progress hides the cursor
+        told = f"{target} was released" if done else "nothing was released"
+        os.write(2, f"{shown}rrpolicy: interrupted; {told}\n".encode())
+        os._exit(LEFT + number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
