@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ def vectors() -> dict[str, Any]:
         pytest.skip(f"no reference numbers in {path.parent}; set RRPOLICY_DATA to the folder beside them")
     loaded: dict[str, Any] = json.loads(path.read_text())
     return loaded
+
+
+def pytest_configure() -> None:
+    """Take interrupts as a terminal would send them: a background shell hands down a SIGINT that is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
