@@ -329,7 +329,7 @@ def test_a_disk_that_is_full_for_a_plan_or_a_report_keeps_neither(size, folder, 
     before = contents(folder)
     for arguments in (plan, report, demo):
         found = subprocess.run(
-            [sys.executable, "-m", "rrpolicy.cli.main", *map(str, arguments)],
+            [sys.executable, "-B", "-m", "rrpolicy.cli.main", *map(str, arguments)],  # -B: no byte code cut short
             capture_output=True, check=False, text=True,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
         )  # fmt: skip

@@ -18,7 +18,7 @@ from rrpolicy.release.bundle import stage
 
 
 def started(case, out: Path, **options) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "rrpolicy.cli.main", "release", str(case.policy), "--out", str(out)]
+    command = [sys.executable, "-B", "-m", "rrpolicy.cli.main", "release", str(case.policy), "--out", str(out)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
