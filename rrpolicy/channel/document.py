@@ -39,11 +39,11 @@ def read_text(document: Mapping[str, Json], key: str) -> str:
     """Return a text field.
 
     Raises:
-        ValueError: if it is missing or no text.
+        ValueError: if it is missing, no text, or has a NUL character, which no engine can store.
     """
     value = document.get(key)
-    if not isinstance(value, str):
-        raise MalformedError(f"{key!r} must be text")
+    if not isinstance(value, str) or "\0" in value:
+        raise MalformedError(f"{key!r} must be text without NUL")
     return value
 
 
@@ -74,11 +74,11 @@ def read_labels(document: Mapping[str, Json], key: str) -> tuple[Value, ...]:
     """Return a list of categories.
 
     Raises:
-        ValueError: if it is no list of texts, numbers and truth values.
+        ValueError: if it is no list of texts without NUL, numbers and truth values.
     """
     labels: list[Value] = []
     for value in read_list(document, key):
-        if not isinstance(value, (str, int, float, bool)):
+        if not isinstance(value, (str, int, float, bool)) or (isinstance(value, str) and "\0" in value):
             raise MalformedError(f"{key!r} must hold categories")
         labels.append(value)
     return tuple(labels)

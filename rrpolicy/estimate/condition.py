@@ -10,10 +10,10 @@ import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.columns import Columns
-from rrpolicy.estimate.contingency import quote
 from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
 from rrpolicy.estimate.predicate import parse_condition
 from rrpolicy.estimate.weights import AxisWeights, Mask
+from rrpolicy.source.quoting import identifier
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
         names = columns_of(expression)
         randomised = {id(a): a for n in names if n in columns.axes and (a := columns.axes[n]).randomised}
         if not randomised:
-            filters.append(f"({to_sql(expression, quote, parameters)})")
+            filters.append(f"({to_sql(expression, identifier, parameters)})")
             continue
         axis = next(iter(randomised.values()))
         if not all(n in axis.columns for n in names):

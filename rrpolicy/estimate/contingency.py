@@ -10,23 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.membership import MembershipWeights, counted_cells
 from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.estimate.weights import AxisWeights
 from rrpolicy.source.counts import Array, Ints
-
-
-def quote(name: str) -> str:
-    """Return a column's name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Return text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+from rrpolicy.source.quoting import identifier, literal
 
 
 @dataclass(frozen=True)
@@ -97,7 +87,7 @@ def total(
     Raises:
         PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
     """
-    y = f"CAST({quote(value)} AS DOUBLE)"
+    y = f"CAST({identifier(value)} AS DOUBLE)"
     whole = _grouped(data, (), [f"avg({y}) AS centre, count(*) - count({y}) AS missing"], condition, parameters)
     found = whole.column("centre")[0].as_py()
     centre = 0.0 if found is None else float(found)
@@ -176,7 +166,7 @@ def relation(connection: Any, data: DataFile) -> str:
     """
     if data.format == "duckdb":
         connection.execute(f"ATTACH {literal(str(data.path))} AS released (READ_ONLY)")
-        return f"released.{quote(data.table)}"
+        return f"released.{identifier(data.table)}"
     return scan(_no_glob(str(data.path)), data.format, data.columns)
 
 
@@ -207,7 +197,7 @@ def unlike_description(message: str) -> PolicyError:
 
 def sql_of(column: Column, file_format: str) -> str:
     """Return a column of categories as SQL, in the type of its labels."""
-    name = f"CAST({quote(column.name)} AS {column.type or 'VARCHAR'})"
+    name = f"CAST({identifier(column.name)} AS {column.type or 'VARCHAR'})"
     # CSV cannot tell null from an empty text, and categories are never null
     return f"coalesce({name}, '')" if file_format == "csv" and "" in column.labels else name
 
@@ -216,16 +206,9 @@ def _lists(columns: Sequence[Column], file_format: str) -> tuple[list[str], list
     """Return list columns and their domains as SQL."""
     kinds = [column.type if column.type.endswith("[]") else "VARCHAR[]" for column in columns]
     text = "::JSON" if file_format == "csv" else ""
-    lists = [f"({quote(c.name)}{text}::{kind})" for c, kind in zip(columns, kinds, strict=True)]
-    domains = [f"[{', '.join(map(constant, c.labels))}]::{kind}" for c, kind in zip(columns, kinds, strict=True)]
+    lists = [f"({identifier(c.name)}{text}::{kind})" for c, kind in zip(columns, kinds, strict=True)]
+    domains = [f"[{', '.join(map(literal, c.labels))}]::{kind}" for c, kind in zip(columns, kinds, strict=True)]
     return lists, domains
-
-
-def constant(value: Value) -> str:
-    """Return a category as SQL writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, (int, float)) else literal(value)
 
 
 def _held(axis: MembershipWeights, cells: Any) -> Ints:

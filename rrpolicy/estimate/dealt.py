@@ -29,13 +29,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.estimate.condition import Condition
-from rrpolicy.estimate.contingency import DataFile, codes_of, constant, literal, quote, scan, sql_of, unlike_description
+from rrpolicy.estimate.contingency import DataFile, codes_of, scan, sql_of, unlike_description
 from rrpolicy.estimate.crosstab import SHARED, Crosstab, Row
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.estimate.weights import AxisWeights, Mask
+from rrpolicy.source.quoting import identifier, literal
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
@@ -167,10 +168,10 @@ class DealtRelease(Release):
         wanted = [sql_of(kinds[name], self.data.format) for axis in plain for name in axis.columns]
         shown = "".join(f", {sql} AS c{i}" for i, sql in enumerate(wanted))
         listed = "".join(f"c{i}, " for i in range(len(wanted)))
-        key, count = quote(shared.key), quote(shared.count)
+        key, count = identifier(shared.key), identifier(shared.count)
         value = sql_of(next(c for c in self.values.columns if c.name == shared.columns[0]), self.values.format)
         pairs = ", ".join(
-            f"({constant(cell[0])}, {place})"
+            f"({literal(cell[0])}, {place})"
             for cell, row in zip(shared.original, targets, strict=True)
             for place in np.flatnonzero(row)
         )
@@ -203,8 +204,8 @@ FROM {st} JOIN (VALUES {pairs}) AS asked(v, target) ON {value} = v GROUP BY ALL"
 def _relation(connection: Any, file: DataFile) -> str:
     """Return what to select a table from; a DuckDB file is attached read-only under the table's own name."""
     if file.format == "duckdb":
-        name = quote(f"released_{file.table}")
+        name = identifier(f"released_{file.table}")
         connection.execute(f"ATTACH {literal(str(file.path))} AS {name} (READ_ONLY)")
-        return f"{name}.{quote(file.table)}"
+        return f"{name}.{identifier(file.table)}"
     path = "".join(f"[{c}]" if c in "*?[" else c for c in str(file.path))
     return scan(path, file.format, file.columns)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rrpolicy.channel.table import Column
-from rrpolicy.estimate.contingency import literal, quote, scan
+from rrpolicy.estimate.contingency import scan
 from rrpolicy.estimate.opening import column_from_json
+from rrpolicy.source.quoting import identifier, literal
 
 _Z95 = "1.959963984540054"
 
@@ -43,7 +44,7 @@ def estimate_sql(document: Mapping[str, Any]) -> str:
         names.append(f"estimate_{grouped}_by_{p['column']}")
         parts.append(two_way(p, grouped, N))
     parts.append("-- The examples, as they run:")
-    parts += [f"SELECT * FROM {quote(name)};" for name in names]  # noqa: S608 - text for a file
+    parts += [f"SELECT * FROM {identifier(name)};" for name in names]  # noqa: S608 - text for a file
     return "\n\n".join(parts) + "\n"
 
 
@@ -55,15 +56,15 @@ def two_way(p: Mapping[str, Any], column: str, records: int) -> str:
         column: released as it is.
         records: N.
     """
-    key, value, count = quote(p["key"]), quote(p["column"]), quote(p["count"])
-    of, table, by = quote(p["of"]), quote(p["table"]), quote(column)
+    key, value, count = identifier(p["key"]), identifier(p["column"]), identifier(p["count"])
+    of, table, by = identifier(p["of"]), identifier(p["table"]), identifier(column)
     taken = {column.casefold(), p["column"].casefold(), p["key"].casefold()}
     estimate, se, se_population, low, high, variance, a, b, n = (
         _free(name, taken) for name in ("estimate", "se", "se_population", "low", "high", "variance", "a", "b", "n")
     )
     N = f"{records}::DOUBLE"
     return f"""-- By both: change the columns of `a` (and a WHERE there) and the values of `b` for other counts.
-CREATE OR REPLACE TEMP VIEW {quote(f"estimate_{column}_by_{p['column']}")} AS
+CREATE OR REPLACE TEMP VIEW {identifier(f"estimate_{column}_by_{p['column']}")} AS
 WITH a AS (
     SELECT {key}, {by}, count(*) AS {a} FROM {of} GROUP BY ALL
 ), n AS (
@@ -84,19 +85,19 @@ FROM sums ORDER BY {by}, {value};"""  # noqa: S608 - text for a file, names are 
 
 
 def _joined(p: Mapping[str, Any]) -> str:
-    key, count, table = quote(p["key"]), quote(p["count"]), quote(p["table"])
+    key, count, table = identifier(p["key"]), identifier(p["count"]), identifier(p["table"])
     return f"""-- Every record with every value of its group; `share` is how likely it is the record's own by chance.
 CREATE OR REPLACE TEMP VIEW joined AS
-SELECT records.*, {table}.{quote(p["column"])}, {table}.{count} / sizes.n AS share
-FROM {quote(p["of"])} AS records JOIN {table} USING ({key})
+SELECT records.*, {table}.{identifier(p["column"])}, {table}.{count} / sizes.n AS share
+FROM {identifier(p["of"])} AS records JOIN {table} USING ({key})
 JOIN (SELECT {key}, sum({count})::DOUBLE AS n FROM {table} GROUP BY ALL) AS sizes USING ({key});"""  # noqa: S608 - likewise
 
 
 def _by_value(p: Mapping[str, Any], name: str) -> str:
     return f"""-- By the sensitive column alone: exact.
-CREATE OR REPLACE TEMP VIEW {quote(name)} AS
-SELECT {quote(p["column"])}, sum({quote(p["count"])})::BIGINT AS records
-FROM {quote(p["table"])} GROUP BY ALL ORDER BY ALL;"""  # noqa: S608 - likewise
+CREATE OR REPLACE TEMP VIEW {identifier(name)} AS
+SELECT {identifier(p["column"])}, sum({identifier(p["count"])})::BIGINT AS records
+FROM {identifier(p["table"])} GROUP BY ALL ORDER BY ALL;"""  # noqa: S608 - likewise
 
 
 def _heading(p: Mapping[str, Any]) -> str:
@@ -115,10 +116,10 @@ def _view(document: Mapping[str, Any], table: str) -> str:
     data, columns = document["data"], columns_of(document, table)
     path = data["tables"][table]["path"]
     if data["format"] == "duckdb":
-        name = quote(f"released_{table}")
+        name = identifier(f"released_{table}")
         source = f"ATTACH IF NOT EXISTS {literal(path)} AS {name} (READ_ONLY);\n"
-        return source + f"CREATE OR REPLACE TEMP VIEW {quote(table)} AS SELECT * FROM {name}.{quote(table)};"  # noqa: S608 - likewise
-    return f"CREATE OR REPLACE TEMP VIEW {quote(table)} AS SELECT * FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
+        return source + f"CREATE OR REPLACE TEMP VIEW {identifier(table)} AS SELECT * FROM {name}.{identifier(table)};"  # noqa: S608 - likewise
+    return f"CREATE OR REPLACE TEMP VIEW {identifier(table)} AS SELECT * FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -17,6 +17,7 @@ from rrpolicy.estimate.spreading import SpreadWeights
 from rrpolicy.estimate.sql import two_way_of
 from rrpolicy.estimate.weightfiles import WeightFile, weight_files
 from rrpolicy.estimate.weights import AxisWeights, MatrixWeights, RetentionWeights, axis_weights
+from rrpolicy.source.quoting import identifier, literal
 
 _SHOWN = 8
 
@@ -160,7 +161,7 @@ def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
         "```",
     ]
     if name:
-        lines += ["", "```sql", f"FROM {_identifier(name)};", "```"]
+        lines += ["", "```sql", f"FROM {identifier(name)};", "```"]
     if len(weights[0].axis.columns) == 1 and not isinstance(weights[0].axis, MembershipWeights):
         se = ", sqrt(sum(weight ** 2) - sum(weight)) AS se" if weights[0].axis.unbiased else ""
         lines += [
@@ -169,8 +170,8 @@ def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
             "",
             "```sql",
             f"SELECT sum(weight) AS estimate{se}",
-            f"FROM release AS r JOIN {_identifier(view)} AS w ON r.{_identifier(column)} = w.{released}",
-            f"WHERE w.{heading} = {_sql_text(category)};",
+            f"FROM release AS r JOIN {identifier(view)} AS w ON r.{identifier(column)} = w.{released}",
+            f"WHERE w.{heading} = {literal(category)};",
             "```",
         ]
     return "\n".join(lines)
@@ -239,13 +240,3 @@ def plain(text: str) -> str:
     for character, entity in (("|", "¦"), ("`", "'"), ("<", "‹"), (">", "›")):
         safe = safe.replace(character, entity)
     return safe
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _sql_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, (int, float)) else "'" + str(value).replace("'", "''") + "'"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rrpolicy.canonical import Value
+from rrpolicy.channel.document import read_column
 from rrpolicy.channel.table import Column, Decoder
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.columns import Columns
@@ -55,20 +57,14 @@ def column_from_json(document: Mapping[str, Any]) -> Column:
     """Read what `Column.to_json` wrote; the engine type is filled in from the labels if it is not there.
 
     Raises:
-        ValueError: if the type is not a plain type's name (it becomes part of queries).
+        ValueError: if a field is missing or of another type, or the type is not a plain type's name (it becomes part
+            of queries).
     """
-    labels = tuple(document["labels"])
-    type_ = document["type"] or engine_type(labels) + ("[]" if document["kind"] == "set" else "")
+    column = read_column(dict(document))
+    type_ = column.type or engine_type(column.labels) + ("[]" if column.kind == "set" else "")
     if type_ and not _TYPE.fullmatch(type_):
         raise ValueError("not a type's name")
-    return Column(
-        name=document["name"],
-        kind=document["kind"],
-        labels=labels,
-        type=type_,
-        attribute=document["attribute"],
-        assume_unlinkable=document.get("assume_unlinkable"),
-    )
+    return replace(column, type=type_)
 
 
 def engine_type(labels: tuple[Value, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rrpolicy.estimate.contingency import quote
+from rrpolicy.source.quoting import identifier
 
 SPREAD_HEADING = """-- Counts by original category, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
 -- Columns were generalised: a released label stands for one original category or several, and `*` for any. Counts of
@@ -28,11 +28,11 @@ def spread_view(
         shown: what the grouping columns are selected as.
         weight: each weight table's weight.
     """
-    listed = ", ".join(map(quote, columns))
+    listed = ", ".join(map(identifier, columns))
     taken = {c.casefold() for c in columns}
     n, w, estimate, low, high = (_free(k, taken) for k in ("n", "w", "estimate", "low", "high"))
     joined = "\n    ".join(joins)
-    return f"""CREATE OR REPLACE TEMP VIEW {quote(name)} AS
+    return f"""CREATE OR REPLACE TEMP VIEW {identifier(name)} AS
 WITH r AS (
     SELECT {listed}, count(*) AS {n} FROM release GROUP BY ALL
 ), weighted AS (

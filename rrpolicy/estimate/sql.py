@@ -8,12 +8,13 @@ from typing import Any
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.estimate import dealt_sql
-from rrpolicy.estimate.contingency import literal, quote, scan
+from rrpolicy.estimate.contingency import scan
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
 from rrpolicy.estimate.spread_sql import SPREAD_HEADING, spread_view
 from rrpolicy.estimate.weightfiles import WeightFile, axes_of, headings, original_headings, weight_files, weight_tables
 from rrpolicy.estimate.weights import AxisWeights
+from rrpolicy.source.quoting import identifier, literal
 
 _Z95 = "1.959963984540054"
 
@@ -57,7 +58,7 @@ def estimate_sql(document: Mapping[str, Any]) -> str:
         views.append(two_way(*pair, int(document["records"])))
     parts += [sql for _, sql in views]
     parts.append("-- The examples, as they run:")
-    parts += [f"SELECT * FROM {quote(name)};" for name, _ in views]  # noqa: S608 - text for a file
+    parts += [f"SELECT * FROM {identifier(name)};" for name, _ in views]  # noqa: S608 - text for a file
     return "\n\n".join(parts) + "\n"
 
 
@@ -100,14 +101,14 @@ def _corrected(name: str, parts: Sequence[WeightFile | str], records: int) -> tu
     for alias, part in zip(("a", "b"), parts, strict=False):
         if isinstance(part, str):
             columns.append(part)
-            shown.append(f"r.{quote(part)}")
+            shown.append(f"r.{identifier(part)}")
             continue
         columns += part.axis.columns
-        joins.append(f"JOIN {quote(part.view)} AS {alias} ON {_join(part, alias)}")
+        joins.append(f"JOIN {identifier(part.view)} AS {alias} ON {_join(part, alias)}")
         pairs = zip(original_headings(part.axis), part.axis.columns, strict=True)
-        shown += [f"{alias}.{quote(h)} AS {quote(c)}" for h, c in pairs]
+        shown += [f"{alias}.{identifier(h)} AS {identifier(c)}" for h, c in pairs]
         weight.append(_weight(part, alias))
-    listed = ", ".join(map(quote, columns))
+    listed = ", ".join(map(identifier, columns))
     if not all(isinstance(part, str) or part.axis.unbiased for part in parts):
         return name, spread_view(name, columns, joins, shown, weight)
     taken = {c.casefold() for c in columns}
@@ -117,7 +118,7 @@ def _corrected(name: str, parts: Sequence[WeightFile | str], records: int) -> tu
     N = f"{records}::DOUBLE"
     return (
         name,
-        f"""CREATE OR REPLACE TEMP VIEW {quote(name)} AS
+        f"""CREATE OR REPLACE TEMP VIEW {identifier(name)} AS
 WITH r AS (
     SELECT {listed}, count(*) AS {n} FROM release GROUP BY ALL
 ), weighted AS (
@@ -164,7 +165,7 @@ def _release_view(document: Mapping[str, Any], columns: Sequence[Column]) -> str
         source = f"ATTACH IF NOT EXISTS {literal(path)} AS released (READ_ONLY);\n"
         return source + "CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM released.data;"  # noqa: S608 - likewise
     lists = [c for c in columns if c.type.endswith("[]") and data["format"] == "csv"]
-    parsed = ", ".join(f"{quote(c.name)}::JSON::{c.type} AS {quote(c.name)}" for c in lists)
+    parsed = ", ".join(f"{identifier(c.name)}::JSON::{c.type} AS {identifier(c.name)}" for c in lists)
     shown = f"* REPLACE ({parsed})" if lists else "*"
     return f"CREATE OR REPLACE TEMP VIEW release AS SELECT {shown} FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
 
@@ -176,7 +177,7 @@ def _weights_table(file: WeightFile, columns: Mapping[str, Column]) -> str:
         own = [*(kind.removesuffix("[]") for kind in types), "DOUBLE", "DOUBLE"]
     named = zip(headings(file.axis), own, strict=True)
     listed = ", ".join(f"{literal(h)}: {literal(t)}" for h, t in named)
-    return f"""CREATE OR REPLACE TEMP TABLE {quote(file.view)} AS
+    return f"""CREATE OR REPLACE TEMP TABLE {identifier(file.view)} AS
 SELECT * FROM read_csv({literal(file.path)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
     allow_quoted_nulls = false, columns = {{{listed}}});"""  # noqa: S608 - likewise
 
@@ -201,7 +202,9 @@ def _join(file: WeightFile, alias: str) -> str:
     if isinstance(file.axis, MembershipWeights):
         return "true"
     released = headings(file.axis)[: len(file.axis.columns)]
-    return " AND ".join(f"r.{quote(c)} = {alias}.{quote(h)}" for c, h in zip(file.axis.columns, released, strict=True))
+    return " AND ".join(
+        f"r.{identifier(c)} = {alias}.{identifier(h)}" for c, h in zip(file.axis.columns, released, strict=True)
+    )
 
 
 def _weight(file: WeightFile, alias: str) -> str:
@@ -209,8 +212,8 @@ def _weight(file: WeightFile, alias: str) -> str:
     if not isinstance(file.axis, MembershipWeights):
         return f"{alias}.weight"
     pairs = zip(file.axis.columns, original_headings(file.axis), strict=True)
-    equal = " AND ".join(f"r.{quote(c)}[i] = {alias}.{quote(h)}" for c, h in pairs)
-    entries = f"range(1, len(r.{quote(file.axis.columns[0])}) + 1)"
+    equal = " AND ".join(f"r.{identifier(c)}[i] = {alias}.{identifier(h)}" for c, h in pairs)
+    entries = f"range(1, len(r.{identifier(file.axis.columns[0])}) + 1)"
     held = f"len(list_filter({entries}, lambda i: {equal})) > 0"
     return f"CASE WHEN {held} THEN {alias}.weight_held ELSE {alias}.weight_not_held END"
 

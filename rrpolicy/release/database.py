@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import arrow_schema, engine_type
-from rrpolicy.release.engine import engine, quoted
+from rrpolicy.release.engine import engine
 from rrpolicy.release.formats import plain, repeated
+from rrpolicy.source.quoting import identifier
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,10 +25,10 @@ class DatabaseTable:
         if path.exists():
             raise FileExistsError(path)
         self._schema = arrow_schema(spec)
-        self._table = quoted(spec.name)
+        self._table = identifier(spec.name)
         self._open = ExitStack()
         self._connection = self._open.enter_context(engine(path.parent, path))
-        columns = ", ".join(f"{quoted(c.name)} {engine_type(c)}" for c in spec.columns)
+        columns = ", ".join(f"{identifier(c.name)} {engine_type(c)}" for c in spec.columns)
         self._connection.execute(f"CREATE TABLE {self._table} ({columns})")
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:

@@ -62,16 +62,6 @@ def number(connection: duckdb.DuckDBPyConnection, query: str, parameters: list[A
     return int(connection.execute(query, parameters or []).fetchall()[0][0])
 
 
-def quoted(name: str) -> str:
-    """Return an identifier as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Return a text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def checked_type(name: str) -> str:
     """Return the name of an engine type, known to be nothing but a name: it becomes part of queries.
 

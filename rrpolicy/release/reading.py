@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import arrow_schema, engine_type
 from rrpolicy.release.delimited import header
-from rrpolicy.release.engine import batches, engine, literal, number, quoted
+from rrpolicy.release.engine import batches, engine, number
 from rrpolicy.release.formats import Format
+from rrpolicy.source.quoting import identifier, literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,8 +46,8 @@ class ReleasedTable:
         """Return distinct rows under the spec's schema, in canonical order, with a column `n`."""
         import pyarrow as pa
 
-        names = ", ".join(quoted(c.name) for c in self.spec.columns)
-        order = ", ".join(f"{quoted(name)} ASC NULLS LAST" for name in self.spec.sort)
+        names = ", ".join(identifier(c.name) for c in self.spec.columns)
+        order = ", ".join(f"{identifier(name)} ASC NULLS LAST" for name in self.spec.sort)
         reader = batches(
             self.connection,
             f"SELECT {names}, count(*)::BIGINT AS n FROM {self.relation} GROUP BY {names} ORDER BY {order}",  # noqa: S608
@@ -60,7 +61,7 @@ class ReleasedTable:
         for column in self.spec.columns:
             if column.kind not in {"category", "interval", "set"}:
                 continue
-            name, labels = quoted(column.name), list(column.labels)
+            name, labels = identifier(column.name), list(column.labels)
             kind = engine_type(column).removesuffix("[]")
             value = f"unnest({name})" if column.kind == "set" else name
             query = (
@@ -100,8 +101,8 @@ def open_table(path: Path, form: Format, spec: TableSpec, scratch: Path) -> Iter
         if form == "duckdb":
             with engine(scratch, path, read_only=True) as connection:
                 _only_table(connection, spec)
-                _same_columns(connection, quoted(spec.name), spec)
-                yield ReleasedTable(spec, connection, quoted(spec.name))
+                _same_columns(connection, identifier(spec.name), spec)
+                yield ReleasedTable(spec, connection, identifier(spec.name))
             return
         with engine(scratch) as connection:
             relation = _parquet(path) if form == "parquet" else _csv(path, spec)
@@ -132,7 +133,7 @@ def _csv(path: Path, spec: TableSpec) -> str:
     lists = [c for c in spec.columns if engine_type(c).endswith("[]")]
     if not lists:
         return reader
-    parsed = ", ".join(f"{quoted(c.name)}::JSON::{engine_type(c)} AS {quoted(c.name)}" for c in lists)
+    parsed = ", ".join(f"{identifier(c.name)}::JSON::{engine_type(c)} AS {identifier(c.name)}" for c in lists)
     return f"(SELECT * REPLACE ({parsed}) FROM {reader})"  # noqa: S608 quoted
 
 

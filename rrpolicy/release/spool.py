@@ -13,7 +13,8 @@ import numpy as np
 
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.release.columns import arrow_schema
-from rrpolicy.release.engine import batches, engine, literal, quoted
+from rrpolicy.release.engine import batches, engine
+from rrpolicy.source.quoting import identifier, literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +72,7 @@ class Spool:
         order = ", ".join(f"{name} ASC NULLS LAST" for name in names)
         query = f"SELECT * FROM read_parquet({literal(str(self._path))}) ORDER BY {order}"  # noqa: S608 our own names
         if any(pa.types.is_list(key.type) for key in self._keys):
-            listed = ", ".join(map(quoted, names))
+            listed = ", ".join(map(identifier, names))
             query = query.replace("SELECT *", f"SELECT {listed}, sum(n)::BIGINT AS n").replace(
                 " ORDER BY", f" GROUP BY {listed} ORDER BY"
             )

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import engine_type
-from rrpolicy.release.engine import quoted
 from rrpolicy.release.reading import ReleasedTable, open_table
-from rrpolicy.source.quoting import listed
+from rrpolicy.source.quoting import identifier, listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,15 +45,15 @@ class WrittenTables:
         columns = {c.name: c for c in read.spec.columns}
 
         def among(name: str, values: Sequence[Value]) -> str:
-            return f"list_contains({listed(list(values), engine_type(columns[name]))}, {quoted(name)})"
+            return f"list_contains({listed(list(values), engine_type(columns[name]))}, {identifier(name)})"
 
         concerned = [among(name, values) for name, values in within.items()]
         starred = [among(name, [value]) for name, value in zip(known, suppressed or (), strict=False)]
         found = tally(
             read.connection,
             read.relation,
-            [quoted(name) for name in known],
-            [Counted(name, quoted(name), columns[name].labels) for name in sensitive],
+            [identifier(name) for name in known],
+            [Counted(name, identifier(name), columns[name].labels) for name in sensitive],
             concerned=" AND ".join(concerned) or None,
             suppressed=" AND ".join(starred) or None,
         )

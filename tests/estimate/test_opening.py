@@ -85,6 +85,16 @@ def test_a_type_that_is_no_type_never_reaches_a_query(folder):
         open_release(folder)
 
 
+@pytest.mark.parametrize(("key", "value"), [("name", "se\0x"), ("labels", ["F\0", "M"]), ("kind", "table")])
+def test_a_column_that_no_engine_can_hold_never_reaches_a_query(folder, key, value):
+    document = json.loads((folder / "release.json").read_text())
+    document["tables"][0]["columns"][0][key] = value
+    (folder / "release.json").write_text(json.dumps(document))
+
+    with pytest.raises(PolicyError, match="RR260"):
+        open_release(folder)
+
+
 def test_data_unlike_the_manifest_are_found(folder):
     edit(folder, records=7)
     with pytest.raises(PolicyError, match="RR269"):
