@@ -34,7 +34,8 @@ def beside_limit(value: float, limit: float) -> str:
     """Return a number with as many digits as it takes to see that it is not the limit."""
     for digits in range(DIGITS, 16):
         text = figure(value, digits)
-        if value == limit or text != figure(limit, digits):
+        # zeros at the end are dropped, so that it may read as the limit does with fewer digits
+        if value == limit or text not in {figure(limit, digits), figure(limit)}:
             return text
     return figure(value, 15)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rrpolicy.canonical import canonical, digest
@@ -349,6 +349,7 @@ def test_figures(value: float, text: str) -> None:
 
 
 @given(st.floats(0.01, 1e6), st.floats(-1e-9, 1e-9))
+@example(51471.00501754775, -3.409292044546678e-10)
 def test_a_number_is_never_written_as_the_limit_it_misses(limit: float, apart: float) -> None:
     value = limit * (1 + apart)
 
