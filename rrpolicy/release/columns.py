@@ -13,6 +13,8 @@ from rrpolicy.release.engine import checked_type
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.source.counts import Ints
+
 
 def engine_type(column: Column) -> str:
     """Return DuckDB's type of a released column; from the labels where the channel does not name one.
@@ -45,6 +47,26 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema([pa.field(column.name, arrow_type(engine_type(column))) for column in spec.columns])
+
+
+def label_places(values: pa.Array, labels: pa.Array, name: str) -> Ints:
+    """Return the place of each value among a column's labels.
+
+    Args:
+        values: released values, not coded.
+        labels: of the column.
+        name: of the column, for the message.
+
+    Raises:
+        ValueError: if a value is none of them.
+    """
+    import pyarrow.compute as pc
+
+    places = pc.index_in(values, value_set=labels)
+    if places.null_count:
+        raise ValueError(f"the draw released values of {name!r} outside its labels")
+    found: Ints = places.to_numpy()
+    return found
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.beside import Beside
-from rrpolicy.release.columns import arrow_schema
+from rrpolicy.release.columns import arrow_schema, label_places
 from rrpolicy.release.formats import Format, Grouping, file_name, open_writer
 from rrpolicy.release.spool import Spool
 
@@ -77,7 +77,7 @@ class _TableSink:
     def write(self, batch: pa.RecordBatch, n: Ints | None, *, in_order: bool) -> None:
         import numpy as np
 
-        rows = self._cast(batch, coded=in_order)
+        rows = self._cast(batch)
         counts = np.ones(batch.num_rows, dtype=np.int64) if n is None else n
         if (in_order and self._spool is not None) or (not in_order and self._ordered is not None):
             raise ValueError("rows in order and rows in no order cannot be mixed in one table")
@@ -104,13 +104,8 @@ class _TableSink:
         if self._ordered is not None:
             self._ordered.abandon()
 
-    def _cast(self, batch: pa.RecordBatch, *, coded: bool) -> pa.RecordBatch:
-        """Return the batch in the types of the table's schema, without negative zeros.
-
-        Args:
-            batch: released values.
-            coded: whether text may stay in dictionaries.
-        """
+    def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch in the types of the table's schema, dictionaries of text as they are, no negative zeros."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -118,7 +113,7 @@ class _TableSink:
             raise ValueError("the draw wrote other columns than its channel names")
         columns = []
         for field, column in zip(self._schema, batch.columns, strict=True):
-            if coded and column.type == pa.dictionary(pa.int32(), pa.string()) and pa.types.is_string(field.type):
+            if column.type == pa.dictionary(pa.int32(), pa.string()) and pa.types.is_string(field.type):
                 columns.append(column)
                 continue
             plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -178,18 +173,15 @@ class LabelCounts:
         """
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        single = len(n) == int(n.sum())
+        weights = None if len(n) == int(n.sum()) else n
         for name, labels in self._labels.items():
-            column = rows.column(name)
-            coded = pa.types.is_dictionary(column.type)
-            codes = pc.index_in(column.dictionary if coded else column, value_set=labels)
-            if codes.null_count:
-                raise ValueError(f"the draw released values of {name!r} outside its labels")
-            place = codes.to_numpy()[column.indices.to_numpy()] if coded else codes.to_numpy()
-            counted = np.bincount(place, weights=None if single else n, minlength=len(labels))
-            self._counts[name] += counted.astype(np.int64)
+            column, counted = rows.column(name), weights
+            if pa.types.is_dictionary(column.type):
+                counted = np.bincount(column.indices.to_numpy(), weights, minlength=len(column.dictionary))
+                column = column.dictionary
+            place = label_places(column, labels, name)
+            self._counts[name] += np.bincount(place, counted, minlength=len(labels)).astype(np.int64)
 
     def counts(self) -> Mapping[str, tuple[int, ...]]:
         """Return the records of each label, by column."""

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.channel.table import Column, TableSpec
-from rrpolicy.release.columns import arrow_schema
+from rrpolicy.release.columns import arrow_schema, label_places
 from rrpolicy.release.engine import batches, engine
+from rrpolicy.release.formats import plain
+from rrpolicy.source.packing import digits
 from rrpolicy.source.quoting import identifier, literal
+from rrpolicy.source.runs import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,7 +80,7 @@ class Spool:
                 " ORDER BY", f" GROUP BY {listed} ORDER BY"
             )
         with engine(self._scratch) as connection:
-            for batch in _merged(batches(connection, query)):
+            for batch in counted(batches(connection, query)):
                 columns: dict[str, pa.Array] = {}
                 for key, column in zip(self._keys, batch.columns, strict=False):
                     columns |= key.unpack(column)
@@ -98,26 +101,25 @@ class _Packed:
 
     def pack(self, rows: pa.RecordBatch) -> pa.Array:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         number = np.zeros(rows.num_rows, dtype=np.int64)
         for name, labels in zip(self._names, self._labels, strict=True):
-            ranks = pc.index_in(rows.column(name), value_set=labels)
-            if ranks.null_count:
-                raise ValueError(f"the draw released values of {name!r} outside its labels")
-            number = number * len(labels) + ranks.to_numpy()
+            column = rows.column(name)
+            number *= len(labels)
+            if pa.types.is_dictionary(column.type):
+                number += label_places(column.dictionary, labels, name)[column.indices.to_numpy()]
+            else:
+                number += label_places(column, labels, name)
         return pa.array(number)
 
     def unpack(self, column: pa.Array) -> dict[str, pa.Array]:
         import pyarrow as pa
 
-        number = column.to_numpy()
-        columns = {}
-        for name, labels in zip(reversed(self._names), reversed(self._labels), strict=True):
-            ranks = (number % len(labels)).astype(np.int32)
-            columns[name] = pa.DictionaryArray.from_arrays(pa.array(ranks), labels)
-            number = number // len(labels)
-        return columns
+        ranks = digits(column.to_numpy(), tuple(map(len, self._labels)))
+        return {
+            name: pa.DictionaryArray.from_arrays(pa.array(rank), labels)
+            for name, labels, rank in zip(self._names, self._labels, ranks, strict=True)
+        }
 
 
 class _Plain:
@@ -128,7 +130,7 @@ class _Plain:
         self._name = name
 
     def pack(self, rows: pa.RecordBatch) -> pa.Array:
-        return rows.column(self._name)
+        return plain(rows.column(self._name))
 
     def unpack(self, column: pa.Array) -> dict[str, pa.Array]:
         return {self._name: column if column.type == self.type else column.cast(self.type)}
@@ -161,46 +163,3 @@ def _in_order(labels: pa.Array) -> pa.Array:
 
     values = labels.to_pylist()
     return pa.array(sorted(values, key=lambda v: v.encode() if isinstance(v, str) else v), labels.type)
-
-
-def _merged(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    """Yield sorted rows with equal neighbours added up; `n` is the last column."""
-    import pyarrow as pa
-
-    held: pa.RecordBatch | None = None
-    for batch in reader:
-        if batch.num_rows == 0:
-            continue
-        here = batch if held is None else pa.concat_batches([held, batch.cast(held.schema)])
-        starts = np.flatnonzero(_new(here))
-        n = np.add.reduceat(here.column("n").to_numpy(), starts)
-        distinct = here if len(starts) == here.num_rows else here.take(pa.array(starts))
-        distinct = pa.RecordBatch.from_arrays([*distinct.columns[:-1], pa.array(n)], schema=here.schema)
-        held = distinct.slice(distinct.num_rows - 1)
-        if distinct.num_rows > 1:
-            yield distinct.slice(0, distinct.num_rows - 1)
-    if held is not None:
-        yield held
-
-
-def _new(rows: pa.RecordBatch) -> Any:
-    """Return (rows,) whether each row differs from the one before."""
-    new = np.zeros(rows.num_rows, dtype=bool)
-    new[0] = True
-    for column in rows.columns[:-1]:
-        new[1:] |= _differs(column)
-    return new
-
-
-def _differs(column: pa.Array) -> Any:
-    """Return (rows - 1,) whether each value differs from the one before; nulls are equal to one another."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_list(column.type):
-        return np.ones(len(column) - 1, dtype=bool)  # the query has grouped them
-    later, before = column.slice(1), column.slice(0, len(column) - 1)
-    differs = pc.fill_null(pc.not_equal(later, before), pa.scalar(value=False)).to_numpy(zero_copy_only=False)
-    if column.null_count:
-        differs = differs | (later.is_null().to_numpy(False) != before.is_null().to_numpy(False))  # noqa: FBT003 a copy
-    return differs

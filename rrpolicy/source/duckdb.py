@@ -75,13 +75,13 @@ def _opened(
         names = _named(name, _single(name, pinned))
         source = delimited.scan(escaped(pinned.files[0]), names)
         count, columns = delimited.columns(connection, source, names)
-        return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection)
+        return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch)
     else:
         _confine(connection, scratch, pinned.files)
         source, columns = parquet.find(connection, name, [escaped(f) for f in pinned.files])
     row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
     assert row is not None
-    return TableSnapshot(name, source, {c.name: c for c in columns}, row[0], pinned, connection)
+    return TableSnapshot(name, source, {c.name: c for c in columns}, row[0], pinned, connection, scratch)
 
 
 def _single(name: str, pinned: Pinned) -> str:

@@ -6,8 +6,10 @@ tuples of codes do; the two codes of surprises (-2, -1) come first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rrpolicy.source.encoding import NULL
@@ -15,7 +17,10 @@ from rrpolicy.source.encoding import NULL
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.source.counts import Codes, Ints
+
 _MOST = 2**63
+_LISTED = 1 << 16  # numbers whose digits are listed once: they stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +47,44 @@ class Pack:
 
     def unpack(self, numbers: pa.Array) -> Iterator[pa.Array]:
         """Yield the int32 codes of each attribute, in order."""
-        import numpy as np
         import pyarrow as pa
 
-        rest, codes = numbers.to_numpy().astype(np.int64), []
-        for radix in reversed(self.radices[1:]):
-            rest, code = np.divmod(rest, radix)
-            codes.append(code)
-        for code in reversed([*codes, rest]):
-            yield pa.array((code + NULL).astype(np.int32))
+        for digit in digits(numbers.to_numpy(), self.radices):
+            yield pa.array(digit + digit.dtype.type(NULL))
+
+
+def digits(numbers: Ints, radices: tuple[int, ...]) -> list[Codes]:
+    """Return the digits of mixed-radix numbers.
+
+    Args:
+        numbers: (k,) integers of any width, below the product of the radices.
+        radices: the most significant first.
+
+    Returns:
+        (k,) int32 for each radix.
+    """
+    if math.prod(radices) > _LISTED:
+        return _divided(numbers, radices)
+    place = numbers.astype("intp", copy=False)
+    return [every[place] for every in _listed(radices)]
+
+
+def _divided(numbers: Ints, radices: Sequence[int]) -> list[Codes]:
+    import numpy as np
+
+    rest, found = numbers.astype(np.int64, copy=False), []
+    for radix in reversed(radices[1:]):
+        rest, digit = np.divmod(rest, radix)
+        found.append(digit)
+    return [digit.astype(np.int32) for digit in reversed([*found, rest])]
+
+
+@lru_cache(maxsize=64)
+def _listed(radices: tuple[int, ...]) -> list[Codes]:
+    """Return the digits of every number: looking them up costs less than dividing."""
+    import numpy as np
+
+    return _divided(np.arange(math.prod(radices)), radices)
 
 
 def pack(codes: Sequence[str], sizes: Sequence[int]) -> list[Pack]:

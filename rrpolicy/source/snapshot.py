@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
@@ -13,6 +14,7 @@ from rrpolicy.source.columns import Stored
 from rrpolicy.source.encoding import Encoded, encode, released_type, swift
 from rrpolicy.source.failures import engine_errors
 from rrpolicy.source.files import Pinned
+from rrpolicy.source.kept import Kept
 from rrpolicy.source.packing import Pack, pack
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 BATCH = 1 << 17
 ARRAY_BITS = 18
 """Groups whose keys fit in so many bits are counted in an array."""
+SELDOM = 4
+"""Rows whose values stand less often on average are sorted, not grouped."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class TableSnapshot:
         count: the number of rows.
         pinned: the files and their state.
         connection: DuckDB, locked down; every read has a cursor of its own.
+        scratch: where sorted rows are kept; the caller wipes it.
     """
 
     name: str
@@ -43,6 +48,9 @@ class TableSnapshot:
     count: int
     pinned: Pinned
     connection: duckdb.DuckDBPyConnection
+    scratch: Path
+    _distinct: dict[str, int] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...]], Kept] = field(default_factory=dict, repr=False)
 
     def columns(self) -> Mapping[str, str]:
         """Return each column's name and type, in table order."""
@@ -60,7 +68,7 @@ class TableSnapshot:
         """Return the column's distinct values (None for null or NaN, last), sorted, at most `most + 1` of them."""
         column = self.stored[attribute.name].observed
         sql = f"SELECT value FROM (SELECT DISTINCT {column} AS value FROM {self.source}) LIMIT {int(most) + 1}"
-        found = (v for batch in self._stream(sql, ["value"], _Query()) for v in batch.column(0).to_pylist())
+        found = (v for batch in self._stream(sql, _Query()) for v in batch.column(0).to_pylist())
         values = [int(v) if isinstance(v, Decimal) else v for v in found]
         return (*sorted(v for v in values if v is not None), *[None] * (None in values))
 
@@ -69,6 +77,9 @@ class TableSnapshot:
         if attributes and not carried and (swiftly := self._swiftly(attributes)) is not None:
             return swiftly
         query = self._query(attributes, carried)
+        names = [*(a.name for a in attributes), *carried, "n"]
+        if self._mostly_distinct(carried):
+            return self._decoded(_counted(self._sorted(attributes, carried, query)), names, query)
         if carried:
             select = ", ".join([*query.packed, *query.carried, "count(*) AS n"])
             sql = f"SELECT {select} FROM (SELECT {', '.join(query.keys)} FROM {self.source}) {query.joins} GROUP BY ALL"
@@ -78,14 +89,12 @@ class TableSnapshot:
             inner += " GROUP BY ALL" if attributes else ""
             select = ", ".join([*query.packed, "sum(n)::BIGINT AS n"])
             sql = f"SELECT {select} FROM ({inner}) {query.joins}" + (" GROUP BY ALL" if attributes else "")
-        return self._stream(sql + query.order, [*(a.name for a in attributes), *carried, "n"], query)
+        return self._decoded(self._stream(sql + query.order, query), names, query)
 
     def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Return encoded rows; see `Snapshot.rows`."""
         query = self._query(attributes, carried)
-        inner = f"SELECT {', '.join(query.keys)} FROM {self.source}"
-        sql = f"SELECT {', '.join([*query.packed, *query.carried])} FROM ({inner}) {query.joins}{query.order}"
-        return self._stream(sql, [*(a.name for a in attributes), *carried], query)
+        return self._decoded(self._sorted(attributes, carried, query), [*(a.name for a in attributes), *carried], query)
 
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
@@ -104,10 +113,35 @@ class TableSnapshot:
         query = _Query(packs=packs)
         columns = [*query.packed, "sum(n)::BIGINT AS n", f"bool_or({' OR '.join(s.mixed for s in swifts)}) AS mixed"]
         sql = f"SELECT {', '.join(columns)} FROM ({grouped}) GROUP BY ALL{query.order}"
-        table = self._stream(sql, [*(a.name for a in attributes), "n", "mixed"], query).read_all()
+        names = [*(a.name for a in attributes), "n", "mixed"]
+        table = self._decoded(self._stream(sql, query), names, query).read_all()
         if any(table.column(table.num_columns - 1).to_pylist()):
             return None
         return table.remove_column(table.num_columns - 1).to_reader()
+
+    def _mostly_distinct(self, carried: Sequence[str]) -> bool:
+        """Return whether sorting the rows costs less than grouping them; an estimate does, for both give the same."""
+        unknown = [name for name in carried if name not in self._distinct]
+        if unknown:
+            estimates = ", ".join(f"approx_count_distinct({self.stored[name].released})" for name in unknown)
+            batch = self._stream(f"SELECT {estimates} FROM {self.source}", _Query()).read_all()
+            self._distinct.update((name, column[0].as_py()) for name, column in zip(unknown, batch, strict=True))
+        return any(self._distinct[name] * SELDOM > self.count for name in carried)
+
+    def _sorted(self, attributes: Sequence[Attribute], carried: Sequence[str], query: _Query) -> pa.RecordBatchReader:
+        """Return rows as the engine holds them, sorted once and then kept."""
+        import pyarrow as pa
+
+        kept = self._kept.setdefault(
+            (tuple(attributes), tuple(carried)), Kept(self.scratch / f"rows{len(self._kept)}.arrow")
+        )
+        if kept.complete:
+            with engine_errors(self.name):
+                return kept.again()
+        inner = f"SELECT {', '.join(query.keys)} FROM {self.source}"
+        sql = f"SELECT {', '.join([*query.packed, *query.carried])} FROM ({inner}) {query.joins}{query.order}"
+        reader = self._stream(sql, query)
+        return pa.RecordBatchReader.from_batches(reader.schema, kept.passing(reader))
 
     def _query(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> _Query:
         encoded = [encode(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
@@ -116,10 +150,10 @@ class TableSnapshot:
         packs = pack([e.code for e in encoded], [len(a.domain or ()) for a in attributes])
         return _Query(keys, packs, [f"c{i}" for i in range(len(carried))], encoded)
 
-    def _stream(self, sql: str, names: Sequence[str], query: _Query) -> pa.RecordBatchReader:
+    def _stream(self, sql: str, query: _Query) -> pa.RecordBatchReader:
+        """Run a statement; its rows come as they are made, and then the table must still be the same."""
         import pyarrow as pa
 
-        packs = query.packs
         with engine_errors(self.name):
             self.unchanged()
             cursor = self.connection.cursor()
@@ -128,23 +162,40 @@ class TableSnapshot:
             relation = cursor.sql(sql)
             fetch = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             reader = fetch(BATCH)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with engine_errors(self.name):
+                yield from reader
+                cursor.close()
+                self.unchanged()
+
+        return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+    def _decoded(self, reader: pa.RecordBatchReader, names: Sequence[str], query: _Query) -> pa.RecordBatchReader:
+        """Return rows with the codes unpacked, under the table's own names."""
+        import pyarrow as pa
+
+        packs = query.packs
         codes = sum(len(p.codes) for p in packs)
         types = [*[pa.int32()] * codes, *(f.type for f in list(reader.schema)[len(packs) :])]
         schema = pa.schema([pa.field(n, t) for n, t in zip(names, types, strict=True)])
-        return pa.RecordBatchReader.from_batches(schema, self._guarded(cursor, reader, packs, schema))
 
-    def _guarded(
-        self, cursor: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, packs: Sequence[Pack], schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the batches unpacked under the table's own names, then look whether the table is still the same."""
-        import pyarrow as pa
-
-        with engine_errors(self.name):
+        def batches() -> Iterator[pa.RecordBatch]:
             for batch in reader:
-                codes = [c for p, numbers in zip(packs, batch.columns, strict=False) for c in p.unpack(numbers)]
-                yield pa.RecordBatch.from_arrays([*codes, *batch.columns[len(packs) :]], schema=schema)
-            cursor.close()
-            self.unchanged()
+                unpacked = [c for p, numbers in zip(packs, batch.columns, strict=False) for c in p.unpack(numbers)]
+                yield pa.RecordBatch.from_arrays([*unpacked, *batch.columns[len(packs) :]], schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _counted(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return distinct rows with their multiplicities `n` from sorted ones."""
+    import pyarrow as pa
+
+    from rrpolicy.source.runs import counted, singly
+
+    schema = reader.schema.append(pa.field("n", pa.int64()))
+    return pa.RecordBatchReader.from_batches(schema, counted(singly(reader)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,9 +192,9 @@ def test_identifiers_are_never_read(opened, parquet, monkeypatch):
     asked: list[str] = []
     plain = TableSnapshot._stream
 
-    def stream(self, sql, names, query):
+    def stream(self, sql, query):
         asked.append(sql)
-        return plain(self, sql, names, query)
+        return plain(self, sql, query)
 
     monkeypatch.setattr(TableSnapshot, "_stream", stream)
     with opened(path, dropped("id"), qi("sex")) as original:

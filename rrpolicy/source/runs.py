@@ -1,0 +1,71 @@
+"""Sorted rows with equal neighbours added up: what grouping gives, at the cost of one look at each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Mask = npt.NDArray[np.bool_]
+
+
+def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield distinct rows with their multiplicities.
+
+    Args:
+        batches: rows in an order in which equal ones are neighbours; the last column `n` counts each.
+
+    Yields:
+        Batches under the same columns, no row twice. Nulls are equal to one another.
+    """
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        here = batch if held is None else pa.concat_batches([held, batch.cast(held.schema)])
+        starts = np.flatnonzero(_new(here))
+        if len(starts) < here.num_rows:
+            n = np.add.reduceat(here.column(here.num_columns - 1).to_numpy(), starts)
+            distinct = here.take(pa.array(starts))
+            here = pa.RecordBatch.from_arrays([*distinct.columns[:-1], pa.array(n)], schema=here.schema)
+        held = here.slice(here.num_rows - 1)
+        if here.num_rows > 1:
+            yield here.slice(0, here.num_rows - 1)
+    if held is not None:
+        yield held
+
+
+def singly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield rows with a last column `n` of ones."""
+    for batch in batches:
+        ones = pa.array(np.ones(batch.num_rows, dtype=np.int64))
+        yield batch.append_column(pa.field("n", pa.int64()), ones)
+
+
+def _new(rows: pa.RecordBatch) -> Mask:
+    """Return (rows,) whether each row differs from the one before."""
+    new = np.zeros(rows.num_rows, dtype=bool)
+    new[0] = True
+    for column in rows.columns[:-1]:
+        new[1:] |= _differs(column)
+    return new
+
+
+def _differs(column: pa.Array) -> Mask:
+    """Return (rows - 1,) whether each value differs from the one before; lists are taken to."""
+    if pa.types.is_list(column.type):
+        return np.ones(len(column) - 1, dtype=bool)
+    if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        values = column.to_numpy()
+        return np.asarray(values[1:] != values[:-1])
+    later, before = column.slice(1), column.slice(0, len(column) - 1)
+    differs: Mask = pc.fill_null(pc.not_equal(later, before), pa.scalar(value=False)).to_numpy(zero_copy_only=False)
+    if column.null_count:
+        differs = differs | (later.is_null().to_numpy(False) != before.is_null().to_numpy(False))  # noqa: FBT003 a copy
+    return differs
