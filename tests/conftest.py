@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+settings.register_profile("untimed", settings.get_profile("default"), deadline=None)
+if "CI" not in os.environ:  # there Hypothesis sets no deadline by itself, and takes the same examples every time
+    settings.load_profile("untimed")
 REQUIRE_ALL = os.environ.get("RRPOLICY_REQUIRE_ALL") == "1"
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 TABLE = "data"
-_BATCH = 1 << 18
+_BATCH = 1 << 16
 """Rows handed on, or randomised record by record, at a time; part of the record path's definition."""
 
 

@@ -20,6 +20,7 @@ from rrpolicy.source.counts import Ints
 
 WORD = 64
 _ENDLESS = np.iinfo(np.int64).max
+_GUIDE = 12  # digits that nearly always tell: a search for each number would take longer
 
 Words = npt.NDArray[np.uint64]
 
@@ -60,6 +61,46 @@ class Law:
         """Return the first 64 binary digits of each inner boundary of the cumulative law, (len(values) - 1,)."""
         total = self.cumulative[-1]
         return np.array([(c << WORD) // total for c in self.cumulative[1:-1]], dtype=np.uint64)
+
+    @cached_property
+    def guide(self) -> Ints:
+        """Return, by the first 12 digits of a word, how many boundaries lie below it; -1 where these do not tell."""
+        edges = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(WORD - _GUIDE)
+        below = np.searchsorted(self.boundaries, edges, side="left")
+        after = np.append(below[1:], len(self.boundaries))
+        below[(below < after) | np.isin(edges, self.boundaries)] = -1
+        return below.astype(np.int64)
+
+    def places(self, words: Words) -> Places:
+        """Return the position in the law of the numbers that begin with these 64 binary digits.
+
+        Args:
+            words: (k,) the digits.
+        """
+        if not len(self.boundaries):
+            return Places(np.zeros(len(words), np.int64), np.zeros(0, np.int64))
+        if len(words) < 1 << _GUIDE:
+            place = np.searchsorted(self.boundaries, words, side="left").astype(np.int64)
+            unsure = np.arange(len(words))
+        else:
+            place = self.guide[words >> np.uint64(WORD - _GUIDE)]
+            unsure = np.flatnonzero(place < 0)
+            place[unsure] = np.searchsorted(self.boundaries, words[unsure], side="left")
+        last = len(self.boundaries) - 1
+        return Places(place, unsure[self.boundaries[np.minimum(place[unsure], last)] == words[unsure]])
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where numbers lie in a law.
+
+    Attributes:
+        of: (k,) position of each.
+        ties: those whose digits agree with a boundary's, so that only further digits tell.
+    """
+
+    of: Ints
+    ties: Ints
 
 
 class Expansions:

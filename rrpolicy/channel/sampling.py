@@ -174,12 +174,9 @@ def _categories(law: Ints, laws: Sequence[Law], stream: Stream) -> Ints:
     out = np.empty(len(law), dtype=np.int64)
     ties: list[tuple[int, int]] = []
     for index, here in _groups(law):
-        bounds, word = laws[index].boundaries, words[here]
-        place = np.searchsorted(bounds, word, side="left")
-        if len(bounds):
-            equal = np.flatnonzero(bounds[np.minimum(place, len(bounds) - 1)] == word)
-            ties += [(int(np.arange(len(law))[here][e]), index) for e in equal]
-        out[here] = np.array(laws[index].values, dtype=np.int64)[place]
+        found = laws[index].places(words[here])
+        ties += [(int(np.arange(len(law))[here][e]), index) for e in found.ties]
+        out[here] = np.array(laws[index].values, dtype=np.int64)[found.of]
     for record, index in sorted(ties):
         out[record] = _more_digits(laws[index], int(words[record]), stream)
     return out

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.beside import Beside
 from rrpolicy.channel.table import TableSpec
-from rrpolicy.release.beside import Beside
 from rrpolicy.release.columns import arrow_schema
 from rrpolicy.release.formats import category_names, coded, plain, repeated
 

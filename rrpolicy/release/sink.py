@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
-from rrpolicy.release.beside import Beside
 from rrpolicy.release.columns import arrow_schema, label_places
 from rrpolicy.release.formats import Format, Grouping, file_name, open_writer
 from rrpolicy.release.spool import Spool
@@ -132,22 +131,20 @@ class _Ordered:
         self._counts = LabelCounts(spec)
         self._digest = RowDigest()
         self._rows = Grouping(open_writer(form, path, spec))
-        self._beside = Beside()
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa
 
         self._counts.add(rows, n)
         counted = rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64()))
-        self._beside.run(self._digest.update, counted)
+        self._digest.update(counted)
         self._rows.write(rows, n)
 
     def abandon(self) -> None:
-        self._beside.abandon()
+        self._digest.abandon()
         self._rows.abandon()
 
     def finish(self) -> Written:
-        self._beside.close()
         self._rows.close()
         digest = "sha256:" + self._digest.digest().hex()
         return Written(self._path.name, self._rows.written, digest, self._counts.counts())

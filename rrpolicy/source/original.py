@@ -146,7 +146,7 @@ class TableOriginal:
         return self._whole.content
 
     def sample(self, *columns: str) -> pa.Table:
-        """Return every s-th record in canonical order, about a million; all of a table that has no more."""
+        """Return every s-th record in canonical order, at least 125,000; all of a table that has no more."""
         return self._whole.sample.select(list(columns))
 
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:

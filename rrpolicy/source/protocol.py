@@ -110,7 +110,7 @@ class Original(Protocol):
         ...
 
     def sample(self, *columns: str) -> pa.Table:
-        """Return every s-th record in canonical order, about a million; all of a table that has no more.
+        """Return every s-th record in canonical order, at least 125,000; all of a table that has no more.
 
         Columns come in the order asked for, encoded as by `rows`.
         """

@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from rrpolicy.beside import Beside
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -27,13 +29,16 @@ def row_digest(batches: Iterable[pa.RecordBatch]) -> bytes:
         TypeError: if a column's type has no canonical form.
     """
     state = RowDigest()
-    for batch in batches:
-        state.update(batch)
-    return state.digest()
+    try:
+        for batch in batches:
+            state.update(batch)
+        return state.digest()
+    finally:
+        state.abandon()
 
 
 class RowDigest:
-    """The SHA-256 of the canonical row stream, taken while it passes.
+    """The SHA-256 of the canonical row stream, taken while it passes, beside what makes the rows.
 
     The stream is: a domain tag, the columns' names and kinds, then blocks of 65,536 rows (the last one shorter), each
     column by column: validity, lengths where the kind has them, values. Integers of all widths are one kind, floats
@@ -45,27 +50,38 @@ class RowDigest:
         self._header: bytes | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
+        self._beside = Beside()
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Take the next distinct rows, the last column `n` with their multiplicities.
 
         Raises:
-            TypeError: if a column's type has no canonical form, or the columns differ from those before.
+            TypeError: if, in these rows or in those before, a column's type has no canonical form, or the columns
+                differ from those before.
         """
         while self._rows + batch.num_rows >= BLOCK:
             take = BLOCK - self._rows
-            self._block([*self._waiting, batch.slice(0, take)])
+            self._beside.run(self._block, [*self._waiting, batch.slice(0, take)])
             self._waiting, self._rows, batch = [], 0, batch.slice(take)
         if batch.num_rows:
             self._waiting.append(batch)
             self._rows += batch.num_rows
 
     def digest(self) -> bytes:
-        """Return the digest; nothing can be added afterwards."""
+        """Return the digest; nothing can be added afterwards.
+
+        Raises:
+            TypeError: as `update` does.
+        """
+        self._beside.close()
         if self._waiting:
             self._block(self._waiting)
             self._waiting, self._rows = [], 0
         return self._state.digest()
+
+    def abandon(self) -> None:
+        """Let go of it unfinished."""
+        self._beside.abandon()
 
     def _block(self, parts: list[pa.RecordBatch]) -> None:
         block = _joined(parts)

@@ -28,17 +28,28 @@ def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        here = batch if held is None else pa.concat_batches([held, batch.cast(held.schema)])
-        starts = np.flatnonzero(_new(here))
-        if len(starts) < here.num_rows:
-            n = np.add.reduceat(here.column(here.num_columns - 1).to_numpy(), starts)
-            distinct = here.take(pa.array(starts))
-            here = pa.RecordBatch.from_arrays([*distinct.columns[:-1], pa.array(n)], schema=here.schema)
-        held = here.slice(here.num_rows - 1)
+        here = batch if held is None or batch.schema.equals(held.schema) else batch.cast(held.schema)
+        if held is not None:
+            if _new(pa.concat_batches([held, here.slice(0, 1)]))[1]:
+                yield held
+            else:
+                here = pa.concat_batches([held, here])
+        here = _distinct(here)
         if here.num_rows > 1:
             yield here.slice(0, here.num_rows - 1)
+        held = here.slice(here.num_rows - 1)
     if held is not None:
         yield held
+
+
+def _distinct(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows with equal neighbours added up."""
+    starts = np.flatnonzero(_new(rows))
+    if len(starts) == rows.num_rows:
+        return rows
+    n = np.add.reduceat(rows.column(rows.num_columns - 1).to_numpy(), starts)
+    distinct = rows.take(pa.array(starts))
+    return pa.RecordBatch.from_arrays([*distinct.columns[:-1], pa.array(n)], schema=rows.schema)
 
 
 def singly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

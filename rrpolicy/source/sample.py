@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-MOST = 1_000_000
+MOST = 250_000
 """About the most records of a sample; a table of no more is taken whole."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-BATCH = 1 << 17
+BATCH = 1 << 16
 ARRAY_BITS = 18
 """Groups whose keys fit in so many bits are counted in an array."""
 SELDOM = 4
@@ -137,6 +137,7 @@ class TableSnapshot:
         )
         if kept.complete:
             with engine_errors(self.name):
+                self.unchanged()
                 return kept.again()
         inner = f"SELECT {', '.join(query.keys)} FROM {self.source}"
         sql = f"SELECT {', '.join([*query.packed, *query.carried])} FROM ({inner}) {query.joins}{query.order}"
