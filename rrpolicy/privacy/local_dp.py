@@ -70,15 +70,8 @@ class LocalDPOptions(BaseModel):
 class LocalDP:
     """The privacy model `local-dp`."""
 
-    @property
-    def name(self) -> str:
-        """Return `local-dp`."""
-        return NAME
-
-    @property
-    def options(self) -> type[LocalDPOptions]:
-        """Return the options class."""
-        return LocalDPOptions
+    name = NAME
+    options = LocalDPOptions
 
     def describe(self, options: LocalDPOptions) -> str:
         """Return the requirement in words, such as `epsilon <= 6 (record scope)`."""

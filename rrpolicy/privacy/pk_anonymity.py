@@ -62,15 +62,8 @@ class PkOptions(BaseModel):
 class PkAnonymity:
     """The privacy model `pk-anonymity`."""
 
-    @property
-    def name(self) -> str:
-        """Return `pk-anonymity`."""
-        return NAME
-
-    @property
-    def options(self) -> type[PkOptions]:
-        """Return the options class."""
-        return PkOptions
+    name = NAME
+    options = PkOptions
 
     def describe(self, options: PkOptions) -> str:
         """Return the requirement in words, such as `k >= 2`."""
