@@ -6,7 +6,6 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 
 from rrpolicy.channel.groups import Groups
 from rrpolicy.cli.main import main
-from rrpolicy.errors import PolicyError, RequirementError
+from rrpolicy.errors import RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.release.check import check
@@ -22,6 +21,8 @@ from rrpolicy.release.opening import open_policy
 from rrpolicy.release.outlook import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism
+
+from .looking import planned, problems
 
 VALUES = ("flu", "cold", "none", 'a "rare", one')
 POLICY = """
@@ -68,18 +69,6 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return make
-
-
-def problems(path: Path) -> list[Any]:
-    with pytest.raises(PolicyError) as caught:
-        check(open_policy(path))
-    return list(caught.value.problems)
-
-
-def planned(path: Path) -> Any:
-    opened = open_policy(path)
-    with open_original(opened.policy, opened.registry.sources, path.parent) as original:
-        return look_ahead(opened.policy, opened.registry, original)
 
 
 def test_check_decides_without_data(write):

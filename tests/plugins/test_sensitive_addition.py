@@ -25,6 +25,8 @@ from rrpolicy.release.outlook import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism
 
+from .looking import planned, problems
+
 DISEASES = ("none", "flu", "cold", 'a "rare", one', "[other]")
 INCOMES = (1, 2, 3, 4)
 POLICY = """
@@ -86,18 +88,6 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return make
-
-
-def problems(path: Path) -> list[Any]:
-    with pytest.raises(PolicyError) as caught:
-        check(open_policy(path))
-    return list(caught.value.problems)
-
-
-def planned(path: Path) -> Any:
-    opened = open_policy(path)
-    with open_original(opened.policy, opened.registry.sources, path.parent) as original:
-        return look_ahead(opened.policy, opened.registry, original)
 
 
 def test_check_decides_the_requirements_without_data(write: Write) -> None:
