@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.categories import category_column, check_labels
+from rrpolicy.channel.categories import category_column
 from rrpolicy.channel.document import expect, read_column, read_text
-from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.channel.single import Single
+from rrpolicy.channel.table import Decoder
 
 if TYPE_CHECKING:
     from rrpolicy.channel.streams import Stream
@@ -19,26 +19,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity(Axis):
-    """An attribute released as it is; evidence like any other released column.
-
-    Attributes:
-        attribute: the original attribute.
-        labels: its categories, in domain order; the released ones are the same.
-        released: the released column.
-    """
+class Identity(Single):
+    """An attribute released as it is; evidence like any other released column."""
 
     kind: ClassVar[str] = "identity"
     version: ClassVar[int] = 1
-
-    attribute: str
-    labels: tuple[Value, ...]
-    released: Column
-
-    def __post_init__(self) -> None:
-        check_labels(self.attribute, self.labels)
-        if self.released.labels != self.labels:
-            raise ValueError(f"the released categories of '{self.attribute}' are not its own")
 
     @classmethod
     def of(
@@ -58,30 +43,6 @@ class Identity(Axis):
         """
         column = category_column(attribute, labels, release_as, assume_unlinkable=assume_unlinkable)
         return cls(attribute, tuple(labels), column)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Return the attribute."""
-        return (self.attribute,)
-
-    @property
-    def original_size(self) -> int:
-        """Return the number of categories."""
-        return len(self.labels)
-
-    @property
-    def released_size(self) -> int:
-        """Return the number of categories."""
-        return len(self.labels)
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the released column."""
-        return (self.released,)
-
-    def with_columns(self, columns: Sequence[Column]) -> Self:
-        """Return the axis with its column described otherwise, such as by an engine type."""
-        (released,) = columns
-        return replace(self, released=released)
 
     def decoder(self) -> Decoder:
         """Return the identity form."""
@@ -104,10 +65,6 @@ class Identity(Axis):
         """Return 1 for a single category, else 0."""
         return Fraction(int(self.original_size == 1))
 
-    def discloses(self) -> tuple[str, ...]:
-        """Return nothing: only the domain is described."""
-        return ()
-
     def column(self, code: int) -> Mapping[int, Fraction]:
         """Return the exact non-zero entries of one column of P."""
         return {code: Fraction(1)}
@@ -121,19 +78,6 @@ class Identity(Axis):
         """Return x."""
         del axis, power
         return x
-
-    def to_json(self) -> Json:
-        """Return `{kind, version, attribute, column}`; the categories stand in the column."""
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "attribute": self.attribute,
-            "column": self.released.to_json(),
-        }
-
-    def to_public_json(self) -> Json:
-        """Return the same: nothing in it comes from the table."""
-        return self.to_json()
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Self:

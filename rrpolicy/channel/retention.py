@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical import Json, Value, exact
-from rrpolicy.channel.base import Axis
-from rrpolicy.channel.categories import category_column, check_labels
+from rrpolicy.channel.categories import category_column
 from rrpolicy.channel.document import expect, read_column, read_list, read_object, read_probability, read_text
 from rrpolicy.channel.exchange import exchange
 from rrpolicy.channel.probability import keep_probability, retention_probability
-from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.channel.single import Single
+from rrpolicy.channel.table import Decoder
 
 if TYPE_CHECKING:
     from rrpolicy.channel.streams import Stream
@@ -81,28 +81,20 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Retention(Axis):
+class Retention(Single):
     """Retention-replacement of one attribute, in one block or in several between which nothing is exchanged.
 
     Attributes:
-        attribute: the original attribute.
-        labels: its categories, in domain order; the released ones are the same.
-        blocks: a partition of their positions.
-        released: the released column.
+        blocks: a partition of the categories' positions.
     """
 
     kind: ClassVar[str] = "retention"
     version: ClassVar[int] = 1
 
-    attribute: str
-    labels: tuple[Value, ...]
     blocks: tuple[Block, ...]
-    released: Column
 
     def __post_init__(self) -> None:
-        check_labels(self.attribute, self.labels)
-        if self.released.labels != self.labels:
-            raise ValueError(f"the released categories of '{self.attribute}' are not its own")
+        Single.__post_init__(self)
         if sorted(m for block in self.blocks for m in block.members) != list(range(len(self.labels))):
             raise ValueError(f"the blocks of '{self.attribute}' do not hold each of its categories once")
 
@@ -118,7 +110,7 @@ class Retention(Axis):
         """
         everything = tuple(range(len(labels)))
         block = Block(everything, Fraction(1) if len(labels) == 1 else keep)
-        return cls(attribute, tuple(labels), (block,), category_column(attribute, labels, release_as))
+        return cls(attribute, tuple(labels), category_column(attribute, labels, release_as), (block,))
 
     @classmethod
     def retaining(
@@ -156,31 +148,7 @@ class Retention(Axis):
             )
             for members, keep in blocks
         )
-        return cls(attribute, tuple(labels), parts, category_column(attribute, labels, release_as))
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Return the attribute."""
-        return (self.attribute,)
-
-    @property
-    def original_size(self) -> int:
-        """Return the number of categories."""
-        return len(self.labels)
-
-    @property
-    def released_size(self) -> int:
-        """Return the number of categories."""
-        return len(self.labels)
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the released column."""
-        return (self.released,)
-
-    def with_columns(self, columns: Sequence[Column]) -> Self:
-        """Return the axis with its column described otherwise, such as by an engine type."""
-        (released,) = columns
-        return replace(self, released=released)
+        return cls(attribute, tuple(labels), category_column(attribute, labels, release_as), parts)
 
     def with_retention(self, retention: Fraction) -> Self:
         """Return the axis with one retention probability in all its blocks."""
@@ -218,10 +186,6 @@ class Retention(Axis):
         ratio = self.max_ratio()
         return Fraction(0) if ratio is None else 1 / ratio**2
 
-    def discloses(self) -> tuple[str, ...]:
-        """Return nothing: domain and probabilities are described, no count."""
-        return ()
-
     def column(self, code: int) -> Mapping[int, Fraction]:
         """Return the exact non-zero entries of one column of P."""
         block = next(b for b in self.blocks if code in b.members)
@@ -239,17 +203,7 @@ class Retention(Axis):
 
     def to_json(self) -> Json:
         """Return `{kind, version, attribute, column, blocks}`; the categories stand in the column."""
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "attribute": self.attribute,
-            "column": self.released.to_json(),
-            "blocks": self._blocks_json(),
-        }
-
-    def to_public_json(self) -> Json:
-        """Return the same."""
-        return self.to_json()
+        return {**self.described(), "blocks": self._blocks_json()}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Self:
@@ -261,7 +215,7 @@ class Retention(Axis):
         expect(document, cls.kind, cls.version)
         released = read_column(document.get("column"))
         blocks = tuple(_read_block(read_object(b, "a block")) for b in read_list(document, "blocks"))
-        return cls(read_text(document, "attribute"), released.labels, blocks, released)
+        return cls(read_text(document, "attribute"), released.labels, released, blocks)
 
     def _blocks_json(self) -> list[Json]:
         return [{"members": list(b.members), "keep_probability": exact(b.keep)} for b in self.blocks]

@@ -51,7 +51,7 @@ def retentions(draw: st.DrawFn) -> Retention:
     parts = [tuple(sorted(order[i:j])) for i, j in itertools.pairwise([0, *cuts, size])]
     blocks = tuple(Block(part, F(1) if len(part) == 1 else draw(probabilities)) for part in parts)
     labels = tuple(letters(size))
-    return Retention("x", labels, blocks, Column("y", "category", labels, "VARCHAR", "x"))
+    return Retention("x", labels, Column("y", "category", labels, "VARCHAR", "x"), blocks)
 
 
 @st.composite

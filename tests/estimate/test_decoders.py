@@ -41,8 +41,8 @@ AXES = {
     "blocks": Retention(
         "s",
         ("a", "b", "c", "d"),
-        (Block((0, 2), Fraction(3, 4)), Block((1,), Fraction(1)), Block((3,), Fraction(1))),
         category_column("s", ("a", "b", "c", "d")),
+        (Block((0, 2), Fraction(3, 4)), Block((1,), Fraction(1)), Block((3,), Fraction(1))),
     ),
     "coupled": coupled(),
 }
