@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias, cast
 
 from rrpolicy.canonical import Json, Value, exact
-from rrpolicy.channel.base import Axis
 from rrpolicy.channel.categories import Domain, category_column, cells_of, check_labels, label_json
 from rrpolicy.channel.document import (
     expect,
-    read_column,
-    read_labels,
     read_list,
-    read_object,
     read_probability,
-    read_text,
 )
 from rrpolicy.channel.invariant import Rows, invariant_matrix
 from rrpolicy.channel.probability import largest_ratio, smallest_cross_ratio
 from rrpolicy.channel.rank import full_column_rank
-from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.channel.several import Several, read_columns, read_domains
+from rrpolicy.channel.table import Decoder
 
 if TYPE_CHECKING:
     from rrpolicy.channel.streams import Stream
@@ -47,7 +43,7 @@ class ColumnSumError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix(Axis):
+class Matrix(Several):
     """A column-stochastic matrix over one attribute, or over several that are randomised together.
 
     Of several attributes, originals and released values are numbered in the C-order product of their categories.
@@ -63,17 +59,14 @@ class Matrix(Axis):
     kind: ClassVar[str] = "matrix"
     version: ClassVar[int] = 1
 
-    original: tuple[Domain, ...]
-    released: tuple[Column, ...]
     entries: tuple[tuple[Fraction, ...], ...]
     invariant: Invariance | None = None
     marginal: tuple[Fraction, ...] | None = None
 
     def __post_init__(self) -> None:
+        Several.__post_init__(self)
         for column in self.released:
             check_labels(column.name, column.labels)
-        if not self.original or len(self.released) != len(self.original):
-            raise ValueError("a matrix needs an attribute, and one released column for each")
         if len(self.entries) != self.released_size or any(len(row) != self.original_size for row in self.entries):
             raise ValueError(
                 f"the matrix of {', '.join(self.attributes)} must have {self.released_size} rows (released) of "
@@ -152,27 +145,9 @@ class Matrix(Axis):
         return cls((Domain(attribute, tuple(labels)),), (column,), entries, of, tuple(marginal))
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """Return the attributes."""
-        return tuple(domain.attribute for domain in self.original)
-
-    @property
-    def original_size(self) -> int:
-        """Return the number of columns of P."""
-        return math.prod(len(domain.labels) for domain in self.original)
-
-    @property
     def released_size(self) -> int:
         """Return the number of rows of P."""
         return math.prod(len(column.labels) for column in self.released)
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the released columns."""
-        return self.released
-
-    def with_columns(self, columns: Sequence[Column]) -> Self:
-        """Return the axis with its columns described otherwise, such as by engine types."""
-        return replace(self, released=tuple(columns))
 
     def original_label(self, code: int) -> Value | tuple[Value, ...]:
         """Return the category of a column of P; a tuple if attributes are coupled."""
@@ -255,14 +230,13 @@ class Matrix(Axis):
             ValueError: if the version is unknown, the document is not of this kind, or the matrix is not stochastic.
         """
         expect(document, cls.kind, cls.version)
-        domains = [read_object(d, "an attribute") for d in read_list(document, "original")]
         rows = [row if isinstance(row, list) else [] for row in read_list(document, "rows")]
         invariant, marginal = document.get("invariant"), document.get("marginal")
         if invariant not in {None, "observed", "declared"}:
             raise ValueError("'invariant' must be observed or declared")
         return cls(
-            tuple(Domain(read_text(d, "attribute"), read_labels(d, "labels")) for d in domains),
-            tuple(read_column(c) for c in read_list(document, "columns")),
+            read_domains(document),
+            read_columns(document),
             tuple(tuple(read_probability(entry) for entry in row) for row in rows),
             cast("Invariance | None", invariant),
             None if marginal is None else tuple(read_probability(share) for share in read_list(document, "marginal")),
@@ -270,10 +244,7 @@ class Matrix(Axis):
 
     def _described(self) -> dict[str, Json]:
         return {
-            "kind": self.kind,
-            "version": self.version,
-            "original": [{"attribute": d.attribute, "labels": list(d.labels)} for d in self.original],
-            "columns": [column.to_json() for column in self.released],
+            **self.described(),
             "rows": [[exact(entry) for entry in row] for row in self.entries],
             "invariant": self.invariant,
         }

@@ -16,18 +16,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.channel.base import Axis
 from rrpolicy.channel.categories import Domain, check_labels
 from rrpolicy.channel.document import (
     MalformedError,
     expect,
-    read_column,
-    read_labels,
     read_list,
     read_object,
-    read_text,
 )
 from rrpolicy.channel.partition import Boxes, Levels, Rule, rule_from_json
+from rrpolicy.channel.several import Several, read_columns, read_domains
 from rrpolicy.channel.table import Column, Decoder
 
 if TYPE_CHECKING:
@@ -42,7 +39,7 @@ _WIDEST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Recode(Axis):
+class Recode(Several):
     """One attribute generalised by itself, or several together.
 
     Attributes:
@@ -55,14 +52,13 @@ class Recode(Axis):
     kind: ClassVar[str] = "recode"
     version: ClassVar[int] = 1
 
-    original: tuple[Domain, ...]
-    released: tuple[Column, ...]
     groups: tuple[Groups, ...]
     rule: Rule
 
     def __post_init__(self) -> None:
-        if not self.original or not len(self.released) == len(self.original) == len(self.groups):
-            raise ValueError("a recoding needs an attribute, and a released column with its groups for each")
+        Several.__post_init__(self)
+        if len(self.groups) != len(self.original):
+            raise ValueError("a recoding needs groups for each attribute")
         for domain, column, groups in zip(self.original, self.released, self.groups, strict=True):
             check_labels(column.name, column.labels)
             codes = range(len(domain.labels))
@@ -106,16 +102,6 @@ class Recode(Axis):
         return cls(tuple(original), released, tuple(groups), Levels(suppressed is not None, classes))
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """Return the attributes."""
-        return tuple(domain.attribute for domain in self.original)
-
-    @property
-    def original_size(self) -> int:
-        """Return the number of combinations of original categories."""
-        return math.prod(len(domain.labels) for domain in self.original)
-
-    @property
     def released_size(self) -> int:
         """Return the number of combinations of released labels, whether they can occur or not."""
         return math.prod(len(column.labels) for column in self.released)
@@ -129,14 +115,6 @@ class Recode(Axis):
         if not (isinstance(self.rule, Levels) and self.rule.suppressing):
             return None
         return tuple(column.labels[-1] for column in self.released)
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the released columns."""
-        return self.released
-
-    def with_columns(self, columns: Sequence[Column]) -> Self:
-        """Return the axis with its columns described otherwise, such as by engine types."""
-        return replace(self, released=tuple(columns))
 
     def decoder(self) -> Decoder:
         """Return the spread form: a record counts in equal shares for every category that its label stands for."""
@@ -240,10 +218,7 @@ class Recode(Axis):
 
     def _document(self, rule: Json) -> Json:
         return {
-            "kind": self.kind,
-            "version": self.version,
-            "original": [{"attribute": d.attribute, "labels": list(d.labels)} for d in self.original],
-            "columns": [column.to_json() for column in self.released],
+            **self.described(),
             "groups": [[list(codes) for codes in groups] for groups in self.groups],
             "rule": rule,
         }
@@ -256,10 +231,9 @@ class Recode(Axis):
             ValueError: if the version is unknown, or the document is not of this kind or contradicts itself.
         """
         expect(document, cls.kind, cls.version)
-        domains = [read_object(d, "an attribute") for d in read_list(document, "original")]
         return cls(
-            tuple(Domain(read_text(d, "attribute"), read_labels(d, "labels")) for d in domains),
-            tuple(read_column(c) for c in read_list(document, "columns")),
+            read_domains(document),
+            read_columns(document),
             tuple(_read_groups(groups) for groups in read_list(document, "groups")),
             rule_from_json(read_object(document.get("rule"), "a rule")),
         )
