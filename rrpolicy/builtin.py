@@ -23,7 +23,7 @@ MODELS = {
 ON_GROUPS = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
 """Privacy models that dealt groups are assessed by as well."""
 
-ON_PARTED = ("k-anonymity", "l-diversity", "t-closeness")
+ON_PARTED = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity", "t-closeness")
 """Privacy models that releases by tuple suppression are assessed by as well."""
 
 METRICS = {

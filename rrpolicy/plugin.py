@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json, Value, exact, pretty
-from rrpolicy.channel.base import Axis, Channel, Posterior, Sink, Transition
+from rrpolicy.channel.base import Axis, Channel, Posterior, Readable, Sink, Transition
 from rrpolicy.channel.table import Column, Decoder, TableSpec
 from rrpolicy.errors import DataError, Place, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict, by_value
@@ -161,6 +161,7 @@ __all__ = [
     "Proposal",
     "RRPolicyError",
     "Rational",
+    "Readable",
     "Recode",
     "Recoded",
     "RefusedError",

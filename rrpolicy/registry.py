@@ -223,7 +223,8 @@ class Registry:
         """Return the assessor of a requirement for what a mechanism will plan.
 
         Raises:
-            PolicyError: RR228 if there is none or it refuses: never a silent pass.
+            PolicyError: RR228 if there is none or it refuses, RR227 if it refuses how attributes stand together: never
+                a silent pass.
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
         reasons: list[str] = []
@@ -235,6 +236,7 @@ class Registry:
             foreign = [a.kind for a in axes if not issubclass(a, assessor.axes)] if assessor.axes else []
             reason = assessor.supports(requirement, policy, axes)
             if reason is None and not foreign:
+                _refuse(assessor, requirement, policy, outline)
                 return assessor
             reasons.append(reason or f"no rule for axes of kind {', '.join(sorted(foreign))}")
         kinds = ", ".join(sorted({a.kind for a in axes})) or "none"
@@ -247,6 +249,14 @@ class Registry:
                 hint="take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
             )
         )
+
+
+def _refuse(assessor: Assessor, requirement: Requirement, policy: Policy, outline: Outline) -> None:
+    """Raise `PolicyError` (RR227) if an assessor refuses which attributes stand on one axis."""
+    refused = None if assessor.layout is None else assessor.layout(requirement, policy, outline.axes)
+    if refused is not None:
+        reason, hint = refused
+        raise PolicyError(Problem("RR227", f"{requirement.model}: {reason}", requirement.place, hint=hint))
 
 
 def _options(things: Mapping[str, Any]) -> Lazy[type[BaseModel]]:

@@ -61,10 +61,14 @@ def _tuples(task: Task, original: Original, layout: Layout) -> Proposal:
     """Return what TP suppresses."""
     known = tuple(r.attribute for r in layout.attributes)
     sensitive, least = parted_by(task.policy)
-    channel = tuple_suppression(task, original, known, sensitive, least=least, place=layout.goal.place)
-    gone = sum(row[-1] for row in channel.moved or ())
-    remark = Remark("suppressed", f"{gone} of {original.records} records are released as `*`; nothing is generalised")
-    return Proposal(channel, {a.name: Origin.DATA for a in known}, {}, (remark,))
+    found = tuple_suppression(task, original, known, sensitive, least=least, place=layout.goal.place)
+    gone = sum(row[-1] for row in found.channel.moved or ())
+    text = f"{gone} of {original.records} records are released as `*`; nothing is generalised"
+    remarks = [Remark("suppressed", text)]
+    if found.l > least:
+        text = f"classes satisfy l = {exact(found.l)} by frequency, which disclosure implies; the rest, {exact(least)}"
+        remarks.append(Remark("implied-l", text))
+    return Proposal(found.channel, {a.name: Origin.DATA for a in known}, {}, tuple(remarks))
 
 
 def _origins(layout: Layout) -> dict[str, Origin]:

@@ -8,6 +8,8 @@ from math import ceil
 from rrpolicy.plugin import Attribute, Policy, Problem, Role, class_attributes
 
 KINDS = ("distinct", "frequency", "entropy")
+DISCLOSURE = ("attribute-disclosure", "identity-disclosure")
+"""What a large enough l by frequency implies; how large is seen with the data."""
 
 
 def parted_by(policy: Policy) -> tuple[Attribute, Fraction]:
@@ -47,7 +49,7 @@ def _beyond(policy: Policy) -> list[Problem]:
     most = max(ceil(Fraction(r.options.l)) for r in asked)  # type: ignore[attr-defined]
     found = []
     for requirement in policy.requirements:
-        if requirement in asked:
+        if requirement in asked or requirement.model in DISCLOSURE:
             continue
         if requirement.model != "k-anonymity":
             message = f"tp reaches l-diversity (distinct, frequency, entropy) and what follows, not {requirement.model}"

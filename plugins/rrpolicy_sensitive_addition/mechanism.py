@@ -18,6 +18,7 @@ from rrpolicy.plugin import (
     addition_mean_squared_error,
 )
 from rrpolicy_sensitive_addition.channel import axes, build
+from rrpolicy_sensitive_addition.larger import larger
 from rrpolicy_sensitive_addition.layout import Hidden
 from rrpolicy_sensitive_addition.options import Options
 from rrpolicy_sensitive_addition.reading import read
@@ -59,7 +60,8 @@ class SensitiveAddition:
                 )
         origins = {a.name: Origin.POLICY for each in hidden for a in each.attributes}
         remarks = tuple(remark for each in hidden for remark in _remarks(each, task.records))
-        return Proposal(build(hidden, task.policy), origins, remarks=remarks)
+        channel = build(hidden, task.policy)
+        return Proposal(channel, origins, remarks=(*remarks, *larger(hidden, channel, task)))
 
 
 def _remarks(hidden: Hidden, records: int) -> Iterator[Remark]:

@@ -6,7 +6,7 @@ Nothing here imports numpy, pyarrow or duckdb: `check` works without them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, runtime_checkable
 
@@ -233,5 +233,50 @@ class Posterior(Protocol):
     """An axis too wide to list its released values, but still assessable."""
 
     def expected_posterior(self, prior: Array) -> tuple[Array, Array]:
-        """Return lower and upper bounds of each original value's expected posterior under a prior, (size,) each."""
+        """Return lower and upper bounds of each original value's expected posterior, the same where it is exact.
+
+        That is E Pr(own value | released value) over what a record with that value releases; of what does not occur, 0.
+
+        Args:
+            prior: (…, size) shares of the original values.
+
+        Returns:
+            (…, size) each.
+        """
+        ...
+
+
+@runtime_checkable
+class Readable(Posterior, Protocol):
+    """A `Posterior` axis of which more is known; what only this tells is bounded more loosely, or left out, without."""
+
+    def worst_posterior(self, prior: Array | Ints) -> Array:
+        """Return (…, size) the largest posterior of the own value, over what a record with it may release.
+
+        Args:
+            prior: (…, size) shares or counts.
+        """
+        ...
+
+    def expected_ratio(self, weight: Array, prior: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds of E (P w)_s / (P c)_s over what a record with each original value releases.
+
+        Args:
+            weight: (…, size) w, 0 or more.
+            prior: (…, size) c, shares.
+
+        Returns:
+            (…, size) each; 0 for what does not occur. An upper bound may be infinite.
+        """
+        ...
+
+    def exact_ratio(self, weight: Sequence[int], prior: Sequence[int], own: int, most: int) -> Fraction | None:
+        """Return one such expectation exactly, of w and c in integers over one denominator each.
+
+        Args:
+            weight: (size,) w.
+            prior: (size,) c.
+            own: the original value; it occurs.
+            most: operations beyond which None is returned.
+        """
         ...

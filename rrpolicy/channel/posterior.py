@@ -4,10 +4,17 @@ Under a prior c, a set s that a record released leaves its values in proportion 
 probability. With u the record's own value and R the l-1 others, drawn uniformly without replacement,
 
     posterior of u = c_u / (c_u + sum over R of c).
+
+Whatever is summed over the values of a set in place of c_u is read back in the same way; see `expected_ratio`. While
+the sets are few they are listed, and expectations are exact. Else x -> 1/(a + x) is convex: its value at the mean of x
+bounds its expectation below (Jensen), the chord over the range of x above (Edmundson 1956, Madansky 1959).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
@@ -17,8 +24,12 @@ import numpy as np
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
-_FEW = 2_000
-"""Sets of others up to which the expectation is computed one by one."""
+MOST_ENTRIES = 1 << 22
+"""Entries of a list of all sets (sets, values), or of an array of one row's sets, that are held at a time."""
+MOST_SETS = 1 << 29
+"""Sets over all rows of a prior beyond which expectations are bounded."""
+MOST_PAIRS = 1 << 30
+"""Pairs of values over all rows of a prior beyond which not even bounds of ratios are computed."""
 
 
 def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
@@ -46,41 +57,167 @@ def least_others(prior: Array | Ints, drawn: int) -> Array:
     Returns:
         (…, S); 0 or more.
     """
+    others: Array = np.maximum(_least(prior, drawn), 0.0)
+    return others
+
+
+def most_others(prior: Array | Ints, drawn: int) -> Array:
+    """Return the sum of the so many largest c_w other than the value's own; as `least_others`."""
+    return -_least(-prior, drawn)
+
+
+def _least(prior: Array | Ints, drawn: int) -> Array:
     if drawn == 0:
         return np.zeros(prior.shape)
     ordered = np.sort(prior, axis=-1)
     least = ordered[..., :drawn].sum(axis=-1, keepdims=True)
     # u among the smallest leaves its place to the next one
     instead, border = ordered[..., drawn : drawn + 1], ordered[..., drawn - 1 : drawn]
-    others: Array = np.maximum(np.where(prior <= border, least - prior + instead, least), 0.0)
+    others: Array = np.where(prior <= border, least - prior + instead, least)
     return others
 
 
 def expected_posterior(prior: Array, set_size: int) -> tuple[Array, Array]:
-    """Return lower and upper bounds of the expected posterior of each value.
-
-    Exact, both the same, while the sets of others are few. Else x -> c_u/(c_u + x) is convex: its value at the mean of
-    the others' sum bounds it below (Jensen), the chord over the range of that sum above (Edmundson 1956, Madansky).
+    """Return lower and upper bounds of the expected posterior of each value, for a record that has it.
 
     Args:
-        prior: (S,) shares.
+        prior: (…, S) shares.
         set_size: l.
 
     Returns:
-        (S,) each; 0 where c_u is 0.
+        (…, S) each, the same where it is exact; 0 where c_u is 0.
     """
-    size, drawn = len(prior), set_size - 1
-    lower, upper = np.zeros(size), np.zeros(size)
-    for u in np.flatnonzero(prior > 0):
-        others = np.sort(np.delete(prior, u))
-        if comb(size - 1, drawn) <= _FEW:
-            sums = np.array([sum(chosen) for chosen in combinations(others.tolist(), drawn)])
-            lower[u] = upper[u] = float((prior[u] / (prior[u] + sums)).mean())
-            continue
-        mean = others.sum() * drawn / (size - 1)
-        least, most = others[:drawn].sum(), others[size - 1 - drawn :].sum()
-        at_least, at_most = (prior[u] / (prior[u] + x) for x in (least, most))
-        share = (mean - least) / (most - least) if most > least else 0.0
-        lower[u] = prior[u] / (prior[u] + mean)
-        upper[u] = max(at_least + share * (at_most - at_least), lower[u])
-    return lower, upper
+    if few(prior, set_size):
+        exactly = prior * _over_sets(None, prior, set_size)
+        return exactly, exactly
+    lower, upper = _inverse(prior, set_size)
+    return prior * lower, prior * upper
+
+
+def expected_ratio(weight: Array, prior: Array, set_size: int) -> tuple[Array, Array]:
+    """Return lower and upper bounds of E (w_u + sum of w over R) / (c_u + sum of c over R) for each value u.
+
+    With w = c it is 1; with w the shares among records of anywhere, it is the chance, over c_u, that u is read from
+    one of them; with w = c on some values and 0 elsewhere, what the set tells of these taken together.
+
+    Args:
+        weight: (…, S) w, 0 or more.
+        prior: (…, S) c, shares.
+        set_size: l.
+
+    Returns:
+        (…, S) each, the same where it is exact; 0 where c_u is 0. The upper one is infinite beyond `MOST_PAIRS`.
+    """
+    if few(prior, set_size):
+        exactly = np.where(prior > 0, _over_sets(weight, prior, set_size), 0.0)
+        return exactly, exactly
+    size = prior.shape[-1]
+    lower, upper = _inverse(prior, set_size)
+    if prior.size * size > MOST_PAIRS:
+        return weight * lower, np.where(prior > 0, np.inf, 0.0)
+    flat, own = prior.reshape(-1, size), weight.reshape(-1, size)
+    both = np.empty(flat.shape)
+    step = max(1, MOST_ENTRIES // size**2)
+    for start in range(0, len(flat), step):
+        part = slice(start, start + step)
+        both[part] = (_with_another(flat[part], set_size) @ own[part, :, None])[..., 0]
+    included = (set_size - 1) / (size - 1)
+    return weight * lower, np.where(prior > 0, weight * upper + included * both.reshape(prior.shape), 0.0)
+
+
+def exact_ratio(weight: Sequence[int], prior: Sequence[int], own: int, set_size: int, most: int) -> Fraction | None:
+    """Return one expectation of `expected_ratio` exactly.
+
+    Sets with the same sums count together: sums are made up value by value.
+
+    Args:
+        weight: (S,) w, over any denominator.
+        prior: (S,) c, as counts.
+        own: u, with a positive count.
+        set_size: l.
+        most: sums that may be made up.
+
+    Returns:
+        None if that takes more.
+    """
+    others = [(c, w) for v, (c, w) in enumerate(zip(prior, weight, strict=True)) if v != own and (c or w)]
+    nothing = len(prior) - 1 - len(others)
+    ways: list[dict[tuple[int, int], int]] = [{(0, 0): 1}, *({} for _ in range(set_size - 1))]
+    for c, w in others:
+        for drawn in range(set_size - 2, -1, -1):
+            most -= len(ways[drawn])
+            if most < 0:
+                return None
+            more = ways[drawn + 1]
+            for (total, weights), n in ways[drawn].items():
+                key = (total + c, weights + w)
+                more[key] = more.get(key, 0) + n
+    by_total: dict[int, int] = {}
+    for drawn, sums in enumerate(ways):
+        filled = comb(nothing, set_size - 1 - drawn)
+        for (total, weights), n in sums.items() if filled else ():
+            by_total[total] = by_total.get(total, 0) + filled * n * (weight[own] + weights)
+    terms = [Fraction(n, prior[own] + total) for total, n in sorted(by_total.items())]
+    while len(terms) > 1:  # two by two, so that denominators stay small as long as they can
+        terms = [sum(terms[i : i + 2], Fraction(0)) for i in range(0, len(terms), 2)]
+    return terms[0] / comb(len(prior) - 1, set_size - 1)
+
+
+def few(prior: Array, set_size: int) -> bool:
+    """Return whether all sets are listed for a prior of so many rows and values."""
+    size = prior.shape[-1]
+    sets, rows = comb(size, set_size), prior.size // size
+    return bool(sets * size <= MOST_ENTRIES and sets * rows <= MOST_SETS)
+
+
+@lru_cache(maxsize=4)
+def _sets(size: int, set_size: int) -> Array:
+    """Return (sets, size) which values each set holds, as 0 and 1."""
+    members = np.array(list(combinations(range(size), set_size)), dtype=np.int64)
+    held = np.zeros((len(members), size))
+    np.put_along_axis(held, members, 1.0, axis=1)
+    return held
+
+
+def _over_sets(weight: Array | None, prior: Array, set_size: int) -> Array:
+    """Return (…, S) the mean, over the sets that hold u, of the sum of w over the sum of c; of 1 over it without w."""
+    size = prior.shape[-1]
+    held = _sets(size, set_size)
+    flat = prior.reshape(-1, size)
+    own = None if weight is None else weight.reshape(-1, size)
+    out = np.empty(flat.shape)
+    step = max(1, MOST_ENTRIES // len(held))
+    for start in range(0, len(flat), step):
+        part = slice(start, start + step)
+        total = flat[part] @ held.T
+        sums = np.ones_like(total) if own is None else own[part] @ held.T
+        out[part] = np.divide(sums, total, out=np.zeros_like(total), where=total > 0) @ held
+    return (out / comb(size - 1, set_size - 1)).reshape(prior.shape)
+
+
+def _inverse(prior: Array, set_size: int) -> tuple[Array, Array]:
+    """Return (…, S) lower and upper bounds of E 1/(c_u + sum of c over R); 0 where c_u is 0."""
+    size, drawn = prior.shape[-1], set_size - 1
+    mean = (prior.sum(axis=-1, keepdims=True) - prior) * drawn / (size - 1)
+    low = np.divide(1.0, prior + mean, out=np.zeros(prior.shape), where=prior > 0)
+    high = _chord(prior, mean, least_others(prior, drawn), most_others(prior, drawn))
+    return low, np.where(prior > 0, np.maximum(high, low), 0.0)
+
+
+def _with_another(prior: Array, set_size: int) -> Array:
+    """Return (rows, S, S) upper bounds of E 1/(c_u + sum of c over R) for R that holds w; 0 where u is w, or c_u 0."""
+    size, drawn = prior.shape[-1], set_size - 2
+    both = prior[:, :, None] + prior[:, None, :]
+    ordered = np.sort(prior, axis=-1)
+    least = ordered[:, :drawn].sum(axis=-1)[:, None, None]
+    most = ordered[:, size - drawn :].sum(axis=-1)[:, None, None]
+    mean = (prior.sum(axis=-1)[:, None, None] - both) * drawn / (size - 2)
+    high = _chord(both, mean, least, most)
+    return np.where((prior > 0)[:, :, None] & ~np.eye(size, dtype=bool), high, 0.0)
+
+
+def _chord(at: Array, mean: Array, least: Array, most: Array) -> Array:
+    """Return the chord of x -> 1/(at + x) over [least, most] at the mean of x; 0 where at + least is 0."""
+    low, high = at + least, at + most
+    # 1/low + (mean - least)/(most - least) (1/high - 1/low), with a range of no width left out
+    return np.divide(high - (mean - least), low * high, out=np.zeros(high.shape), where=low > 0)

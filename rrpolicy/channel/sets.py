@@ -31,6 +31,7 @@ from rrpolicy.channel.document import (
     read_object,
     read_text,
 )
+from rrpolicy.channel.mixed_in import MixedIn
 from rrpolicy.channel.table import Column, Decoder
 from rrpolicy.section import Section
 
@@ -38,14 +39,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channel.streams import Stream
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.source.counts import Codes, Ints
 
 _MASK = 1 << 24  # entries of the working mask of a draw
 _LIST = "[]"
 
 
 @dataclass(frozen=True, slots=True)
-class Sets(Axis):
+class Sets(MixedIn, Axis):
     """An attribute, or several together, released as sets of l distinct values.
 
     Attributes:
@@ -224,12 +225,6 @@ class Sets(Axis):
             return Fraction(0)
         share = Fraction(marked, others)
         return (self.set_size - 1) * share * (1 - share) * Fraction(others - self.set_size + 1, others - 1)
-
-    def expected_posterior(self, prior: Array) -> tuple[Array, Array]:
-        """Bound E c_u/(sum of c over the set) for a record with value u; see `rrpolicy.channel.posterior`."""
-        from rrpolicy.channel.posterior import expected_posterior
-
-        return expected_posterior(prior, self.set_size)
 
     def sections(self, records: int) -> tuple[Section, ...]:
         """Return how values are hidden, in plain words, and what that costs."""

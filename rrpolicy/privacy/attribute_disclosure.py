@@ -20,7 +20,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.model import Assessor, Order, Smooth
+from rrpolicy.privacy.model import Assessor, Layout, Order, Smooth, unreadable
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.floor import Floor
@@ -128,15 +128,27 @@ def targets(options: Options, policy: Policy) -> tuple[str, ...]:
 def assessors() -> Iterable[Assessor]:
     """Return the assessor for product channels."""
     return [
-        Assessor(NAME, Product, (Axis,), Basis.ORIGINAL, REFERENCE, assess, supports, smooth, holds=holds, floor=floor)
+        Assessor(
+            NAME,
+            Product,
+            (Axis,),
+            Basis.ORIGINAL,
+            REFERENCE,
+            assess,
+            supports,
+            smooth,
+            holds=holds,
+            layout=layout,
+            floor=floor,
+        )
     ]
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse axes whose released values cannot be listed, and subgroups by what the attacker does not know."""
-    for axis in axes:
-        if not all(hasattr(axis, name) for name in ("forward", "back", "column")):
-            return f"the released values of '{axis.kind}' axes cannot be listed"
+    """Refuse axes that do not tell how they read back, and subgroups by what the attacker does not know."""
+    refused = unreadable(axes)
+    if refused is not None:
+        return refused
     assert isinstance(requirement.options, Options)
     protected = targets(requirement.options, policy)
     for name in requirement.where:
@@ -150,27 +162,30 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
 
 def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
     """Return the largest risk over everybody that the entry speaks of; undecided without the original."""
-    options = requirement.options
     assert isinstance(channel, Product)
-    assert isinstance(options, Options)
     if isinstance(original, int):
-        return Finding(NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY)
+        return undecided(requirement)
     from rrpolicy.privacy.disclosure import assess_attribute
 
-    refuse_coupled(channel, original.policy, targets(options, original.policy))
+    refuse_coupled(requirement, channel, original.policy)
     return assess_attribute(requirement, channel, original)
+
+
+def undecided(requirement: Requirement) -> Finding:
+    """Return the finding of who has only the number of records."""
+    options = requirement.options
+    assert isinstance(options, Options)
+    return Finding(NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY)
 
 
 def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:
     """Return whether the verdict is that it holds, without the numbers beside it."""
-    options = requirement.options
     assert isinstance(channel, Product)
-    assert isinstance(options, Options)
     if isinstance(original, int):
         return False
     from rrpolicy.privacy.disclosure import holds_attribute
 
-    refuse_coupled(channel, original.policy, targets(options, original.policy))
+    refuse_coupled(requirement, channel, original.policy)
     return holds_attribute(requirement, channel, original)
 
 
@@ -186,19 +201,24 @@ def smooth(requirement: Requirement, channel: Channel, original: Original | int)
     """Return risk/limit - 1 of every (group, value) as functions of the keep probabilities."""
     from rrpolicy.privacy.constraint import attribute_constraint
 
-    options = requirement.options
     assert isinstance(channel, Product)
-    assert isinstance(options, Options)
     assert not isinstance(original, int)
-    refuse_coupled(channel, original.policy, targets(options, original.policy))
+    refuse_coupled(requirement, channel, original.policy)
     return attribute_constraint(requirement, channel, original)
 
 
-def refuse_coupled(channel: Product, policy: Policy, sensitive: Sequence[str]) -> None:
-    """Raise `PolicyError` (RR227) if a sensitive attribute has no axis of its own."""
-    from rrpolicy.privacy.evidence import coupled
+def layout(requirement: Requirement, policy: Policy, axes: Layout) -> tuple[str, str] | None:
+    """Refuse a sensitive attribute that is randomised together with others, unless it can be read out of them."""
+    from rrpolicy.privacy.coupling import coupled
 
-    for name in sensitive:
-        reason = coupled([axis.attributes for axis in channel.axes], policy, name)
-        if reason is not None:
-            raise PolicyError(Problem("RR227", f"{NAME}: {reason}"))
+    options = requirement.options
+    assert isinstance(options, Options)
+    refused = (coupled(axes, policy, name) for name in targets(options, policy))
+    return next((reason for reason in refused if reason is not None), None)
+
+
+def refuse_coupled(requirement: Requirement, channel: Product, policy: Policy) -> None:
+    """Raise `PolicyError` (RR227) if the risk of a sensitive attribute cannot be told from its axis."""
+    refused = layout(requirement, policy, [(axis.attributes, type(axis)) for axis in channel.axes])
+    if refused is not None:
+        raise PolicyError(Problem("RR227", f"{NAME}: {refused[0]}", requirement.place, hint=refused[1]))

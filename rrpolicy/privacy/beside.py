@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.finding import VALUE, Basis, Companion, Measure
-from rrpolicy.privacy.inference import homogeneity, success, worst_posterior
+from rrpolicy.channel.base import Readable, Transition
+from rrpolicy.finding import VALUE, Basis, Companion, Measure, Standing
+from rrpolicy.privacy.hidden import largest_posteriors
+from rrpolicy.privacy.inference import homogeneity
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.disclosure import Risks
 
 MOST_VALUES = 60
 """Sensitive values beyond which no rows by value are shown."""
+OTHERS_KNOWN = " (the other sensitive values known)"
 RISK = "the largest chance that the record he draws has the person's own combination and that he reads its true value"
 SUCCESS = "the largest chance that the value he reads is the true one, whichever record he drew"
 GROUP_INFERENCE = (
@@ -28,31 +31,43 @@ HOMOGENEOUS_PEOPLE = "people whose value follows from their group"
 
 def beside(found: Risks) -> tuple[Companion, ...]:
     """Return what the risk of one sensitive attribute does not say: of the attribute, then of each value."""
-    evidence = found.evidence
-    hit = success(evidence)[found.group, found.value]
-    known = homogeneity(evidence)
-    worst = worst_posterior(evidence)
-    whole: list[tuple[str, float | None, str]] = [
-        ("risk", float(found.risk.max()), RISK),
-        ("success", float(hit.max()), SUCCESS),
-        ("group inference", known.group_inference, GROUP_INFERENCE),
-        ("worst released-cell posterior", worst, POSTERIOR),
-        ("excluded pairs", known.excluded, EXCLUDED),
-        ("homogeneous groups", known.groups, HOMOGENEOUS),
-        ("people in homogeneous groups", known.people, HOMOGENEOUS_PEOPLE),
+    known, worst = homogeneity(found.evidence), found.worst
+    hit = found.success
+    bound = Standing.UPPER_BOUND if found.evidence.revealed else Standing.EXACT
+    whole: list[tuple[str, Measure | None, str]] = [
+        ("risk", found.risk_measure(int(np.argmax(found.risk))), RISK),
+        ("success", found.measure(hit, int(np.argmax(hit[1]))), SUCCESS),
+        ("group inference", Measure(known.group_inference), GROUP_INFERENCE),
+        ("worst released-cell posterior", None if worst is None else Measure(worst, bound), POSTERIOR),
+        ("excluded pairs", Measure(known.excluded), EXCLUDED),
+        ("homogeneous groups", Measure(known.groups), HOMOGENEOUS),
+        ("people in homogeneous groups", Measure(known.people), HOMOGENEOUS_PEOPLE),
     ]
-    companions = [Companion(n, Measure(v), Basis.ORIGINAL, text, found.of) for n, v, text in whole if v is not None]
+    companions = [Companion(name, m, Basis.ORIGINAL, text, found.of) for name, m, text in whole if m is not None]
+    companions += _of_sets(found)
     if len(found.labels) > MOST_VALUES:
         return tuple(companions)
     for code in np.unique(found.value):
-        here = found.value == code
+        here = np.flatnonzero(found.value == code)
         of = f"{found.of}{VALUE}{found.labels[code]}"
-        companions += [
-            Companion(name, Measure(float(numbers[here].max())), Basis.ORIGINAL, text, of)
-            for name, numbers, text in (
-                ("risk", found.risk, RISK),
-                ("success", hit, SUCCESS),
-                ("group inference", found.share, GROUP_INFERENCE),
-            )
-        ]
+        numbers = (
+            ("risk", found.risk_measure(int(here[np.argmax(found.risk[here])])), RISK),
+            ("success", found.measure(hit, int(here[np.argmax(hit[1][here])])), SUCCESS),
+            ("group inference", Measure(float(found.share[here].max())), GROUP_INFERENCE),
+        )
+        companions += [Companion(name, m, Basis.ORIGINAL, text, of) for name, m, text in numbers]
     return tuple(companions)
+
+
+def _of_sets(found: Risks) -> tuple[Companion, ...]:
+    """Return what a released set may tell of its record's own value; nothing of other axes."""
+    evidence, axis = found.evidence, found.evidence.sensitive
+    if isinstance(axis, Transition) or not isinstance(axis, Readable):
+        return ()
+    if evidence.part is None:
+        return largest_posteriors(evidence, found.group, found.value, found.of)[1]
+    of = " x ".join(axis.attributes) + (OTHERS_KNOWN if found.of.endswith(OTHERS_KNOWN) else "")
+    mine = np.zeros(evidence.histograms.shape, dtype=bool)
+    mine[found.group, found.value] = True
+    group, cell = np.nonzero((evidence.joint > 0) & mine[:, evidence.part])
+    return largest_posteriors(evidence, group, cell, of)[1]

@@ -89,6 +89,7 @@ class Linked:
         cells = math.prod(width_of(axis) for axis in evidence.axes)
         wide = cells > SLAB or cells * evidence.contexts > MOST_CELLS
         self.bound = SparseBound(evidence) if wide else None
+        self.exact = not wide and not evidence.revealed
         self._pi = evidence.n / evidence.records
         self._geometry: tuple[Slab, ...] = () if wide else tuple(slabs(evidence))
 
@@ -139,6 +140,9 @@ def _attribute(found: Risks, variables: Variables) -> Smooth:
     at = found.share / np.array([float(t) for t in found.limits])[found.value]
     flat = found.group * shares.shape[1] + found.value
 
+    if not isinstance(target, Transition):
+        return _beside_sets(found, at, linked, variables)
+
     def value(keep: Array) -> Array:
         own = sloped_sensitive(shares, variables.at(keep, target), slope=False).value
         ratio: Array = at * linked.value(keep)[found.group] * own.ravel()[flat]
@@ -153,7 +157,24 @@ def _attribute(found: Risks, variables: Variables) -> Smooth:
         axes = [*evidence.axes, *([target] if own.slope else [])]
         return variables.place(axes, columns, len(at))
 
-    return Smooth(value, jacobian, "attribute-disclosure", linked.bound is not None)
+    return Smooth(value, jacobian, "attribute-disclosure", not linked.exact)
+
+
+def _beside_sets(found: Risks, at: Array, linked: Linked, variables: Variables) -> Smooth:
+    """Return the constraints where the sensitive attribute is hidden in a way that has no retention probability."""
+    low, high = found.own
+    fixed = at * high
+
+    def value(keep: Array) -> Array:
+        ratio: Array = fixed * linked.value(keep)[found.group]
+        return ratio - 1
+
+    def jacobian(keep: Array) -> Array:
+        columns = [slope[found.group] * fixed for slope in linked.sloped(keep).slope]
+        return variables.place(found.evidence.axes, columns, len(fixed))
+
+    exact = linked.exact and np.array_equal(low, high)
+    return Smooth(value, jacobian, "attribute-disclosure", bound=not exact)
 
 
 def linking_constraint(requirement: Requirement, channel: Product, original: Original) -> Smooth:
@@ -180,7 +201,7 @@ def linking_constraint(requirement: Requirement, channel: Product, original: Ori
 
     percentile = options.percentile
     if percentile is None:
-        return Smooth(lambda keep: single(keep) - 1, slopes, requirement.model, linked.bound is not None)
+        return Smooth(lambda keep: single(keep) - 1, slopes, requirement.model, not linked.exact)
 
     def mean(keep: Array) -> Array:
         value = single(keep)
@@ -189,4 +210,4 @@ def linking_constraint(requirement: Requirement, channel: Product, original: Ori
     def mean_slope(keep: Array) -> Array:
         return (most_at_risk(found.people, single(keep), percentile) @ slopes(keep))[None, :]
 
-    return Smooth(mean, mean_slope, requirement.model, linked.bound is not None)
+    return Smooth(mean, mean_slope, requirement.model, not linked.exact)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rrpolicy.channel.base import Transition
 from rrpolicy.channel.product import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy.beside import beside
+from rrpolicy.privacy.beside import OTHERS_KNOWN, beside
 from rrpolicy.privacy.evidence import Evidence, gather, sides
-from rrpolicy.privacy.exactly import NEAR, ExactReconstruction, exact_sensitive
+from rrpolicy.privacy.exactly import NEAR, ExactReconstruction, ExactSensitive
+from rrpolicy.privacy.hidden import own_value
+from rrpolicy.privacy.inference import success_bounds, worst_posterior
 from rrpolicy.privacy.protection import protection
 from rrpolicy.privacy.reconstruction import reconstruction, sensitive_reconstruction
 from rrpolicy.privacy.scope import SINGLE_RECORDS, exposure
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
 CHUNK = 2**22
 """Entries of (group, value) arrays that are computed at a time."""
-OTHERS_KNOWN = " (the other sensitive values known)"
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,12 @@ class Risks:
     limits: tuple[Fraction, ...]
 
     @cached_property
-    def risk(self) -> Array:
-        """Return (k,) c_u R_QI R_S; computed when first asked for."""
+    def own(self) -> tuple[Array, Array]:
+        """Return (k,) lower and upper bounds of R_S, the same where it is exact."""
         evidence = self.evidence
-        assert evidence.sensitive is not None
+        if not isinstance(evidence.sensitive, Transition):
+            low, high = own_value(evidence)
+            return low[self.group, self.value], high[self.group, self.value]
         own = np.empty(len(self.group))
         rows = max(1, CHUNK // evidence.histograms.shape[1])
         for start in range(0, len(evidence.n), rows):
@@ -70,14 +74,41 @@ class Risks:
             c = evidence.histograms[start : start + rows] / evidence.n[start : start + rows, None]
             read = sensitive_reconstruction(c, evidence.sensitive)
             own[first:last] = read[self.group[first:last] - start, self.value[first:last]]
-        risk: Array = np.minimum(self.share * own * reconstruction(evidence)[self.group], 1.0)
+        return own, own
+
+    @cached_property
+    def risk(self) -> Array:
+        """Return (k,) c_u R_QI R_S, or an upper bound; computed when first asked for."""
+        risk: Array = np.minimum(self.share * self.own[1] * reconstruction(self.evidence)[self.group], 1.0)
         return risk
+
+    @cached_property
+    def success(self) -> tuple[Array, Array]:
+        """Return (k,) lower and upper bounds of the chance that the true value is read."""
+        low, high = success_bounds(self.evidence)
+        return low[self.group, self.value], high[self.group, self.value]
+
+    @property
+    def worst(self) -> float | None:
+        """Return max Pr(own cell | released cell); None if it is left out."""
+        return worst_posterior(self.evidence)
 
     @property
     def ratio(self) -> Array:
         """Return risk / limit."""
         limits: Array = np.array([float(t) for t in self.limits])
         return self.risk / limits[self.value]
+
+    def exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells a risk, or what it is at most, exactly; None where that takes too much."""
+        known, own = ExactReconstruction(self.evidence), ExactSensitive(self.evidence)
+
+        def risk(i: int) -> Fraction | None:
+            group, value = int(self.group[i]), int(self.value[i])
+            linked, read = known.of(group), own.of(group, value)
+            return None if linked is None or read is None else linked.high * read
+
+        return risk
 
     def over(self) -> Mask:
         """Return (k,) the mask of what exceeds its limit; what is too near to tell is decided in fractions.
@@ -87,13 +118,28 @@ class Risks:
         ratio = self.ratio
         bounded = np.array([t < 1 for t in self.limits])[self.value]
         over: Mask = bounded & (ratio > 1 - NEAR)
-        exactly = ExactReconstruction(self.evidence)
+        exactly = self.exactly()
         for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
-            group, value = int(self.group[i]), int(self.value[i])
-            known = exactly.of(group)
-            if known is not None:
-                over[i] = known.high * exact_sensitive(self.evidence, group, value) > self.limits[value]
+            risk = exactly(int(i))
+            if risk is not None:
+                over[i] = risk > self.limits[int(self.value[i])]
         return over
+
+    def measure(self, bounds: tuple[Array, Array], at: int) -> Measure:
+        """Return one of some numbers with its standing.
+
+        Args:
+            bounds: (k,) lower and upper ones.
+            at: which.
+        """
+        low, high = (float(x[at]) for x in bounds)
+        exact = high <= low * (1 + NEAR) and not self.evidence.revealed
+        return Measure(high, Standing.EXACT if exact else Standing.UPPER_BOUND)
+
+    def risk_measure(self, at: int) -> Measure:
+        """Return one risk with its standing."""
+        low, high = self.own
+        return replace(self.measure((low, high), at), value=float(self.risk[at]))
 
 
 def chosen(evidence: Evidence, requirement: Requirement, sensitive: str | None, labels: tuple[object, ...]) -> Mask:
@@ -122,7 +168,10 @@ def risks(
     """
     options = requirement.options
     assert isinstance(options, attribute.Options)
-    evidence = gather(original, sides(channel, original.policy, sensitive, known_sensitive=others_known))
+    known = sides(channel, original.policy, sensitive, known_sensitive=others_known)
+    own = known.sensitive.attributes if known.sensitive is not None else ()
+    sizes = [len(original.policy.attributes[name].domain or ()) for name in own]
+    evidence = gather(original, known).of(sensitive, sizes)
     labels = original.policy.attributes[sensitive].domain or ()
     group, value = np.nonzero(chosen(evidence, requirement, sensitive, labels))
     people = evidence.histograms[group, value]
@@ -148,9 +197,26 @@ def holds_attribute(requirement: Requirement, channel: Product, original: Origin
 
 
 def assess_attribute(requirement: Requirement, channel: Product, original: Original) -> Finding:
-    """Assess every protected attribute; the finding's numbers are those of the one nearest to its limit, or over it."""
-    found = [f for f in cases(requirement, channel, original) if len(f.group)]
-    rests_on, known = assumptions(channel), protection(channel, original.records)
+    """Assess every protected attribute."""
+    found = tuple(cases(requirement, channel, original))
+    revealed = dict.fromkeys(name for f in found for name in f.evidence.revealed)
+    return conclude(
+        requirement, found, (*assumptions(channel), *as_they_are(revealed)), protection(channel, original.records)
+    )
+
+
+def conclude(
+    requirement: Requirement, cases: Sequence[Risks], rests_on: tuple[str, ...], further: Sequence[Companion]
+) -> Finding:
+    """Return the finding: its numbers are those of the attribute nearest to its limit, or over it.
+
+    Args:
+        requirement: the entry.
+        cases: the risks of each protected attribute.
+        rests_on: assumptions.
+        further: what stands beside it after what is told of each attribute.
+    """
+    found = [f for f in cases if len(f.group)]
     if not found:
         return Finding(
             code=attribute.NAME,
@@ -163,7 +229,7 @@ def assess_attribute(requirement: Requirement, channel: Product, original: Origi
             basis=Basis.ORIGINAL,
             adversary=attribute.ADVERSARY,
             assumptions=rests_on,
-            beside=(*subgroup(requirement, 0), *known),
+            beside=(*subgroup(requirement, 0), *further),
         )
     overs = [f.over() for f in found]
     ratios = [float(f.ratio.max()) for f in found]
@@ -176,7 +242,7 @@ def assess_attribute(requirement: Requirement, channel: Product, original: Origi
         model=attribute.NAME,
         requirement="",
         place=None,
-        reached=Measure(float(top.risk[at]), Standing.EXACT),
+        reached=top.risk_measure(at),
         limit=top.limits[int(top.value[at])],
         verdict=Verdict.FAILS if any(o.any() for o in overs) else Verdict.HOLDS,
         basis=Basis.ORIGINAL,
@@ -184,12 +250,12 @@ def assess_attribute(requirement: Requirement, channel: Product, original: Origi
         assumptions=rests_on,
         beside=(
             *subgroup(requirement, int(top.people.sum())),
-            *(companion for f in found for companion in beside(f)),
+            *dict.fromkeys(companion for f in found for companion in beside(f)),
             *(
                 Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
                 for f, o in several
             ),
-            *known,
+            *further,
         ),
         profile=spread(
             f"risk of attribute disclosure of {top.of}",
@@ -206,6 +272,12 @@ def assess_attribute(requirement: Requirement, channel: Product, original: Origi
 def assumptions(channel: Product) -> tuple[str, ...]:
     """Return what disclosure rests on."""
     return (*exposure(channel).assumptions, SINGLE_RECORDS)
+
+
+def as_they_are(revealed: Iterable[str]) -> tuple[str, ...]:
+    """Return that some attributes are known and counted as if nothing hid them, which gives upper bounds."""
+    names = ", ".join(f"'{name}'" for name in revealed)
+    return (f"Taken to be released as they are, which can only raise what is reached: {names}.",) if names else ()
 
 
 def subgroup(requirement: Requirement, people: int) -> tuple[Companion, ...]:

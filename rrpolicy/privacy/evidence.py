@@ -8,23 +8,28 @@ the requirement says that he does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.base import Axis, Transition
+from rrpolicy.channel.base import Axis, Posterior, Transition
 from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.recode import Recode
 from rrpolicy.policy.model import Policy, Role
+from rrpolicy.privacy.cells import contexts, occupied, runs
 
 if TYPE_CHECKING:
     from rrpolicy.channel.table import Column
     from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
+
+
+CERTAIN = 1e-9
+"""An expected posterior this near to 1 is taken for certainty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,13 @@ class Sides:
         known: axes of what the attacker knows of a person.
         carried: columns without a domain that he knows, released as they are.
         sensitive: the axis of the sensitive attribute; None for linking.
+        beside: the other attributes of that axis that he knows as well.
     """
 
     known: tuple[Axis, ...]
     carried: tuple[Column, ...]
     sensitive: Axis | None
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,10 @@ class Evidence:
         names: attributes that are known, unchanged ones included.
         labels: the categories of each.
         values: (groups, len(names)) each group's category on them.
+        revealed: attributes that are known and released otherwise, but taken to be released as they are: that can
+            only raise what the attacker attains (data processing), which is then an upper bound.
+        cells: (groups, original size) people by what the sensitive axis tells apart; None if that is the attribute.
+        part: (original size,) the attribute's category in each of these cells.
     """
 
     axes: tuple[Axis, ...]
@@ -71,6 +82,9 @@ class Evidence:
     names: tuple[str, ...]
     labels: tuple[Sequence[Value], ...]
     values: Codes
+    revealed: tuple[str, ...] = ()
+    cells: Ints | None = None
+    part: Ints | None = None
 
     @property
     def records(self) -> int:
@@ -93,6 +107,27 @@ class Evidence:
         """Return (groups, categories) c = pi[alpha, u]/pi[alpha], the shares of the sensitive values."""
         return self.histograms / self.n[:, None]
 
+    @property
+    def joint(self) -> Ints:
+        """Return (groups, original size) people by what the sensitive axis tells apart."""
+        return self.histograms if self.cells is None else self.cells
+
+    def of(self, attribute: str, domains: Sequence[int]) -> Evidence:
+        """Return the evidence of one attribute that the sensitive axis releases together with others.
+
+        Args:
+            attribute: one of the axis'.
+            domains: the number of categories of each of them.
+        """
+        assert self.sensitive is not None
+        if len(self.sensitive.attributes) == 1:
+            return self
+        place = self.sensitive.attributes.index(attribute)
+        part = np.unravel_index(np.arange(self.sensitive.original_size), tuple(domains))[place].astype(np.int64)
+        histograms = np.zeros((len(self.n), domains[place]), dtype=np.int64)
+        np.add.at(histograms.T, part, self.histograms.T)
+        return replace(self, histograms=histograms, cells=self.histograms, part=part)
+
     def describe(self, group: int) -> str:
         """Return a group's values in words. Audit only."""
         return ", ".join(f"{a} = {self.labels[i][self.values[group, i]]}" for i, a in enumerate(self.names))
@@ -109,10 +144,12 @@ def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sens
     """
     known: list[Axis] = []
     target: Axis | None = None
+    beside: tuple[str, ...] = ()
     for axis in channel.axes:
         roles = {policy.attributes[name].role for name in axis.attributes}
         if sensitive is not None and sensitive in axis.attributes:
             target = axis
+            beside = tuple(name for name in axis.attributes if known_sensitive and name != sensitive)
         elif roles == {Role.SENSITIVE}:
             if known_sensitive:
                 known.append(axis)
@@ -120,15 +157,19 @@ def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sens
             known.append(axis)
     evident = {Role.QUASI_IDENTIFIER, Role.INSENSITIVE, *([Role.SENSITIVE] if known_sensitive else [])}
     carried = (c for c in channel.carried if c.assume_unlinkable is None and c.attribute != sensitive)
-    return Sides(tuple(known), tuple(c for c in carried if policy.attributes[c.attribute].role in evident), target)
+    columns = tuple(c for c in carried if policy.attributes[c.attribute].role in evident)
+    return Sides(tuple(known), columns, target, beside)
 
 
 def revealing(axis: Axis) -> bool:
     """Whether a released value tells the original, or the group it was recoded to, with certainty."""
     if isinstance(axis, (Identity, Recode)):
         return True
+    if isinstance(axis, Posterior) and not isinstance(axis, Transition):
+        _, upper = axis.expected_posterior(np.full(axis.original_size, 1 / axis.original_size))
+        return bool((upper > 1 - CERTAIN).all())
     if not isinstance(axis, Transition):
-        return False
+        return True
     seen: set[int] = set()
     for code in range(axis.original_size):
         released = axis.column(code).keys()
@@ -142,16 +183,6 @@ def _linkable(axis: Axis) -> bool:
     return any(column.assume_unlinkable is None for column in axis.columns())
 
 
-def coupled(channel_axes: Sequence[tuple[str, ...]], policy: Policy, sensitive: str) -> str | None:
-    """Return why a sensitive attribute cannot be assessed: its axis must be its own, or independence is lost."""
-    if sensitive not in policy.attributes:
-        return f"there is no attribute '{sensitive}'"
-    own = next((attributes for attributes in channel_axes if sensitive in attributes), ())
-    if len(own) > 1:
-        return f"'{sensitive}' is randomised together with other attributes; the risk needs it on an axis of its own"
-    return None if own else f"'{sensitive}' is released without categories, of which the risk speaks"
-
-
 def gather(original: Original, known: Sides) -> Evidence:
     """Count the groups of a table, in one pass.
 
@@ -159,19 +190,23 @@ def gather(original: Original, known: Sides) -> Evidence:
         original: the table.
         known: what `sides` told.
     """
-    attributes = [name for axis in known.known for name in axis.attributes]
-    own = list(known.sensitive.attributes) if known.sensitive is not None else []
-    codes, n, labels = _cells(original, attributes, [c.attribute for c in known.carried], own)
+    attributes = [*(name for axis in known.known for name in axis.attributes), *known.beside]
+    whole = list(known.sensitive.attributes) if known.sensitive is not None else []
+    own = [name for name in whole if name not in known.beside]
+    codes, n, labels = occupied(original, attributes, [c.attribute for c in known.carried], own)
     width = codes.shape[1] - len(own)
-    groups, starts = _runs(codes[:, :width])
+    groups, starts = runs(codes[:, :width])
     member = np.repeat(np.arange(len(groups)), np.diff(np.append(starts, len(codes))))
     size = known.sensitive.original_size if known.sensitive is not None else 1
-    shape = tuple(len(original.policy.attributes[a].domain or ()) for a in own)
-    value = np.ravel_multi_index(tuple(codes[:, width:].T), shape) if own else np.zeros(len(codes), dtype=np.int64)
+    shape = tuple(len(original.policy.attributes[a].domain or ()) for a in whole)
+    place = [width + own.index(a) if a in own else attributes.index(a) for a in whole]
+    value = np.ravel_multi_index(tuple(codes[:, place].T), shape) if whole else np.zeros(len(codes), dtype=np.int64)
     histograms = np.zeros((len(groups), size), dtype=np.int64)
     histograms[member, value] = n
 
-    flat, certain, column = [], [groups[:, len(attributes) : width]], 0
+    flat, column = [], 0
+    certain = [groups[:, len(attributes) - len(known.beside) : width]]
+    revealed = list(known.beside)
     randomised: list[Axis] = []
     for axis in known.known:
         span = range(column, column + len(axis.attributes))
@@ -180,11 +215,14 @@ def gather(original: Original, known: Sides) -> Evidence:
             certain.append(groups[:, list(span)])
         elif isinstance(axis, Recode):
             certain.append(axis.recode(groups[:, list(span)]))
+        elif not isinstance(axis, Transition):
+            certain.append(groups[:, list(span)])
+            revealed += axis.attributes
         else:
             randomised.append(axis)
             shape = tuple(len(labels[i]) for i in span)
             flat.append(np.ravel_multi_index(tuple(groups[:, i] for i in span), shape))
-    context = _contexts(np.concatenate(certain, axis=1))
+    context = contexts(np.concatenate(certain, axis=1))
     order = np.argsort(context, kind="stable")
     own_codes = np.empty((len(groups), len(flat)), dtype=np.int32, order="F")
     for column, codes_of_axis in enumerate(flat):
@@ -200,53 +238,5 @@ def gather(original: Original, known: Sides) -> Evidence:
         (*attributes, *(c.attribute for c in known.carried)),
         tuple(labels),
         groups[order],
+        tuple(revealed),
     )
-
-
-def _cells(
-    original: Original, attributes: Sequence[str], carried: Sequence[str], own: Sequence[str]
-) -> tuple[Codes, Ints, list[Sequence[Value]]]:
-    """Return occupied cells sorted by (attributes, carried, own), their counts, and the labels of the first two."""
-    domains = [original.policy.attributes[a].domain or () for a in attributes]
-    if not carried:
-        counts = original.counts(*attributes, *own)
-        return counts.codes, counts.n, [list(d) for d in domains]
-    import pyarrow as pa
-
-    table = pa.Table.from_batches(list(original.rows(*attributes, *carried, *own)))
-    columns: list[Codes] = []
-    labels: list[Sequence[Value]] = [list(d) for d in domains]
-    for i in range(table.num_columns):
-        column = table.column(i).combine_chunks()
-        if len(attributes) <= i < len(attributes) + len(carried):
-            encoded = column.dictionary_encode(null_encoding="encode")
-            labels.append(encoded.dictionary.to_pylist())
-            column = encoded.indices
-        columns.append(np.asarray(column, dtype=np.int32))
-    rows = np.stack(columns, axis=1)
-    rows = rows[np.lexsort(rows.T[::-1])]
-    cells, starts = _runs(rows)
-    return cells, np.diff(np.append(starts, len(rows))).astype(np.int64), labels
-
-
-def _runs(rows: Codes) -> tuple[Codes, Ints]:
-    """Return the distinct rows of a sorted table and where each begins."""
-    first = np.ones(len(rows), dtype=bool)
-    if rows.shape[1]:
-        first[1:] = np.any(rows[1:] != rows[:-1], axis=1)
-    else:
-        first[1:] = False
-    starts = np.flatnonzero(first)
-    return rows[starts], starts.astype(np.int64)
-
-
-def _contexts(rows: Codes) -> Ints:
-    """Return the number of each row among the distinct rows: first those that stand twice or more, in row order."""
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
-    step = np.any(rows[order][1:] != rows[order][:-1], axis=1)
-    number = np.empty(len(rows), dtype=np.int64)
-    number[order] = np.concatenate(([0], np.cumsum(step)))[: len(rows)]
-    alone = np.bincount(number) == 1
-    rank = np.empty(len(alone), dtype=np.int64)
-    rank[np.argsort(alone, kind="stable")] = np.arange(len(alone))
-    return rank[number]

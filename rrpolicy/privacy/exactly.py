@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from rrpolicy.channel.base import Readable, Transition
 from rrpolicy.privacy.reconstruction import width_of
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.base import Axis, Transition
+    from rrpolicy.channel.base import Axis
     from rrpolicy.privacy.evidence import Evidence
 
 Integers: TypeAlias = npt.NDArray[Any]
@@ -28,6 +29,8 @@ NEAR = 1e-9
 """A double is accepted if it is this far, relatively, under its limit."""
 MOST_PRODUCTS = 20_000_000
 """Integer products beyond which nothing is decided exactly."""
+MOST_SUMS = 20_000_000
+"""Sums over sets beyond which nothing is decided exactly."""
 FEW_TERMS = 256
 BITS = 256
 
@@ -105,6 +108,50 @@ def _sum_of_quotients(terms: list[tuple[int, int]], scale: Fraction) -> Enclosed
     low = sum((c << shift) // mass for c, mass in terms)
     unit = scale / (1 << shift)
     return Enclosed(low * unit, (low + len(terms)) * unit)
+
+
+class ExactSensitive:
+    """c_u R_S(u | alpha) of single groups and values exactly. What was computed is kept: many groups are alike."""
+
+    def __init__(self, evidence: Evidence, most: int = MOST_SUMS) -> None:
+        """Prepare to decide single values.
+
+        Args:
+            evidence: the groups, with a sensitive axis.
+            most: sums that may be made up for an axis whose released values cannot be listed.
+        """
+        self.evidence = evidence
+        self._left = most
+        self._known: dict[tuple[bytes, int], Fraction | None] = {}
+
+    def of(self, group: int, value: int) -> Fraction | None:
+        """Return c_u R_S(u | alpha) of one group and value.
+
+        Returns:
+            None if that takes more sums than are left, or the axis does not tell.
+        """
+        key = self.evidence.joint[group].tobytes(), value
+        if key not in self._known:
+            self._known[key] = self._computed(group, value)
+        return self._known[key]
+
+    def _computed(self, group: int, value: int) -> Fraction | None:
+        axis = self.evidence.sensitive
+        if isinstance(axis, Transition):
+            return exact_sensitive(self.evidence, group, value)
+        if not isinstance(axis, Readable):
+            return None
+        n = [int(x) for x in self.evidence.joint[group]]
+        part = range(len(n)) if self.evidence.part is None else self.evidence.part.tolist()
+        own = [count if of == value else 0 for count, of in zip(n, part, strict=True)]
+        total = Fraction(0)
+        for cell in (cell for cell, count in enumerate(own) if count):
+            read = axis.exact_ratio(own, n, cell, self._left) if self._left > 0 else None
+            self._left -= len(n) * min(sum(n), 1 << min(len(n), 60))
+            if read is None:
+                return None
+            total += own[cell] * read
+        return total / sum(n)
 
 
 def exact_sensitive(evidence: Evidence, group: int, value: int) -> Fraction:

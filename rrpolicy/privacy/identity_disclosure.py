@@ -18,7 +18,7 @@ from rrpolicy.channel.product import Product
 from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.model import Assessor, Order, Smooth
+from rrpolicy.privacy.model import Assessor, Order, Smooth, unreadable
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.floor import Floor
@@ -101,10 +101,10 @@ def assessors() -> Iterable[Assessor]:
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse axes whose released values cannot be listed, and subgroups by what the attacker does not know."""
-    for axis in axes:
-        if not all(hasattr(axis, name) for name in ("forward", "back", "column")):
-            return f"the released values of '{axis.kind}' axes cannot be listed"
+    """Refuse axes that do not tell how they read back, and subgroups by what the attacker does not know."""
+    refused = unreadable(axes)
+    if refused is not None:
+        return refused
     known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
     foreign = [name for name in requirement.where if name not in known]
     return f"`where` names {', '.join(foreign)}, which is no quasi-identifier" if foreign else None
@@ -112,14 +112,19 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
 
 def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
     """Return the largest chance of linking, or its mean over those most at risk; undecided without the original."""
-    options = requirement.options
     assert isinstance(channel, Product)
-    assert isinstance(options, Options)
     if isinstance(original, int):
-        return Finding(NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY)
+        return undecided(requirement)
     from rrpolicy.privacy.linking import assess_linking
 
     return assess_linking(requirement, channel, original)
+
+
+def undecided(requirement: Requirement) -> Finding:
+    """Return the finding of who has only the number of records."""
+    options = requirement.options
+    assert isinstance(options, Options)
+    return Finding(NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY)
 
 
 def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:

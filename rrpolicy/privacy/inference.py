@@ -14,6 +14,7 @@ import numpy as np
 
 from rrpolicy.channel.base import Transition
 from rrpolicy.channel.retention import Retention
+from rrpolicy.privacy.hidden import read_value, worst_cell
 from rrpolicy.privacy.reconstruction import matrix, slabs, width_of
 
 if TYPE_CHECKING:
@@ -64,9 +65,13 @@ def success(evidence: Evidence, most: int | None = None) -> Array:
         evidence: the groups, with a sensitive axis.
         most: cells of the largest array.
     """
-    axis = cast("Transition", evidence.sensitive)
-    joint = evidence.histograms / evidence.records
-    c = evidence.shares
+    return success_bounds(evidence, most)[1]
+
+
+def success_bounds(evidence: Evidence, most: int | None = None) -> tuple[Array, Array]:
+    """Return (groups, values) lower and upper bounds of `success`, the same where it is exact."""
+    joint = evidence.joint / evidence.records
+    c = evidence.joint / evidence.n[:, None]
     drawn = np.zeros_like(joint)
     drawn[evidence.mixed :] = c[evidence.mixed :]
     for slab in slabs(evidence, joint.shape[1], most):
@@ -74,19 +79,27 @@ def success(evidence: Evidence, most: int | None = None) -> Array:
         mass = released.sum(axis=-1, keepdims=True)
         np.divide(released, mass, out=released, where=mass > 0)
         drawn[slab.groups] += slab.at_groups(slab.back(released))
+    axis = evidence.sensitive
+    if not isinstance(axis, Transition):
+        return read_value(evidence, drawn)
     expected = axis.forward(c, 1)
     ratio = np.divide(axis.forward(drawn, 1), expected, out=np.zeros_like(expected), where=expected > 0)
-    return np.minimum(c * axis.back(ratio, 1), 1.0)
+    read = np.minimum(c * axis.back(ratio, 1), 1.0)
+    return read, read
 
 
 def worst_posterior(evidence: Evidence, most: int | None = None) -> float | None:
     """Return max Pr(own cell | released cell) over all cells that occur; None if the released domain is too large.
 
+    Of a sensitive attribute whose released values cannot be listed: None unless its groups are told apart.
+
     Args:
         evidence: the groups, with a sensitive axis.
         most: cells of the largest array.
     """
-    axis = cast("Axis", evidence.sensitive)
+    axis = evidence.sensitive
+    if not isinstance(axis, Transition):
+        return worst_cell(evidence)
     width = max(width_of(axis), evidence.histograms.shape[1])
     if math.prod(width_of(a) for a in evidence.axes) * width * evidence.contexts > MOST_CELLS:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +14,7 @@ from rrpolicy.channel.product import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.disclosure import Mask, assumptions, chosen, subgroup
+from rrpolicy.privacy.disclosure import Mask, as_they_are, assumptions, chosen, subgroup
 from rrpolicy.privacy.evidence import Evidence, gather, sides
 from rrpolicy.privacy.exactly import NEAR, ExactReconstruction
 from rrpolicy.privacy.protection import protection
@@ -31,8 +32,8 @@ class Links:
 
     Attributes:
         evidence: all groups.
-        group: (k,) those in the entry's subgroup.
-        people: (k,) people in each.
+        group: (k,) those in the entry's subgroup; one may stand several times, if its people are not alike.
+        people: (k,) people in each, or of each kind.
     """
 
     evidence: Evidence
@@ -45,15 +46,36 @@ class Links:
         link: Array = (reconstruction(self.evidence) / self.evidence.n)[self.group]
         return link
 
+    @property
+    def before(self) -> Array:
+        """Return (k,) the chance on the untouched table."""
+        before: Array = 1 / self.evidence.n[self.group]
+        return before
+
+    def exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells a chance, or what it is at most, exactly; None where that takes too much."""
+        known = ExactReconstruction(self.evidence)
+
+        def link(i: int) -> Fraction | None:
+            group = int(self.group[i])
+            found = known.of(group)
+            return None if found is None else found.high / int(self.evidence.n[group])
+
+        return link
+
+    def measure(self, value: float) -> Measure:
+        """Return a chance, or a mean of chances, with its standing."""
+        return Measure(value, Standing.UPPER_BOUND if self.evidence.revealed else Standing.EXACT)
+
     def over(self, limit: Fraction) -> Mask:
-        """Return (k,) the mask of groups over a limit; what is too near to tell is decided in fractions."""
+        """Return (k,) the mask of what is over a limit; what is too near to tell is decided in fractions."""
         ratio = self.link / float(limit)
         over: Mask = ratio > 1 - NEAR if limit < 1 else np.zeros(len(ratio), dtype=bool)
-        exactly = ExactReconstruction(self.evidence)
+        exactly = self.exactly()
         for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
-            known = exactly.of(int(self.group[i]))
-            if known is not None:
-                over[i] = known.high / int(self.people[i]) > limit
+            link = exactly(int(i))
+            if link is not None:
+                over[i] = link > limit
         return over
 
     def mean_over(self, limit: Fraction, percentile: Fraction) -> bool:
@@ -63,12 +85,12 @@ class Links:
         mean = float(most_at_risk(self.people, self.link, percentile) @ self.link)
         if abs(mean / float(limit) - 1) > NEAR:
             return mean > float(limit)
-        wanted, exactly = _wanted(self.people, percentile), ExactReconstruction(self.evidence)
+        wanted, exactly = _wanted(self.people, percentile), self.exactly()
         order = np.argsort(-self.link, kind="stable")
         last = int(order[np.searchsorted(np.cumsum(self.people[order]), wanted)])
         near = np.flatnonzero(self.link >= self.link[last] * (1 - NEAR))
-        enclosed = [(exactly.of(int(self.group[i])), int(self.people[i])) for i in near]
-        highs = sorted(((known.high / n, n) for known, n in enclosed if known is not None), reverse=True)
+        known = [(exactly(int(i)), int(self.people[i])) for i in near]
+        highs = sorted(((link, n) for link, n in known if link is not None), reverse=True)
         if len(highs) < len(near):
             return True
         total, left = Fraction(0), wanted
@@ -102,10 +124,11 @@ def most_at_risk(people: Ints, link: Array, percentile: Fraction) -> Array:
 
 def holds_linking(requirement: Requirement, channel: Product, original: Original) -> bool:
     """Return the verdict alone."""
-    return _holds(links(requirement, channel, original), requirement)
+    return within(links(requirement, channel, original), requirement)
 
 
-def _holds(found: Links, requirement: Requirement) -> bool:
+def within(found: Links, requirement: Requirement) -> bool:
+    """Return the verdict alone, of chances that are known."""
     options = requirement.options
     assert isinstance(options, identity.Options)
     if not len(found.group):
@@ -117,9 +140,24 @@ def _holds(found: Links, requirement: Requirement) -> bool:
 
 def assess_linking(requirement: Requirement, channel: Product, original: Original) -> Finding:
     """Assess identity disclosure."""
+    found = links(requirement, channel, original)
+    rests_on = (*assumptions(channel), *as_they_are(found.evidence.revealed))
+    return conclude(requirement, found, rests_on, protection(channel, original.records))
+
+
+def conclude(
+    requirement: Requirement, found: Links, rests_on: tuple[str, ...], further: Sequence[Companion]
+) -> Finding:
+    """Return the finding.
+
+    Args:
+        requirement: the entry.
+        found: everybody's chance of being linked.
+        rests_on: assumptions.
+        further: what stands beside it, after what is told of the chances.
+    """
     options = requirement.options
     assert isinstance(options, identity.Options)
-    found = links(requirement, channel, original)
     limit = options.threshold
     over = found.over(limit)
     largest = reached = float(found.link.max(initial=0.0))
@@ -128,33 +166,31 @@ def assess_linking(requirement: Requirement, channel: Product, original: Origina
         reached = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
         above = float(found.people[over].sum())
         beside = (
-            Companion("largest link", Measure(largest), Basis.ORIGINAL, LARGEST),
+            Companion("largest link", found.measure(largest), Basis.ORIGINAL, LARGEST),
             Companion("people over the threshold", Measure(above), Basis.ORIGINAL, ABOVE),
         )
         over = np.zeros(len(over), dtype=bool)
     spread_out = (
-        spread("chance of linking", found.link, 1 / found.people, found.people, _top(found))
-        if len(found.group)
-        else None
+        spread("chance of linking", found.link, found.before, found.people, _top(found)) if len(found.group) else None
     )
     return Finding(
         code=identity.NAME,
         model=identity.NAME,
         requirement="",
         place=None,
-        reached=Measure(reached, Standing.EXACT),
+        reached=found.measure(reached),
         limit=limit,
-        verdict=Verdict.HOLDS if _holds(found, requirement) else Verdict.FAILS,
+        verdict=Verdict.HOLDS if within(found, requirement) else Verdict.FAILS,
         basis=Basis.ORIGINAL,
         adversary=identity.ADVERSARY,
-        assumptions=assumptions(channel),
+        assumptions=rests_on,
         beside=(
             *subgroup(requirement, int(found.people.sum())),
             *beside,
-            *protection(channel, original.records),
+            *further,
         ),
         profile=spread_out,
-        groups_over=int(over.sum()),
+        groups_over=len(np.unique(found.group[over])),
         people_over=int(found.people[over].sum()),
     )
 

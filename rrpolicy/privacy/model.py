@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 Options = TypeVar("Options", bound=BaseModel)
+Layout: TypeAlias = Sequence[tuple[tuple[str, ...], type[Axis]]]
+"""(attributes, class) of the axes of a channel."""
 
 
 class Order(StrEnum):
@@ -146,6 +148,7 @@ class Assessor:
             the finding that `assess` gave before the draw.
         needs: axis classes one of which must be there: the assessor then leaves other channels to others.
         holds: the verdict alone, where it costs less than the finding; asked by whoever tries many channels.
+        layout: asked at check time as well, with the attributes of each axis: a reason refuses, with what helps.
         floor: the smallest reachable as the attributes named are drawn at random, and who stands in the way of the
             limit; None if not offered.
     """
@@ -161,6 +164,7 @@ class Assessor:
     per_class: Callable[[Requirement, Policy], tuple[PerClass, ...]] | None = None
     measure: Callable[[Requirement, Policy, Channel, Written], Finding] | None = None
     needs: tuple[type[Axis], ...] = ()
+    layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
     holds: Callable[[Requirement, Channel, Original | int], bool] | None = None
     floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[Floor]] | None = None
 
@@ -171,3 +175,13 @@ class Assessor:
         if self.basis <= Basis.CHANNEL and not isinstance(original, int):
             original = original.records
         return self.assess(requirement, channel, original).verdict is Verdict.HOLDS
+
+
+def unreadable(axes: Sequence[type[Axis]]) -> str | None:
+    """Return why disclosure through some axes cannot be told: neither `Transition` nor `Posterior`; None if it can."""
+    for axis in axes:
+        if not all(hasattr(axis, name) for name in ("forward", "back", "column")) and not hasattr(
+            axis, "expected_posterior"
+        ):
+            return f"'{axis.kind}' axes list no released values, and do not tell how surely one is read back"
+    return None

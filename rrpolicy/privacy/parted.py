@@ -13,7 +13,7 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.parted import Parted
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy import k_anonymity, l_diversity, t_closeness
+from rrpolicy.privacy import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity, t_closeness
 from rrpolicy.privacy.grouped import supports as of_classes
 from rrpolicy.privacy.grouped import undecided
 from rrpolicy.privacy.model import Assessor, Written
@@ -40,6 +40,45 @@ def l_diversity_assessors() -> tuple[Assessor, ...]:
 def t_closeness_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of t-closeness."""
     return (_assessor(t_closeness.NAME, t_closeness.REFERENCE, t_closeness.find),)
+
+
+def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of attribute disclosure."""
+    module = attribute_disclosure
+    return (_of_original(module.NAME, module.REFERENCE, module.supports, module.undecided),)
+
+
+def identity_disclosure_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of identity disclosure."""
+    module = identity_disclosure
+    return (_of_original(module.NAME, module.REFERENCE, module.supports, module.undecided),)
+
+
+def _of_original(
+    model: str,
+    reference: str,
+    supported: Callable[[Requirement, Policy, Sequence[type[Axis]]], str | None],
+    unknown: Callable[[Requirement], Finding],
+) -> Assessor:
+    """Return the assessor of a model of disclosure, which needs to know who was suppressed."""
+
+    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+        assert isinstance(channel, Parted)
+        if isinstance(original, int):
+            return unknown(requirement)
+        from rrpolicy.privacy import parted_disclosure
+
+        return parted_disclosure.assess(requirement, channel, original)
+
+    def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:
+        assert isinstance(channel, Parted)
+        if isinstance(original, int):
+            return False
+        from rrpolicy.privacy import parted_disclosure
+
+        return parted_disclosure.holds(requirement, channel, original)
+
+    return Assessor(model, Parted, (), Basis.ORIGINAL, reference, assess, supported, holds=holds)
 
 
 def _assessor(model: str, reference: str, find: Find) -> Assessor:

@@ -39,13 +39,6 @@ ADVERSARY = (
     "likely."
 )
 ENTRIES = "of all entries of the released sets of any group of records, no value has more than one in so many"
-POSTERIOR = (
-    "how sure of a record's own value its set can make somebody who knows how often each value goes with these "
-    "quasi-identifiers: c_u / (c_u + the l-1 smallest other c)"
-)
-CERTAIN = (
-    "people whose set may give their value away: l-1 values occur nowhere in their group, so its entries may be such"
-)
 ALONE = "the same of this attribute by itself: combinations that differ in the other one may share its value"
 
 
@@ -194,23 +187,18 @@ def _posterior(
     """Return the largest posterior over everybody that the entry speaks of, and for how many it is 1."""
     import numpy as np
 
-    from rrpolicy.channel.posterior import worst_posterior
     from rrpolicy.privacy.disclosure import chosen
     from rrpolicy.privacy.evidence import gather, sides
+    from rrpolicy.privacy.hidden import largest_posteriors
     from rrpolicy.privacy.spread import at_the_top, spread
 
     evidence = gather(original, sides(channel, original.policy, axis.attributes[0]))
     group, value = np.nonzero(chosen(evidence, requirement, None, ()))
-    worst = worst_posterior(evidence.histograms, axis.set_size)[group, value]
-    people = evidence.histograms[group, value]
-    certain = int(people[worst >= 1].sum())
     of = " x ".join(axis.attributes)
-    beside = (
-        Companion("largest posterior", Measure(float(worst.max(initial=0.0))), Basis.ORIGINAL, POSTERIOR, of),
-        Companion("people with a posterior of 1", Measure(float(certain)), Basis.ORIGINAL, CERTAIN, of),
-    )
+    worst, beside = largest_posteriors(evidence, group, value, of)
     if not len(worst):
         return beside, None
+    people = evidence.histograms[group, value]
     before = people / evidence.n[group]
     top = at_the_top(evidence, worst, people, group)
     return beside, spread(f"largest posterior of {of}", worst, before, people, top)

@@ -37,7 +37,7 @@ def _requirement(finding: Finding) -> Problem:
     title = f"{finding.model}: {finding.requirement}"
     if finding.verdict is Verdict.FAILS:
         reached = "" if finding.reached is None else f", reached {shown(finding.reached)}"
-        hint = "lower the keep probabilities, coarsen a domain, or change the requirement"
+        hint = "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or ask for less"
         return Problem("RR101", f"{title} does not hold{reached}", finding.place, hint=hint)
     return Problem(
         "RR103",

@@ -10,7 +10,8 @@ import numpy as np
 
 from rrpolicy.channel.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.solve.lattice import Choice, Search
+from rrpolicy.privacy import attribute_disclosure, identity_disclosure
+from rrpolicy.solve.lattice import Choice, ClassTest, Search
 from rrpolicy.solve.levels import Goal, Recoded, axes_at
 from rrpolicy.solve.loss import Loss
 from rrpolicy.solve.recoding import ClassTests, class_tests, sufficient, tables
@@ -18,9 +19,15 @@ from rrpolicy.solve.recoding import ClassTests, class_tests, sufficient, tables
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
     from rrpolicy.mechanism import Task
+    from rrpolicy.solve.rollup import Table
     from rrpolicy.source.protocol import Original
 
     Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
+
+
+MONOTONE = (attribute_disclosure.NAME, identity_disclosure.NAME)
+"""Models of which whatever holds of a node holds of every coarser one, if nothing is suppressed: data processing."""
+FORCED = "people whom attributes tell apart that are released as they are fail one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,9 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
         channel = channel_of(choice) if tests.others else None
         return channel is None or all(a.accepts(r, channel, original) for r, a in tests.others)
 
-    search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept)
+    suppressing = most > 0 and bool(tests.tests)
+    lasting = bool(tests.others) and not suppressing and all(r.model in MONOTONE for r, _ in tests.others)
+    search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting)
     best = search.best()
     if best is None:
         raise infeasible(search, tests, goal, len(np.ravel(search.loss.bounds())))
@@ -123,13 +132,31 @@ def multidimensional(
     from rrpolicy.solve.mondrian import mondrian
 
     tests = class_tests(task.requirements, task.policy, attributes, suppressing=False)
-    steering = sufficient(tests, task.policy)
+    steering = sufficient(tests, task.policy, attributes)
     finest = [replace(a, chosen=(0,)) for a in attributes]
     table = tables(original, finest, steering.sensitive).finest
     axis = mondrian(table, attributes, steering.tests)
-    channel = None if axis is None else build([axis])
-    if axis is None or channel is None or not all(a.accepts(r, channel, original) for r, a in tests.others):
-        message = "no partition satisfies every requirement: even the whole table, as one class, fails one"
+    if axis is None:
+        names = ", ".join(dict.fromkeys(t.name for t in steering.tests if not _holds_of_all(t, table)))
+        stands = f"even the whole table, as one class, fails {names}" if names else FORCED
+        message = f"no partition satisfies every requirement: {stands}"
         hint = "ask for less, or release fewer attributes unchanged beside the quasi-identifiers"
         raise RequirementError(Problem("RR105", message, goal.place, hint=hint))
+    channel = build([axis])
+    failing = [r for r, a in tests.others if not a.accepts(r, channel, original)]
+    if failing:
+        names = ", ".join(dict.fromkeys(r.model for r in failing))
+        message = f"the boxes that the other requirements lead to fail {names}, which mondrian does not cut by"
+        hint = "ask for a larger k or l, which makes larger boxes; ask for less; or choose full-domain"
+        raise RequirementError(Problem("RR105", message, failing[0].place or goal.place, hint=hint))
     return channel
+
+
+def _holds_of_all(test: ClassTest, table: Table) -> bool:
+    """Return whether the whole table, as one class, satisfies a test."""
+    counts = table.n[:, None] if test.joint is None else table.histogram(test.joint)
+    whole = counts.sum(axis=0, keepdims=True)
+    fine = test.holds(whole)
+    if test.peaks is not None:
+        fine = fine & test.peaks(whole, counts.max(axis=0, keepdims=True))
+    return bool(fine.all())

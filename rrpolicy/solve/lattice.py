@@ -45,6 +45,8 @@ class ClassTest:
         holds: (classes, values) counts of all released classes -> (classes,) which satisfy it.
         monotone: whether it holds of every coarser node, failing classes suppressed as far as they may be.
         concerned: (place of an attribute, category): only classes whose group of it holds the category need to satisfy.
+        peaks: (classes, values) counts, and the most records of one original combination in each class by value ->
+            (classes,) which satisfy it as well; None if single combinations do not matter. Read by Mondrian alone.
     """
 
     name: str
@@ -52,6 +54,7 @@ class ClassTest:
     holds: Callable[[Ints], Mask]
     monotone: bool
     concerned: tuple[tuple[int, int], ...] = ()
+    peaks: Callable[[Ints, Ints], Mask] | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Search:
         loss: what decides among the nodes that satisfy them.
         most: records that may be suppressed.
         accept: a last say over a node that would be the best so far: what no test of classes can tell.
+        lasting: whether what it accepts at a node it accepts at every coarser one; nothing is then suppressed.
         tested: nodes whose classes were counted so far.
     """
 
@@ -99,6 +103,7 @@ class Search:
     loss: Loss
     most: int
     accept: Callable[[Choice], bool] = lambda _: True
+    lasting: bool = False
     tested: int = 0
 
     def best(self) -> Choice | None:
@@ -116,7 +121,7 @@ class Search:
             raw = choice.loss if choice.kept.all() else self.loss.of(choice.table, np.ones_like(choice.kept))
             np.maximum(bound[above(node)], raw, out=bound[above(node)])
             better = found is None or choice.order < found.order
-            if better and self.satisfies(choice) and self.accept(choice):
+            if better and self.satisfies(choice) and (self.lasting or self.accept(choice)):
                 found = choice
         return found
 
@@ -148,9 +153,9 @@ class Search:
         return choice.suppressed <= self.most and bool(choice.kept.any())
 
     def _decide(self, node: Node, state: npt.NDArray[np.int8]) -> bool:
-        """Find out whether the monotone tests hold at a node, bisecting a chain of undecided nodes above it."""
+        """Find out whether what is monotone holds at a node, bisecting a chain of undecided nodes above it."""
         monotone = [test for test in self.tests if test.monotone]
-        if not monotone:
+        if not monotone and not self.lasting:
             state[...] = _HOLDS
             return True
         chain = self._chain(node, state)
@@ -161,7 +166,8 @@ class Search:
             table = self.tables.at(at)
             self.tested += 1
             fails = self._failing(table, np.ones(len(table.n), dtype=bool), monotone)
-            if int(table.n[fails].sum()) <= self.most:
+            fine = int(table.n[fails].sum()) <= self.most
+            if fine and (not self.lasting or self.accept(Choice(at, 0.0, table, ~fails))):
                 state[above(at)] = _HOLDS
                 high = max(middle - 1, low)
             else:

@@ -123,17 +123,20 @@ class Mondrian:
             inside = np.array([by_code[list(part)].sum(axis=0) for part in parts])
             rest = len(ways) * (self._totals[test.joint] - by_code.sum(axis=0))  # shares of the whole stay as they are
             mask = test.holds(np.vstack([inside, rest[None, :]]))[:-1]
+            if test.peaks is not None:
+                most = self._by_code(test.joint, here, place, np.maximum)
+                mask = mask & test.peaks(inside, np.array([most[list(part)].max(axis=0) for part in parts]))
             for attribute, category in test.concerned:
                 mask = mask | np.array([category not in _replaced(box, place, part)[attribute] for part in parts])
             fine &= mask
         ends = np.cumsum([len(way) for way in ways])
         return [bool(x.all()) for x in np.split(fine, ends[:-1])]
 
-    def _by_code(self, joint: int | None, here: Ints, place: int) -> Ints:
-        """Return (categories, values) counts of some rows by an attribute."""
+    def _by_code(self, joint: int | None, here: Ints, place: int, gather: np.ufunc = np.add) -> Ints:
+        """Return (categories, values) counts of some rows by an attribute: their sums, or what is gathered of them."""
         dense = self._dense[joint]
         out = np.zeros((self.sides[place].size, dense.shape[1]), dtype=np.int64)
-        np.add.at(out, self.table.codes[here, place], dense[here])
+        gather.at(out, self.table.codes[here, place], dense[here])
         return out
 
     @cached_property

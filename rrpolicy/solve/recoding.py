@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
+from rrpolicy.privacy import attribute_disclosure, identity_disclosure
 from rrpolicy.privacy.classes import at_most
 from rrpolicy.solve.lattice import ClassTest
 from rrpolicy.solve.levels import Recoded
@@ -104,41 +105,57 @@ def _category(policy: Policy, place: Mapping[str, int], name: str, value: Value)
     return place[name], (policy.attributes[name].domain or ()).index(value)
 
 
-def sufficient(tests: ClassTests, policy: Policy) -> ClassTests:
-    """Return tests of classes that suffice for every requirement, whatever only assessors decide.
+def sufficient(tests: ClassTests, policy: Policy, attributes: Sequence[Recoded]) -> ClassTests:
+    """Return tests of classes that suffice for disclosure, which only an assessor of a whole channel decides.
 
-    In a class of n records the chance to be linked is 1/n, and no risk exceeds the share of its sensitive value.
+    In a class of n records the chance to be linked is 1/n. The risk of a value is the most records with it that one
+    combination of the quasi-identifiers has, over n: exactly, with the sensitive attributes released as they are. What
+    is asked against attackers who know the other sensitive attributes is left to the assessor.
     """
-    from rrpolicy.privacy import attribute_disclosure, identity_disclosure
-
+    place = {a.attribute.name: number for number, a in enumerate(attributes)}
     sensitive = {name: number for number, name in enumerate(tests.sensitive)}
     added: list[ClassTest] = []
     for requirement, _ in tests.others:
         options = requirement.options
+        known = {name: value for name, value in requirement.where.items() if name in place}
+        concerned = tuple(_category(policy, place, name, value) for name, value in known.items())
         if isinstance(options, identity_disclosure.Options):
-            added.append(ClassTest(requirement.model, None, _at_least(options.threshold), monotone=True))
+            enough = _at_least(options.threshold)
+            added.append(ClassTest(requirement.model, None, enough, monotone=True, concerned=concerned))
         elif isinstance(options, attribute_disclosure.Options):
             for name in attribute_disclosure.targets(options, policy):
-                limits = [options.limit(label) for label in policy.attributes[name].domain or ()]
+                only = requirement.where.get(name)
+                limits = [
+                    options.limit(label) if only in {None, label} else Fraction(1)
+                    for label in policy.attributes[name].domain or ()
+                ]
                 joint = sensitive.setdefault(name, len(sensitive))
-                added.append(ClassTest(requirement.model, joint, _shares(limits), monotone=True))
+                added.append(
+                    ClassTest(
+                        requirement.model, joint, _any, monotone=True, concerned=concerned, peaks=_no_peak_over(limits)
+                    )
+                )
     return ClassTests(tuple(sensitive), (*tests.tests, *added), tests.others)
+
+
+def _any(histograms: Ints) -> Mask:
+    return np.ones(len(histograms), dtype=bool)
 
 
 def _at_least(threshold: Fraction) -> Callable[[Ints], Mask]:
     def holds(histograms: Ints) -> Mask:
         sizes = histograms.sum(axis=1)
-        return np.asarray((sizes * threshold.numerator >= threshold.denominator) | (sizes == 0), dtype=bool)
+        return np.asarray(at_most(np.ones_like(sizes), sizes, threshold) | (sizes == 0), dtype=bool)
 
     return holds
 
 
-def _shares(limits: Sequence[Fraction]) -> Callable[[Ints], Mask]:
-    def holds(histograms: Ints) -> Mask:
+def _no_peak_over(limits: Sequence[Fraction]) -> Callable[[Ints, Ints], Mask]:
+    def holds(histograms: Ints, peaks: Ints) -> Mask:
         sizes = histograms.sum(axis=1)
         fine = np.ones(len(sizes), dtype=bool)
         for value, limit in enumerate(limits):
-            fine &= at_most(histograms[:, value], sizes, limit)
+            fine &= at_most(peaks[:, value], sizes, limit)
         return fine
 
     return holds

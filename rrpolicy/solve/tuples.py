@@ -23,12 +23,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rrpolicy.canonical import exact
 from rrpolicy.channel.parted import Parted
 from rrpolicy.errors import Place, Problem, RequirementError
+from rrpolicy.privacy import attribute_disclosure, identity_disclosure
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Task
-    from rrpolicy.policy.model import Attribute
+    from rrpolicy.policy.model import Attribute, Requirement
+    from rrpolicy.privacy.model import Assessor
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
@@ -134,6 +137,19 @@ def part(histograms: Ints, l: Fraction) -> Ints | None:
     return histograms - np.array(parting.classes, dtype=np.int64).reshape(histograms.shape)
 
 
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """What TP suppresses.
+
+    Attributes:
+        channel: that releases the rest.
+        l: that every class satisfies, and the suppressed records as one.
+    """
+
+    channel: Parted
+    l: Fraction
+
+
 def tuple_suppression(
     task: Task,
     original: Original,
@@ -142,15 +158,17 @@ def tuple_suppression(
     *,
     least: Fraction,
     place: Place | None = None,
-) -> Parted:
+) -> Suppression:
     """Return the channel of TP: as few suppressed records as its three phases find.
+
+    If that leaves requirements of disclosure unsatisfied, they run again with an l that implies them; see `implied`.
 
     Args:
         task: the requirements.
         original: the table.
         known: what makes classes.
         sensitive: the attribute whose values are counted in them.
-        least: l of l-diversity by frequency, which implies what is required.
+        least: l of l-diversity by frequency, which implies every other requirement.
         place: of the policy's entry, for errors.
 
     Raises:
@@ -161,12 +179,61 @@ def tuple_suppression(
     classes, member = np.unique(counts.codes[:, :-1], axis=0, return_inverse=True)
     histograms = np.zeros((len(classes), counts.shape[-1]), dtype=np.int64)
     histograms[member.ravel(), counts.codes[:, -1]] = counts.n
-    gone = part(histograms, least)
-    if gone is not None:
+    l = least
+    failing: tuple[tuple[Requirement, Assessor], ...] = ()
+    while True:
+        gone = part(histograms, l)
+        if gone is None:
+            raise _uneven(sensitive, l, [r for r, _ in failing], place)
         group, value = np.nonzero(gone)
         moved = np.column_stack([classes[group], value, gone[group, value]]).tolist()
         channel = Parted.of(known, sensitive, moved)
-        if all(a.accepts(r, channel, original) for r, a in task.requirements):
-            return channel
-    message = f"no value of '{sensitive.name}' may have more than 1/{least} of the table, and one has"
-    raise RequirementError(Problem("RR105", message, place, hint="ask for a smaller l, or exclude that attribute"))
+        failing = tuple((r, a) for r, a in task.requirements if not a.accepts(r, channel, original))
+        if not failing:
+            return Suppression(channel, l)
+        enough = implied(failing, sensitive)
+        if enough <= l:
+            raise _uneven(sensitive, None, [r for r, _ in failing], place)
+        l = enough
+
+
+def implied(requirements: Sequence[tuple[Requirement, Assessor]], sensitive: Attribute) -> Fraction:
+    """Return the l from which on requirements of disclosure hold of whatever TP suppresses; 1 if there are none.
+
+    Of n people with the same quasi-identifiers k are kept, k_u of them with the value u, and m, m_u suppressed among M.
+    With k_u <= k/l and m_u <= M_u <= M/l the risk (k_u + m_u m/M)/n is at most (k + m)/(l n) = 1/l. Whoever is kept
+    has l people beside him at least, and so is whoever is suppressed: the chance to be linked is at most 1/l, too.
+    """
+    limits = [Fraction(1)]
+    for requirement, _ in requirements:
+        options = requirement.options
+        if isinstance(options, identity_disclosure.Options):
+            limits.append(options.threshold)
+        elif isinstance(options, attribute_disclosure.Options):
+            limits += [options.limit(label) for label in sensitive.domain or ()]
+    return 1 / min(limits)
+
+
+def _uneven(
+    sensitive: Attribute, l: Fraction | None, failing: Sequence[Requirement], place: Place | None
+) -> RequirementError:
+    """Return the error that says which requirement is out of reach.
+
+    Args:
+        sensitive: the attribute.
+        l: that not even the whole table reaches; None if it does, and requirements fail nevertheless.
+        failing: requirements that failed at a smaller l.
+        place: for errors.
+    """
+    names = ", ".join(dict.fromkeys(r.model for r in failing))
+    where = failing[0].place or place if failing else place
+    if l is None:
+        hint = "ask for a larger l, or choose full-domain or mondrian"
+        return RequirementError(Problem("RR105", f"what tp suppresses does not satisfy {names}", where, hint=hint))
+    message = f"no value of '{sensitive.name}' may have more than 1 in {exact(l)} records, and one has"
+    if not failing:
+        return RequirementError(Problem("RR105", message, place, hint="ask for a smaller l, or exclude that attribute"))
+    message = f"{names} fails with the records suppressed that l-diversity asks for; tp reaches it by l = {exact(l)}: "
+    message += f"but then no value of '{sensitive.name}' may have more than 1 in {exact(l)} records, and one has"
+    hint = "raise the threshold, for common values alone by `thresholds`; coarsen the domains; or choose full-domain"
+    return RequirementError(Problem("RR105", message, where, hint=hint))

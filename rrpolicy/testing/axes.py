@@ -10,19 +10,20 @@ from typing import cast, get_args
 import numpy as np
 
 from rrpolicy.canonical import Json, canonical
-from rrpolicy.channel.base import Axis, Transition
+from rrpolicy.channel.base import Axis, Posterior, Readable, Transition
 from rrpolicy.channel.streams import Streams
 from rrpolicy.channel.table import Form
 from rrpolicy.source.counts import Codes, Ints
 from rrpolicy.testing.demand import demand
 
 DRAWS = 300_000
+ROUNDING = 1e-9
 BY_ENUMERATION = 12
 """Axes of at most so many categories have their ratios recomputed entry by entry."""
 
 
 def check_axis(axis: Axis, *, seed: int = 0) -> None:
-    """Check that an axis keeps the promises of `Axis`, and of `Transition` if it lists its released values.
+    """Check that an axis keeps the promises of `Axis`, and of `Transition`, `Posterior` and `Readable` if it is one.
 
     Args:
         axis: an example of it; check several, with the edges of its parameters.
@@ -39,6 +40,8 @@ def check_axis(axis: Axis, *, seed: int = 0) -> None:
         _check_ratios(axis, axis)
         if len(axis.columns()) == 1:
             _check_law(axis, axis, seed)
+    if isinstance(axis, Posterior):
+        _check_posterior(axis, axis.original_size, seed)
 
 
 def _check_description(axis: Axis) -> None:
@@ -164,3 +167,38 @@ def _check_law(axis: Axis, transition: Transition, seed: int) -> None:
             p = float(column.get(u, Fraction(0)))
             room = math.sqrt(2 * draws * p * (1 - p) * chance) + chance * (2 / 3 if 0 < p < 1 else 0)
             demand(abs(seen[u] - draws * p) <= room, f"split() draws {u} from {v} with another chance than the matrix")
+
+
+def _check_posterior(axis: Posterior, size: int, seed: int) -> None:
+    """Check bounds of expected posteriors of many priors at once, and of ratios if the axis tells them."""
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(0, 4, size=(2, 3, size))
+    counts[..., 0] += 1
+    prior = counts / counts.sum(axis=-1, keepdims=True)
+    lower, upper = axis.expected_posterior(prior)
+    demand(lower.shape == upper.shape == prior.shape, "expected_posterior() takes priors of any number of dimensions")
+    inside = (lower >= -ROUNDING) & (lower <= upper + ROUNDING) & (upper <= 1 + ROUNDING)
+    demand(bool(inside.all()), "expected_posterior() returns a lower and an upper bound of a probability")
+    demand(bool((upper[prior == 0] == 0).all()), "expected_posterior() is 0 for what does not occur")
+    demand(
+        bool((prior <= upper + ROUNDING).all()), "expected_posterior() is below the prior: released values tell more"
+    )
+    for i in np.ndindex(prior.shape[:-1]):
+        alone = axis.expected_posterior(prior[i])
+        same = np.allclose(alone[0], lower[i], atol=ROUNDING) and np.allclose(alone[1], upper[i], atol=ROUNDING)
+        demand(bool(same), "expected_posterior() of several priors is not that of each")
+    if not isinstance(axis, Readable):
+        return
+    low, high = axis.expected_ratio(prior, prior)
+    occurs = prior > 0
+    demand(
+        bool(((low <= 1 + ROUNDING) & (high >= 1 - ROUNDING))[occurs].all()), "expected_ratio(c, c) does not enclose 1"
+    )
+    worst = axis.worst_posterior(prior)
+    demand(bool((lower <= worst + ROUNDING).all()), "worst_posterior() is below the expected one")
+    n = [int(x) for x in counts[0, 0]]
+    told = axis.exact_ratio([n[0], *[0] * (size - 1)], n, 0, 10**6)
+    demand(
+        told is None or bool(lower[0, 0, 0] - ROUNDING <= float(told) <= upper[0, 0, 0] + ROUNDING),
+        "exact_ratio() is not what expected_posterior() encloses",
+    )

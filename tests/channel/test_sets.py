@@ -222,7 +222,7 @@ def test_posteriors_are_those_of_enumeration(counts: list[int], share: float) ->
 def test_bounds_of_the_expected_posterior_hold_where_sets_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     prior = np.array([30, 5, 0, 1, 1, 20, 3, 7], dtype=float) / 67
     exactly, _ = expected_posterior(prior, 4)
-    monkeypatch.setattr("rrpolicy.channel.posterior._FEW", 0)
+    monkeypatch.setattr("rrpolicy.channel.posterior.MOST_ENTRIES", 0)
 
     low, high = expected_posterior(prior, 4)
 

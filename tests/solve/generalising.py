@@ -46,6 +46,7 @@ REQUIREMENTS = {
 DISCLOSURE = {
     "attribute": [requirement("attribute-disclosure", threshold="1/2")],
     "identity": [requirement("identity-disclosure", threshold="1/3")],
+    "attribute and k": [requirement("attribute-disclosure", threshold="1/4"), requirement("k-anonymity", k=2)],
 }
 
 

@@ -51,7 +51,8 @@ def search_of(task, loss, suppression, weights=None):
         channel = Product.of(task.policy.released, axes_of(choice, found, suppressing=most > 0))
         return all(a.accepts(r, channel, task.original) for r, a in wanted.others)
 
-    return Search(counted, wanted.tests, Loss(loss, counted, shares), most, accept), found
+    lasting = bool(wanted.others) and not (most and wanted.tests)
+    return Search(counted, wanted.tests, Loss(loss, counted, shares), most, accept, lasting), found
 
 
 def best_of_all(search):

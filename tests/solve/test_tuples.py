@@ -41,8 +41,8 @@ def made(rows, kind, l):
     task = small.task_of(policy, rows)
     task = type(task)(policy, task.original, tuple((r, ASSESSORS[r.model]) for r in requirements))
     known = [a for a in class_attributes(policy) if a.name != "s"]
-    channel = tuple_suppression(task, task.original, known, policy.attributes["s"], least=Fraction(l))
-    return task, channel
+    found = tuple_suppression(task, task.original, known, policy.attributes["s"], least=Fraction(l))
+    return task, found.channel
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)
@@ -86,6 +86,45 @@ def test_releases_satisfy_what_frequency_implies(kind, rows):
         classes[tuple(known)][value] += 1
     assert all(small._holds(r, found, Counter()) for r in task.policy.requirements for found in classes.values())
     assert made(rows, kind, 2)[1] == channel
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(rows=ROWS, l=st.sampled_from(["3/2", "2", "3"]))
+def test_frequency_implies_disclosure(rows, l):
+    try:
+        task, channel = made(rows, "frequency", l)
+    except RequirementError:
+        return
+    for assessor, entry in of_disclosure(1 / Fraction(l)):
+        assert assessor.accepts(entry, channel, task.original)
+
+
+def of_disclosure(threshold):
+    assessors = (*parted.attribute_disclosure_assessors(), *parted.identity_disclosure_assessors())
+    return [(a, small.requirement(a.model, threshold=threshold)) for a in assessors]
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(rows=ROWS, threshold=st.sampled_from(["1/2", "1/3", "2/5"]))
+def test_as_much_is_suppressed_as_disclosure_asks_for(rows, threshold):
+    entries = of_disclosure(Fraction(threshold))
+    requirements = [small.requirement("l-diversity", kind="distinct", l=1), *(r for _, r in entries)]
+    policy = small.policy_of(small.attributes(), requirements, requirements[0].options)
+    task = small.task_of(policy, rows)
+    assessors = [ASSESSORS["l-diversity"], *(a for a, _ in entries)]
+    task = type(task)(policy, task.original, tuple(zip(requirements, assessors, strict=True)))
+    known = [a for a in class_attributes(policy) if a.name != "s"]
+    enough = 1 / Fraction(threshold)
+    try:
+        found = tuple_suppression(task, task.original, known, policy.attributes["s"], least=Fraction(1))
+    except RequirementError as error:
+        (problem,) = error.problems
+        assert max(Counter(row[3] for row in rows).values()) * enough > len(rows)
+        told = f"tp reaches it by l = {enough}" in problem.message and "disclosure" in problem.message
+        assert told, problem.message
+        return
+    assert found.l in {1, enough}
+    assert all(a.accepts(r, found.channel, task.original) for r, a in task.requirements)
 
 
 ROWS_OF_TEN = [(0, 0, 0, 0)] * 4 + [(0, 0, 0, 1), (1, 0, 0, 1), (1, 0, 0, 2), (2, 2, 1, 3), (2, 2, 1, 1), (1, 1, 1, 2)]

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes import Identity, Matrix, Retention
+from rrpolicy.channel.axes import Identity, Matrix, Retention, Sets
 from rrpolicy.channel.product import Product
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.policy.model import (
@@ -89,6 +89,51 @@ class Credulous(Retention):
 def test_a_wrong_axis_is_caught(wrong, reason):
     with pytest.raises(AssertionError, match=reason):
         check_axis(wrong.uniform("a", ["x", "y", "z"], Fraction(3, 5)))
+
+
+class OnePrior(Sets):
+    """Takes one prior at a time for several."""
+
+    def expected_posterior(self, prior):
+        return super().expected_posterior(prior.reshape(-1, self.original_size)[0])
+
+
+class Blurred(Sets):
+    """Mixes several priors up."""
+
+    def expected_posterior(self, prior):
+        low, high = super().expected_posterior(prior)
+        return low[::-1], high[::-1]
+
+
+class Reassuring(Sets):
+    """Bounds from above what it should bound from below."""
+
+    def expected_posterior(self, prior):
+        low, _ = super().expected_posterior(prior)
+        return 0.1 * low, 0.2 * low
+
+
+class Shifted(Sets):
+    """Tells the ratio of another value."""
+
+    def exact_ratio(self, weight, prior, own, most):
+        return super().exact_ratio(weight[1:] + weight[:1], prior, own, most)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (OnePrior, "any number of dimensions"),
+        (Blurred, "not that of each|does not occur|below the prior"),
+        (Reassuring, "below the prior"),
+        (Shifted, "exact_ratio.. is not what"),
+    ],
+)
+def test_a_wrong_posterior_is_caught(wrong, reason):
+    check_axis(Sets.of("a", list("vwxyz"), 3))
+    with pytest.raises(AssertionError, match=reason):
+        check_axis(wrong.of("a", list("vwxyz"), 3))
 
 
 def test_a_sampler_with_another_chance_is_caught():

@@ -1,0 +1,59 @@
+"""How large sets would have to be for what the policy asks of disclosure: a larger set never tells more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from rrpolicy.plugin import Assessor, Original, Product, Remark, Requirement, Task
+from rrpolicy_sensitive_addition.channel import build
+from rrpolicy_sensitive_addition.layout import Hidden
+
+MODEL = "attribute-disclosure"
+
+
+def larger(hidden: Sequence[Hidden], channel: Product, task: Task) -> tuple[Remark, ...]:
+    """Return what to ask for if a risk is over its limit with sets as large as l-diversity asks; else nothing.
+
+    Args:
+        hidden: what is hidden.
+        channel: as planned.
+        task: the requirements.
+    """
+    original = task.original
+    if isinstance(original, int):
+        return ()
+    asked = [(r, a) for r, a in task.requirements if r.model == MODEL]
+    failing = [(r, a) for r, a in asked if not a.accepts(r, channel, original)]
+    if not failing:
+        return ()
+    fewest, most = 0, max((each.values or 0) - 1 - each.set_size for each in hidden)
+    if not _enough(hidden, most, failing, task, original):
+        text = "whatever the size of the sets: coarsen the quasi-identifiers, or choose a mechanism that hides them too"
+        return (Remark("larger-sets", f"{MODEL} fails {text}"),)
+    while most - fewest > 1:
+        middle = (fewest + most) // 2
+        if _enough(hidden, middle, failing, task, original):
+            most = middle
+        else:
+            fewest = middle
+    sizes = " and ".join(f"{each.set_size} values of {each.name}" for each in _grown(hidden, most))
+    return (Remark("larger-sets", f"{MODEL} fails; sets of {sizes} would satisfy it: ask for so large an l"),)
+
+
+def _enough(
+    hidden: Sequence[Hidden],
+    more: int,
+    failing: Sequence[tuple[Requirement, Assessor]],
+    task: Task,
+    original: Original,
+) -> bool:
+    """Return whether sets with so many more values satisfy what fails."""
+    channel = build(_grown(hidden, more), task.policy)
+    return all(a.accepts(r, channel, original) for r, a in failing)
+
+
+def _grown(hidden: Sequence[Hidden], more: int) -> list[Hidden]:
+    """Return what is hidden among so many more values, as far as there are any."""
+    return [replace(each, l=Fraction(min(each.set_size + more, (each.values or 0) - 1))) for each in hidden]

@@ -1,0 +1,63 @@
+"""The occupied cells of a table, and runs of equal rows: what groups are counted from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.source.protocol import Original
+
+
+def occupied(
+    original: Original, attributes: Sequence[str], carried: Sequence[str], own: Sequence[str]
+) -> tuple[Codes, Ints, list[Sequence[Value]]]:
+    """Return occupied cells sorted by (attributes, carried, own), their counts, and the labels of the first two."""
+    domains = [original.policy.attributes[a].domain or () for a in attributes]
+    if not carried:
+        counts = original.counts(*attributes, *own)
+        return counts.codes, counts.n, [list(d) for d in domains]
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(list(original.rows(*attributes, *carried, *own)))
+    columns: list[Codes] = []
+    labels: list[Sequence[Value]] = [list(d) for d in domains]
+    for i in range(table.num_columns):
+        column = table.column(i).combine_chunks()
+        if len(attributes) <= i < len(attributes) + len(carried):
+            encoded = column.dictionary_encode(null_encoding="encode")
+            labels.append(encoded.dictionary.to_pylist())
+            column = encoded.indices
+        columns.append(np.asarray(column, dtype=np.int32))
+    rows = np.stack(columns, axis=1)
+    rows = rows[np.lexsort(rows.T[::-1])]
+    distinct, starts = runs(rows)
+    return distinct, np.diff(np.append(starts, len(rows))).astype(np.int64), labels
+
+
+def runs(rows: Codes) -> tuple[Codes, Ints]:
+    """Return the distinct rows of a sorted table and where each begins."""
+    first = np.ones(len(rows), dtype=bool)
+    if rows.shape[1]:
+        first[1:] = np.any(rows[1:] != rows[:-1], axis=1)
+    else:
+        first[1:] = False
+    starts = np.flatnonzero(first)
+    return rows[starts], starts.astype(np.int64)
+
+
+def contexts(rows: Codes) -> Ints:
+    """Return the number of each row among the distinct rows: first those that stand twice or more, in row order."""
+    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    step = np.any(rows[order][1:] != rows[order][:-1], axis=1)
+    number = np.empty(len(rows), dtype=np.int64)
+    number[order] = np.concatenate(([0], np.cumsum(step)))[: len(rows)]
+    alone = np.bincount(number) == 1
+    rank = np.empty(len(alone), dtype=np.int64)
+    rank[np.argsort(alone, kind="stable")] = np.arange(len(alone))
+    return rank[number]
