@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 1 << 22
 """Entries of a list of all sets (sets, values), or of an array of one row's sets, that are held at a time."""
-MOST_SETS = 1 << 29
+MOST_SETS = 1 << 28
 """Sets over all rows of a prior beyond which expectations are bounded."""
-MOST_PAIRS = 1 << 30
-"""Pairs of values over all rows of a prior beyond which not even bounds of ratios are computed."""
+MOST_PAIRS = 1 << 28
+"""Pairs of a value that occurs and one with a weight, over all rows, beyond which ratios are not even bounded."""
 
 
 def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
@@ -106,23 +106,16 @@ def expected_ratio(weight: Array, prior: Array, set_size: int) -> tuple[Array, A
         set_size: l.
 
     Returns:
-        (…, S) each, the same where it is exact; 0 where c_u is 0. The upper one is infinite beyond `MOST_PAIRS`.
+        (…, S) each, the same where it is exact; 0 where c_u is 0. Beyond `MOST_PAIRS` the upper one is infinite.
     """
     if few(prior, set_size):
         exactly = np.where(prior > 0, _over_sets(weight, prior, set_size), 0.0)
         return exactly, exactly
-    size = prior.shape[-1]
     lower, upper = _inverse(prior, set_size)
-    if prior.size * size > MOST_PAIRS:
+    if int(((prior > 0).sum(axis=-1) * (weight > 0).sum(axis=-1)).sum()) > MOST_PAIRS:
         return weight * lower, np.where(prior > 0, np.inf, 0.0)
-    flat, own = prior.reshape(-1, size), weight.reshape(-1, size)
-    both = np.empty(flat.shape)
-    step = max(1, MOST_ENTRIES // size**2)
-    for start in range(0, len(flat), step):
-        part = slice(start, start + step)
-        both[part] = (_with_another(flat[part], set_size) @ own[part, :, None])[..., 0]
-    included = (set_size - 1) / (size - 1)
-    return weight * lower, np.where(prior > 0, weight * upper + included * both.reshape(prior.shape), 0.0)
+    with_another = _with_another(weight, prior, set_size)
+    return weight * lower, np.where(prior > 0, weight * upper + with_another, 0.0)
 
 
 def exact_ratio(weight: Sequence[int], prior: Sequence[int], own: int, set_size: int, most: int) -> Fraction | None:
@@ -204,16 +197,24 @@ def _inverse(prior: Array, set_size: int) -> tuple[Array, Array]:
     return low, np.where(prior > 0, np.maximum(high, low), 0.0)
 
 
-def _with_another(prior: Array, set_size: int) -> Array:
-    """Return (rows, S, S) upper bounds of E 1/(c_u + sum of c over R) for R that holds w; 0 where u is w, or c_u 0."""
+def _with_another(weight: Array, prior: Array, set_size: int) -> Array:
+    """Return (…, S) upper bounds of the sum, over v other than u, of w_v E [v in R]/(c_u + sum of c over R).
+
+    Only values that occur, and others that have a weight, are looked at.
+    """
     size, drawn = prior.shape[-1], set_size - 2
-    both = prior[:, :, None] + prior[:, None, :]
-    ordered = np.sort(prior, axis=-1)
-    least = ordered[:, :drawn].sum(axis=-1)[:, None, None]
-    most = ordered[:, size - drawn :].sum(axis=-1)[:, None, None]
-    mean = (prior.sum(axis=-1)[:, None, None] - both) * drawn / (size - 2)
-    high = _chord(both, mean, least, most)
-    return np.where((prior > 0)[:, :, None] & ~np.eye(size, dtype=bool), high, 0.0)
+    flat, own = prior.reshape(-1, size), weight.reshape(-1, size)
+    ordered = np.sort(flat, axis=-1)
+    least, most = ordered[:, :drawn].sum(axis=-1), ordered[:, size - drawn :].sum(axis=-1)
+    total = flat.sum(axis=-1)
+    out: Array = np.zeros(flat.shape)
+    for row, (c, x) in enumerate(zip(flat, own, strict=True)):
+        u, w = np.flatnonzero(c), np.flatnonzero(x)
+        both = c[u, None] + c[w]
+        high = _chord(both, (total[row] - both) * drawn / (size - 2), least[row], most[row])
+        out[row, u] = np.where(u[:, None] == w, 0.0, high) @ x[w]
+    out *= (set_size - 1) / (size - 1)
+    return out.reshape(prior.shape)
 
 
 def _chord(at: Array, mean: Array, least: Array, most: Array) -> Array:

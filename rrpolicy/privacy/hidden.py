@@ -36,11 +36,11 @@ def own_value(evidence: Evidence) -> tuple[Array, Array]:
     whole = cast("Readable", axis)
     low, high = np.zeros(evidence.histograms.shape), np.zeros(evidence.histograms.shape)
     for value in range(evidence.histograms.shape[1]):
-        mine = np.where(evidence.part == value, c, 0.0)
-        share = mine.sum(axis=1)
-        for out, ratio in zip((low, high), whole.expected_ratio(mine, c), strict=True):
-            read = np.where(mine > 0, mine, 0.0) * np.where(mine > 0, ratio, 0.0)
-            np.divide(read.sum(axis=1), share, out=out[:, value], where=share > 0)
+        here = np.flatnonzero(evidence.histograms[:, value])
+        mine = np.where(evidence.part == value, c[here], 0.0)
+        for out, ratio in zip((low, high), whole.expected_ratio(mine, c[here]), strict=True):
+            read = mine * np.where(mine > 0, ratio, 0.0)
+            out[here, value] = read.sum(axis=1) / mine.sum(axis=1)
     return low, np.minimum(high, 1.0)
 
 

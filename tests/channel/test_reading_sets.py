@@ -67,7 +67,7 @@ def test_bounds_enclose_what_enumeration_gives(case: tuple[list[int], list[int],
         assert not few(c, set_size)
         bounds = expected_ratio(w, c, set_size)
         own = expected_posterior(c, set_size)
-        patch.setattr(posterior, "MOST_PAIRS", 0)
+        patch.setattr(posterior, "MOST_PAIRS", -1)
         loose = expected_ratio(w, c, set_size)
 
     for u in range(len(prior)):

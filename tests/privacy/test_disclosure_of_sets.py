@@ -122,7 +122,7 @@ def test_where_sets_are_too_many_upper_bounds_stand(worlds: Any, brute: Any, see
     made = world(worlds, Random(seed), randomised=True)
     table = brute.Table(made.rows, made.laws, (), "s", made.law)
     expected, hits = table.risks(), table.success()
-    pairs = Random(seed).choice([0, 2**30])
+    pairs = Random(seed).choice([-1, 2**30])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(posterior, "MOST_ENTRIES", 0)
         patch.setattr(posterior, "MOST_PAIRS", pairs)
