@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -132,9 +133,10 @@ class TableSnapshot:
         """Return rows as the engine holds them, sorted once and then kept."""
         import pyarrow as pa
 
-        kept = self._kept.setdefault(
-            (tuple(attributes), tuple(carried)), Kept(self.scratch / f"rows{len(self._kept)}.arrow")
-        )
+        key = (tuple(attributes), tuple(carried))
+        if key not in self._kept:  # a name of its own: other snapshots may share the folder
+            self._kept[key] = Kept(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
+        kept = self._kept[key]
         if kept.complete:
             with engine_errors(self.name):
                 self.unchanged()

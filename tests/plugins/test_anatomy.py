@@ -180,10 +180,10 @@ def test_without_data_the_plan_says_what_is_not_known(write):
     assert "eligible" in {r.name: r.text for r in outlook.plan.remarks}["eligibility"]
 
 
-def test_the_conformance_kit_passes(write):
+def test_the_conformance_kit_passes(write, tmp_path):
     for records in (401, 40):
         opened = open_policy(write(records=records))
-        with open_original(opened.policy, opened.registry.sources, Path()) as original:
+        with open_original(opened.policy, opened.registry.sources, tmp_path) as original:
             mechanism = opened.registry.mechanisms["anatomy"]
             outline = mechanism.outline(original.policy.mechanism.options, original.policy)
             required = [
