@@ -20,18 +20,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.channel.base import Axis
 from rrpolicy.channel.categories import Domain, cells_of, label_json
 from rrpolicy.channel.document import (
     MalformedError,
     expect,
-    read_column,
-    read_labels,
-    read_list,
-    read_object,
-    read_text,
 )
 from rrpolicy.channel.mixed_in import MixedIn
+from rrpolicy.channel.several import Several, read_columns, read_domains
 from rrpolicy.channel.table import Column, Decoder
 from rrpolicy.section import Section
 
@@ -46,7 +41,7 @@ _LIST = "[]"
 
 
 @dataclass(frozen=True, slots=True)
-class Sets(MixedIn, Axis):
+class Sets(MixedIn, Several):
     """An attribute, or several together, released as sets of l distinct values.
 
     Attributes:
@@ -58,13 +53,10 @@ class Sets(MixedIn, Axis):
     kind: ClassVar[str] = "sets"
     version: ClassVar[int] = 1
 
-    original: tuple[Domain, ...]
-    released: tuple[Column, ...]
     set_size: int
 
     def __post_init__(self) -> None:
-        if not self.original or len(self.released) != len(self.original):
-            raise ValueError("sets need an attribute, and one released column for each")
+        Several.__post_init__(self)
         for domain, column in zip(self.original, self.released, strict=True):
             if column.kind != "set" or column.labels != domain.labels:
                 raise ValueError(f"'{column.name}' must hold sets of the categories of '{domain.attribute}'")
@@ -88,23 +80,9 @@ class Sets(MixedIn, Axis):
         return cls((domain,), (Column(release_as or attribute, "set", domain.labels, "", attribute),), set_size)
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """Return the attributes."""
-        return tuple(domain.attribute for domain in self.original)
-
-    @property
-    def original_size(self) -> int:
-        """Return S, the number of values (of combinations, if attributes are taken together)."""
-        return math.prod(len(domain.labels) for domain in self.original)
-
-    @property
     def other_included(self) -> Fraction:
         """Return P_E, the probability that a set holds a given value other than the record's own."""
         return Fraction(self.set_size - 1, self.original_size - 1)
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the list columns."""
-        return self.released
 
     def with_columns(self, columns: Sequence[Column]) -> Self:
         """Return the axis with its columns described otherwise; a type without brackets is that of the entries."""
@@ -235,10 +213,7 @@ class Sets(MixedIn, Axis):
     def to_json(self) -> Json:
         """Return `{kind, version, original, columns, set_size}`."""
         return {
-            "kind": self.kind,
-            "version": self.version,
-            "original": [{"attribute": d.attribute, "labels": list(d.labels)} for d in self.original],
-            "columns": [column.to_json() for column in self.released],
+            **self.described(),
             "set_size": self.set_size,
         }
 
@@ -254,13 +229,12 @@ class Sets(MixedIn, Axis):
             ValueError: if the version is unknown or the document is not of this kind.
         """
         expect(document, cls.kind, cls.version)
-        domains = [read_object(d, "an attribute") for d in read_list(document, "original")]
         size = document.get("set_size")
         if not isinstance(size, int) or isinstance(size, bool):
             raise MalformedError("'set_size' must be a whole number")
         return cls(
-            tuple(Domain(read_text(d, "attribute"), read_labels(d, "labels")) for d in domains),
-            tuple(read_column(c) for c in read_list(document, "columns")),
+            read_domains(document),
+            read_columns(document),
             size,
         )
 
