@@ -16,6 +16,7 @@ from rrpolicy.offer import Offer
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational, rational
 from rrpolicy.privacy.model import Assessor, Order, PerClass, PrivacyModel, Smooth
+from rrpolicy.section import Fact, Section, figure, percent
 from rrpolicy.source.protocol import Original, Snapshot, Source
 from rrpolicy.utility.metric import UtilityMetric
 
@@ -132,6 +133,7 @@ __all__ = [
     "Decoder",
     "Domain",
     "ExpectedError",
+    "Fact",
     "Finding",
     "Floor",
     "Generalised",
@@ -172,6 +174,7 @@ __all__ = [
     "RequirementError",
     "Retention",
     "Role",
+    "Section",
     "Sets",
     "Sink",
     "Smooth",
@@ -199,6 +202,7 @@ __all__ = [
     "equalise",
     "exact",
     "expected_squared_error",
+    "figure",
     "frequency_l",
     "full_column_rank",
     "full_domain",
@@ -212,6 +216,7 @@ __all__ = [
     "mean_norms",
     "minimise",
     "multidimensional",
+    "percent",
     "pretty",
     "rational",
     "recoded",

@@ -82,7 +82,14 @@ class FindingRow:
     people_over: int | None = field(metadata={"help": "people in them (audit page only)"})
     reference: str = field(metadata={"help": "where the formula stands"})
     assessor: str = field(metadata={"help": "who computed it"})
-    place: str | None = field(metadata={"help": "where the policy asks for it"})
+    place: str | None = field(
+        metadata={
+            "help": "where the policy asks for it; the audit page names the file, which may be one that is extended"
+        }
+    )
+    reached_of: str | None = field(
+        default=None, metadata={"help": "`attribute = value` of which the number reached is, where it is of one alone"}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ class Marginal:
     """The one-way table of an attribute."""
 
     attribute: str = field(metadata={"help": "the released column"})
-    level: float = field(metadata={"help": "of the intervals, such as 0.95"})
+    level: float = field(metadata={"help": "of the intervals, such as 0.95; 1 where they are limits that are certain"})
     rows: tuple[MarginalRow, ...] = field(metadata={"help": "in the order of the domain"})
     remark: str | None = field(metadata={"help": "what else there is to say of it"})
     left_out: int = field(metadata={"help": "categories not shown: the rarest in the release"})

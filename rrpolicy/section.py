@@ -1,8 +1,14 @@
-"""A part of the report that a channel or one of its axes brings itself."""
+"""A part of the report that a channel or one of its axes brings itself, and how its numbers are written."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
+
+DIGITS = 6
+"""Significant digits; more only where fewer would hide on which side of a limit a number lies."""
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +28,40 @@ class Section:
     facts: tuple[Fact, ...] = field(default=(), metadata={"help": "names with values"})
     header: tuple[str, ...] = field(default=(), metadata={"help": "column heads of the table"})
     table: tuple[tuple[str, ...], ...] = field(default=(), metadata={"help": "rows of the table"})
+    bars: tuple[float, ...] = field(
+        default=(), metadata={"help": "a share for each row of the table, to be drawn beside it; or none"}
+    )
+    shares: str = field(default="", metadata={"help": "what the shares are of: the head of their column"})
+
+
+def figure(value: float, digits: int = DIGITS) -> str:
+    """Return a number for people: significant digits, thousands grouped, infinity as `unbounded`."""
+    if math.isinf(value):
+        return "unbounded" if value > 0 else "−unbounded"
+    if value and (abs(value) < 1e-4 or abs(value) >= 1e15):  # noqa: PLR2004 - where positional digits stop being read
+        mantissa, _, exponent = f"{value:.{(digits if digits > DIGITS else min(digits, 4)) - 1}e}".partition("e")
+        shown = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{shown} × 10".replace("-", "−") + str(int(exponent)).translate(_RAISED)
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
+    text = f"{value:,.{places}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Return a share in percent, with two decimals below one percent; only nothing is 0 and only all is 100."""
+    value = 100 * share
+    text = f"{value:.2f}" if 0 < abs(value) < 1 else f"{value:.{decimals}f}"
+    if value and not float(text):
+        text = "< 0.01" if value > 0 else "> −0.01"
+    elif float(text) == 100 and value < 100:  # noqa: PLR2004 - percent
+        text = "> 99." + decimals * "9"
+    return f"{text} %".replace("-", "−")
+
+
+def rational(value: Fraction) -> str:
+    """Return an exact rational: the decimal alone where it is exact, else with the fraction beside it."""
+    decimal = figure(float(value))
+    plain = decimal.replace(",", "").replace("−", "-")
+    if value.denominator == 1 or ("×" not in plain and Fraction(plain) == value):
+        return decimal
+    return f"{decimal} ({value})"

@@ -69,7 +69,7 @@ def _remarks(layout: Layout, task: Task, counts: Sequence[int] | None) -> Iterat
     groups, residues = groups_of(task.records, layout.size)
     text = f"{groups:,} groups of {layout.size} different values of '{layout.sensitive.name}'"
     if residues:
-        text += f"; {residues} of {task.records:,} records are left and join groups that lack their value"
+        text += f"; {residues} of {task.records:,} records are left over and join groups that lack their value"
     yield Remark("groups", text)
     if counts is None:
         yield Remark("eligibility", f"a table is eligible if no value has more than 1 in {layout.size} of its records")

@@ -17,6 +17,7 @@ from rrpolicy.plugin import (
     Role,
     Task,
     exact,
+    figure,
     full_domain,
     multidimensional,
     refuse_without_data,
@@ -63,7 +64,7 @@ def _tuples(task: Task, original: Original, layout: Layout) -> Proposal:
     sensitive, least = parted_by(task.policy)
     found = tuple_suppression(task, original, known, sensitive, least=least, place=layout.goal.place)
     gone = sum(row[-1] for row in found.channel.moved or ())
-    text = f"{gone} of {original.records} records are released as `*`; nothing is generalised"
+    text = f"{figure(gone)} of {figure(original.records)} records are released as `*`; nothing is generalised"
     remarks = [Remark("suppressed", text)]
     if found.l > least:
         text = f"classes satisfy l = {exact(found.l)} by frequency, which disclosure implies; the rest, {exact(least)}"
@@ -87,15 +88,17 @@ def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remar
     choice, goal = found.choice, layout.goal
     sizes = choice.table.n[choice.kept]
     yield Remark("loss", f"the loss {goal.loss} of this choice", Measure(choice.loss))
-    yield Remark("classes", f"{len(sizes)} classes, of {sizes.min()} to {sizes.max()} records")
+    yield Remark("classes", f"{figure(len(sizes))} classes, of {figure(sizes.min())} to {figure(sizes.max())} records")
     if goal.suppression:
         most = f"at most {exact(goal.suppression)} of all may be"
-        yield Remark("suppressed", f"{choice.suppressed} of {records} records are released as `*`; {most}")
+        yield Remark(
+            "suppressed", f"{figure(choice.suppressed)} of {figure(records)} records are released as `*`; {most}"
+        )
     yield Remark("search", f"the best of {found.nodes} nodes; the classes of {found.tested} had to be counted")
 
 
 def _level(r: Recoded, level: int) -> str:
     groups = len(set(r.levels[level]))
     of = f"'{r.attribute.name}' is released at level {level} of {len(r.levels) - 1}"
-    kept = "as it is" if level == 0 else f"in {groups} groups" if groups > 1 else "as one group"
+    kept = "as they are" if level == 0 else f"in {groups} groups" if groups > 1 else "as one group"
     return f"{of}: its {len(r.levels[0])} categories {kept}"

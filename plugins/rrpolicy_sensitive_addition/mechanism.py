@@ -16,6 +16,7 @@ from rrpolicy.plugin import (
     Remark,
     Task,
     addition_mean_squared_error,
+    figure,
 )
 from rrpolicy_sensitive_addition.channel import axes, build
 from rrpolicy_sensitive_addition.larger import larger
@@ -72,12 +73,12 @@ def _remarks(hidden: Hidden, records: int) -> Iterator[Remark]:
     what = f"an estimated share of {hidden.name} ({hidden.set_size} of {values} in each set)"
     yield Remark(
         "mean-squared-error-this-table",
-        f"{what} has a mean squared error of {table:.6g} as a share of this table",
+        f"{what} has a mean squared error of {figure(table)} as a share of this table",
         Measure(table),
     )
     yield Remark(
         "mean-squared-error-population",
-        f"{what} has a mean squared error of {population:.6g} as a share of the population that the table is a sample"
-        " of, if its values are equally common there, and less if they are not",
+        f"{what} has a mean squared error of {figure(population)} as a share of the population that the table is a"
+        " sample of, if its values are equally common there, and less if they are not",
         Measure(population),
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 SHADES = 20
 HEIGHT = 160
+WIDE = 4  # times the width of the first bin
+SIGN = 8  # pixels of a digit at the size of the plots' text, rounded up
+NARROW = 0.002  # an interval that one decimal of a percentage cannot show
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -32,10 +35,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """A dot-and-interval plot: grid lines, and places in the order of the rows."""
+    """A dot-and-interval plot: grid lines, places in the order of the rows, decimals of the percentages beside it."""
 
     ticks: tuple[Tick, ...]
     places: tuple[Place, ...]
+    digits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,17 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """A histogram: bins, ticks across, grid lines up (`at` in pixels from the bottom)."""
+    """A histogram: bins, ticks across, grid lines up (`at` in pixels from the bottom), room for their numbers.
+
+    `broken`: the last bin is far wider than the others, and not drawn to scale.
+    """
 
     bars: tuple[Bar, ...]
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
     height: int
+    gutter: int
+    broken: bool
 
 
 def shade(probability: float) -> int:
@@ -90,14 +99,14 @@ def _plain(value: float) -> str:
 
 
 def forest(marginal: Any) -> Forest:
-    """Return the plot of a `Marginal`: one scale for all its categories, starting at zero or below."""
+    """Return the plot of a `Marginal`: one scale for all its categories, from zero or below to the largest mark."""
     values = [
         v for row in marginal.rows for v in (row.released or 0.0, row.estimate, row.low, row.high, row.original or 0.0)
     ]
     low, high = min(0.0, *values, 0.0), max(*values, 1e-6)
-    step = nice_step(high - low, 3)
-    start, end = low, math.ceil(high / step - 1e-9) * step
-    first, last = math.ceil(start / step - 1e-9), round(end / step)
+    step = nice_step(high - low, 4)
+    start, end = low, high
+    first, last = math.ceil(start / step - 1e-9), math.floor(end / step + 1e-9)
 
     def at(value: float) -> float:
         return (value - start) / (end - start)
@@ -111,16 +120,28 @@ def forest(marginal: Any) -> Forest:
         tuple(
             Place(maybe(r.released), at(r.estimate), at(r.low), at(r.high), maybe(r.original)) for r in marginal.rows
         ),
+        2 if any(0 < r.high - r.low < NARROW for r in marginal.rows) else 1,
     )
 
 
+def kind(marginal: Any) -> Literal["exact", "certain", "drawn"]:
+    """Return what the intervals of a `Marginal` are: none needed, limits that are certain, or intervals of chance."""
+    if all(row.low == row.high for row in marginal.rows):
+        return "exact"
+    return "certain" if marginal.level >= 1 else "drawn"
+
+
 def bars(histogram: Any) -> Bars:
-    """Return the plot of a `Histogram`; bins without a finite range get equal widths."""
+    """Return the plot of a `Histogram`; bins without a finite range get equal widths, a wide last one that of two."""
     edges = [float(edge) for edge in histogram.edges]
     count = len(histogram.people)
     span = edges[-1] - edges[0]
     linear = math.isfinite(span) and span > 0
-    places = [(e - edges[0]) / span if linear else i / count for i, e in enumerate(edges)]
+    broken = linear and count > 1 and edges[-1] - edges[-2] > WIDE * (edges[1] - edges[0])
+    if broken:
+        places = [i / (count + 1) for i in range(count)] + [1.0]
+    else:
+        places = [(e - edges[0]) / span if linear else i / count for i, e in enumerate(edges)]
     most = max(1, *histogram.people, *(histogram.before or (0,)))
     step = max(1.0, nice_step(float(most), 3))
     top = math.ceil(most / step) * step
@@ -141,8 +162,11 @@ def bars(histogram: Any) -> Bars:
         )
         for i in range(count)
     )
-    every = max(1, math.ceil(count / 5))
-    shown = [i for i in range(0, count + 1, every) if i == 0 or count - i >= every / 2 or i == count]
+    regular = count - 1 if broken else count
+    every = max(1, math.ceil(regular / 5))
+    shown = [i for i in range(0, regular + 1, every) if i in {0, regular} or regular - i >= every / 2]
+    shown += [regular] if broken else []
     across = tuple(Tick(places[i], _plain(round(edges[i], 6))) for i in dict.fromkeys([*shown, count]))
     up = tuple(Tick(HEIGHT * i * step / top, f"{int(i * step):,}") for i in range(1, round(top / step) + 1))
-    return Bars(made, across, up, HEIGHT)
+    gutter = 14 + SIGN * max(len("people"), *(len(tick.text) for tick in up))
+    return Bars(made, across, up, HEIGHT, gutter, broken)

@@ -11,7 +11,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rrpolicy.plugin import Report, by_value
+from rrpolicy.plugin import Report, by_value, percent
 from rrpolicy_reports import drawing, wording
 
 PAGE = "page.html"
@@ -48,7 +48,9 @@ def environment() -> Environment:
         "label": wording.label,
         "line": wording.line,
         "sentence": wording.sentence,
-        "percent": wording.percent,
+        "prose": wording.prose,
+        "numeric": wording.numeric,
+        "percent": percent,
         "probability": wording.probability,
         "whole": wording.whole,
         "number": wording.number,
@@ -57,6 +59,7 @@ def environment() -> Environment:
         "spot": drawing.spot,
         "anchor": drawing.anchor,
         "forest": drawing.forest,
+        "kind": drawing.kind,
         "bars": drawing.bars,
         "by_value": by_value,
     }

@@ -1,11 +1,17 @@
-"""Text as the page shows it: labels that cannot break out, shares, probabilities."""
+"""Text as the page shows it: labels that cannot break out, sentences, probabilities."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+from rrpolicy.plugin import figure
+
+QUOTED = re.compile(r"`([^`]+)`")
+NUMBER = re.compile(r"[−<>]? ?[\d,.]+( %| × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?|–")
 BASIS = {
     "policy": "the policy alone",
     "channel": "the published randomisation and the number of records",
@@ -42,15 +48,6 @@ def label(text: str) -> Markup:
     return Markup("<bdi>{}</bdi>").format(escape(shown))
 
 
-def percent(share: float) -> str:
-    """Return a share in percent with one decimal, two below one percent."""
-    value = 100 * share
-    text = f"{value:.2f}" if 0 < abs(value) < 1 else f"{value:.1f}"
-    if value and not float(text):
-        text = "< 0.01" if value > 0 else "> −0.01"
-    return f"{text} %".replace("-", "−")
-
-
 def probability(value: float) -> str:
     """Return a probability for a cell of a matrix: three decimals, 0 and 1 as they are, and never rounded to them."""
     if value in {0.0, 1.0}:
@@ -73,10 +70,21 @@ def basis(word: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with four significant digits."""
-    return f"{value:.4g}".replace("-", "−").replace("inf", "unbounded")
+    """Return a number of a table as people read it."""
+    return figure(value)
 
 
 def sentence(text: str) -> str:
     """Return text that starts with a capital and ends with a full stop."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence for the page; what stands between backticks is set as a name."""
+    return Markup(QUOTED.sub(r"<code>\1</code>", str(label(sentence(text)))))  # noqa: S704 - label has escaped it
+
+
+def numeric(table: Sequence[Sequence[str]]) -> tuple[int, ...]:
+    """Return the columns of a table that hold nothing but numbers."""
+    columns = list(zip(*table, strict=False))
+    return tuple(i for i, cells in enumerate(columns) if all(NUMBER.fullmatch(cell) for cell in cells))

@@ -23,7 +23,6 @@ from rrpolicy.channel.recode import ANYTHING
 from rrpolicy.channel.table import Column, Decoder, TableSpec
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.finding import Basis, Finding, Measure, Standing, Verdict
-from rrpolicy.section import Fact, Section
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.base import Sink
     from rrpolicy.channel.streams import Streams
     from rrpolicy.policy.model import Attribute
+    from rrpolicy.section import Section
     from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
 
@@ -190,12 +190,10 @@ class Parted(Channel):
         return ()
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
-        """Return how records were parted; on the audit page how many were suppressed."""
-        facts: tuple[Fact, ...] = ()
-        if original is not None and self.moved is not None:
-            gone = sum(row[-1] for row in self.moved)
-            facts = (Fact("Suppressed records, released as *", f"{gone:,} of {records:,}"),)
-        return (Section("Tuple suppression", (HOW,), facts),)
+        """Return how records were parted; on the audit page class sizes and how many were suppressed."""
+        from rrpolicy.channel.recode_section import parted_sections
+
+        return parted_sections(self, records, original)
 
     def to_json(self) -> Json:
         """Return all of it, the suppressed records included."""
@@ -222,13 +220,6 @@ class Parted(Channel):
         known = tuple(read_column(c) for c in read_list(document, "known"))
         moved = None if document.get("moved") is None else tuple(_row(row) for row in read_list(document, "moved"))
         return cls(known, read_column(document.get("sensitive")), moved)
-
-
-HOW = (
-    "Nothing was drawn at random, and no value was made coarser. Records that agree in their quasi-identifiers stay "
-    "together as far as their sensitive values are even enough; the others are released as * in every "
-    "quasi-identifier, and make a class of their own, which is even enough as well."
-)
 
 
 def _row(document: Json) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 BINS = 20
+FAR = 4
 TOP = 10
 
 
@@ -26,10 +27,10 @@ def spread(quantity: str, risk: Array, before: Array, people: Ints, top: tuple[t
         people: (k,) how many have it.
         top: the groups at the top.
     """
-    ceiling = max(float(risk.max(initial=0)), float(before.max(initial=0)))
-    edges = np.linspace(0, 1 if ceiling > 0.2 else ceiling or 1, BINS + 1)  # noqa: PLR2004
-    bins = [np.clip(np.searchsorted(edges, x, side="left") - 1, 0, BINS - 1) for x in (risk, before)]
-    counted = [np.bincount(b, weights=people, minlength=BINS) for b in bins]
+    edges = _edges(float(risk.max(initial=0)), float(before.max(initial=0)))
+    last = len(edges) - 2
+    bins = [np.clip(np.searchsorted(edges, x, side="left") - 1, 0, last) for x in (risk, before)]
+    counted = [np.bincount(b, weights=people, minlength=last + 1) for b in bins]
     return Profile(
         quantity,
         tuple(float(e) for e in edges),
@@ -39,10 +40,26 @@ def spread(quantity: str, risk: Array, before: Array, people: Ints, top: tuple[t
     )
 
 
+def _edges(most: float, before: float) -> Array:
+    """Return the bounds of the bins: equal ones up to the largest risk; or to the release's, and one for the rest.
+
+    Args:
+        most: the largest risk in the release.
+        before: the largest of the untouched table; where it is far larger, equal bins would hide the release in one.
+    """
+    ceiling = max(most, before)
+    end = 1 if ceiling > 0.2 else ceiling or 1  # noqa: PLR2004 - what is large is shown on the whole scale
+    if not 0 < most < end / FAR:
+        return np.linspace(0, end, BINS + 1)
+    magnitude = 10.0 ** np.floor(np.log10(most))
+    near = next(step * magnitude for step in (1, 2, 4, 5, 10) if step * magnitude >= most)
+    return np.append(np.linspace(0, near, BINS + 1), end)
+
+
 def at_the_top(
     evidence: Evidence, risk: Array, people: Ints, of: Ints | None = None
 ) -> tuple[tuple[str, float, int], ...]:
-    """Return the groups with the largest risks, described.
+    """Return the groups with the largest risks, described: each once, with its largest and how many people have it.
 
     Args:
         evidence: the groups.
@@ -50,6 +67,11 @@ def at_the_top(
         people: (k,) people.
         of: (k,) the group that each belongs to; itself by default.
     """
-    order = np.argsort(-risk, kind="stable")[:TOP]
     owner = np.arange(len(risk)) if of is None else of
-    return tuple((evidence.describe(int(owner[i])), float(risk[i]), int(people[i])) for i in order)
+    most = np.full(int(owner.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(most, owner, risk)
+    have = np.bincount(owner, weights=np.where(risk == most[owner], people, 0), minlength=len(most))
+    order = np.lexsort((-have, -most))[:TOP]
+    return tuple(
+        (evidence.describe(int(group)), float(most[group]), int(have[group])) for group in order if have[group]
+    )

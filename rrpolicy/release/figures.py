@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from collections.abc import Sequence
 from typing import Literal
 
 from rrpolicy.finding import Measure, Standing, Verdict
 from rrpolicy.report import Gauge
+from rrpolicy.section import DIGITS, figure
 
 Direction = Literal["at most", "at least"]
 
-DIGITS = 6
-"""Significant digits; more only where fewer would hide on which side of a limit a number lies."""
+FEWER = 4
+"""Significant digits of what stands beside a finding."""
+
+CERTAIN = 1.0
+"""No number is rounded to this: a chance would read as certainty."""
+
+HARDLY = 1e-8
+"""A distance from certainty that digits would hide rather than show."""
+NOISE = 1e-13
+"""Relative distance below which two numbers differ by rounding alone."""
 
 FAR_APART = 20.0
 """From this ratio on a linear track would squeeze the smaller number into the axis."""
 
 
-def figure(value: float, digits: int = DIGITS) -> str:
-    """Return a number for people: significant digits, thousands grouped, infinity as `unbounded`."""
-    if math.isinf(value):
-        return "unbounded" if value > 0 else "−unbounded"
-    if value and (abs(value) < 1e-4 or abs(value) >= 1e15):  # noqa: PLR2004 - where positional digits stop being read
-        mantissa, _, exponent = f"{value:.{min(digits, 4) - 1}e}".partition("e")
-        return f"{mantissa} × 10^{int(exponent)}".replace("-", "−")
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
-    text = f"{value:,.{places}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+def apart(value: float, others: Sequence[float], least: int = DIGITS, bound: Direction | None = None) -> str:
+    """Return a number with as many digits as it takes to see that it is not one of some others.
 
-
-def beside_limit(value: float, limit: float) -> str:
-    """Return a number with as many digits as it takes to see that it is not the limit."""
-    for digits in range(DIGITS, 16):
-        text = figure(value, digits)
+    Args:
+        value: the number.
+        others: what it must not be taken for, such as its limit.
+        least: significant digits at least.
+        bound: on which side of the number lies what it bounds: it is rounded so that it stays a bound.
+    """
+    unlike = [other for other in others if abs(value - other) > NOISE * abs(other)]
+    for digits in range(least, 16):
+        text = figure(value if bound is None else _outward(value, digits, bound), digits)
         # zeros at the end are dropped, so that it may read as the limit does with fewer digits
-        if value == limit or text not in {figure(limit, digits), figure(limit)}:
+        if text not in {figure(other, places) for other in unlike for places in (digits, least)}:
             return text
     return figure(value, 15)
 
 
-def rational(value: Fraction) -> str:
-    """Return an exact rational: the decimal alone where it is exact, else with the fraction beside it."""
-    decimal = figure(float(value))
-    plain = decimal.replace(",", "").replace("−", "-")
-    if value.denominator == 1 or ("^" not in plain and Fraction(plain) == value):
-        return decimal
-    return f"{decimal} ({value})"
+def _outward(value: float, digits: int, bound: Direction) -> float:
+    """Return a bound with so many significant digits that is none the less one."""
+    if not value or math.isinf(value):
+        return value
+    scale = 10.0 ** max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    cut = math.ceil if bound == "at most" else math.floor
+    return cut(round(value * scale, 6)) / scale
 
 
 def direction(requirement: str, reached: float | None, limit: float | None, verdict: Verdict | None) -> Direction:
@@ -59,15 +64,19 @@ def direction(requirement: str, reached: float | None, limit: float | None, verd
     return "at least" if (reached > limit) == (verdict is Verdict.HOLDS) else "at most"
 
 
-def worded(measure: Measure, side: Direction = "at most", limit: float | None = None) -> str:
+def worded(measure: Measure, side: Direction = "at most", limit: float | None = None, digits: int = DIGITS) -> str:
     """Return a number with its standing in words: `2.31`, `at most 4.52`, `0.013 ± 0.002`.
 
     Args:
         measure: the number.
         side: a bound of a quantity that must be large enough is a lower one.
         limit: keeps as many digits as it takes to tell the two apart.
+        digits: significant ones at least.
     """
-    text = figure(measure.value) if limit is None else beside_limit(measure.value, limit)
+    bound = side if measure.standing is Standing.UPPER_BOUND else None
+    if bound is None and NOISE < abs(measure.value - CERTAIN) < HARDLY:
+        return f"just {'above' if measure.value > CERTAIN else 'below'} {figure(CERTAIN)}"
+    text = apart(measure.value, (CERTAIN,) if limit is None else (CERTAIN, limit), digits, bound)
     if measure.standing is Standing.UPPER_BOUND:
         return text if math.isinf(measure.value) else f"{side} {text}"
     if measure.standing is Standing.ESTIMATE:

@@ -54,14 +54,15 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 UNKNOWN = ("This model comes from a plugin that does not say what it leaves open; ask its author.",)
 
 
-def not_covered(model: str, offered: object = None) -> tuple[str, ...]:
+def not_covered(model: str, offered: Mapping[str, object] | None = None) -> tuple[str, ...]:
     """Return what a requirement of the model does not say.
 
     Args:
-        model: the privacy model's name.
-        offered: the model itself, where it is loaded; its attribute `not_covered` goes before what stands here.
+        model: the privacy model's name, or one of its kinds, such as `l-diversity/entropy`.
+        offered: loaded models by name; a model's attribute `not_covered` goes before what stands here.
     """
-    own = getattr(offered, "not_covered", None)
+    family = model.partition("/")[0]
+    own = getattr((offered or {}).get(family), "not_covered", None)
     if isinstance(own, tuple) and own:
         return tuple(str(text) for text in own)
-    return MODELS.get(model, UNKNOWN) + EVERY_MODEL
+    return MODELS.get(family, UNKNOWN) + EVERY_MODEL

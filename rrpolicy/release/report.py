@@ -12,11 +12,11 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Policy, Role
-from rrpolicy.release.figures import figure, worded
-from rrpolicy.release.report_attributes import panels
+from rrpolicy.release.figures import worded
+from rrpolicy.release.report_attributes import DRAWN, panels, treated_so
 from rrpolicy.release.report_findings import decision, finding_row, utility_row
-from rrpolicy.report import AttributePanel, FindingRow, Report, UtilityRow
-from rrpolicy.section import Fact, Section
+from rrpolicy.report import FindingRow, Report, UtilityRow
+from rrpolicy.section import Fact, Section, figure
 
 if TYPE_CHECKING:
     from rrpolicy.release.assess import UtilityFinding
@@ -25,6 +25,7 @@ SAMPLERS = {
     "cells": "equal records drawn together, exactly",
     "records": "record by record, exactly",
 }
+NOTHING_DRAWN = "nothing was drawn at random"
 TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED = {
     Role.IDENTIFIER: "identifier, never counted and never released",
@@ -85,18 +86,17 @@ def public_report(
     rows = tuple(finding_row(finding, models or {}) for finding in document["findings"])
     useful = tuple(utility_row(finding) for finding in document.get("utility", ()))
     passed, sentence = _decided(document, rows, useful)
-    treated = panels(document["attributes"], document["decoders"], document.get("origins", {}))
     return Report(
         page="public",
         title=_title(document),
         decision=sentence,
         passed=passed,
-        facts=_facts(document, treated),
+        facts=_facts(document),
         assumptions=tuple(document["assumptions"]),
         findings=rows,
         derived=tuple(document["derived"]),
         remarks=(),
-        attributes=treated,
+        attributes=panels(document["attributes"], document["decoders"], document.get("origins", {})),
         dropped=(),
         marginals=marginals(public, document, released),
         utility=useful,
@@ -117,7 +117,10 @@ def audit_report(public: Path, audit: AuditPieces, *, released: Mapping[str, Seq
 
     document = release_document(public)
     page = public_report(public, released=released, models=audit.models)
-    rows = tuple(finding_row(_document(finding), audit.models) for finding in audit.findings)
+    rows = tuple(
+        finding_row(_document(finding), audit.models, None if finding.place is None else Path(finding.place.file).name)
+        for finding in audit.findings
+    )
     useful = _utility(audit)
     passed, sentence = _decided(document, rows, useful)
     return replace(
@@ -189,17 +192,17 @@ def _decided(document: Mapping[str, Any], rows: Sequence[FindingRow], useful: Se
     return (False, f"{TEST} {sentence}") if document.get("test") else (passed, sentence)
 
 
-def _facts(document: Mapping[str, Any], treated: Sequence[AttributePanel]) -> tuple[Fact, ...]:
-    policy = document["policy"]
-    randomised = sum(1 for panel in treated if panel.parameters)
+def _facts(document: Mapping[str, Any]) -> tuple[Fact, ...]:
+    policy, forms = document["policy"], {decoder["form"] for decoder in document["decoders"]}
+    sampler = SAMPLERS.get(document["sampler"], document["sampler"]) if forms & DRAWN else NOTHING_DRAWN
     named = (
         ("Records", figure(document["records"], 15)),
         ("Owner", policy.get("owner")),
         ("Purpose", policy.get("purpose")),
         ("Mechanism", document.get("mechanism")),
-        ("Released attributes", f"{len(document['attributes'])}, of which {randomised} are randomised"),
+        ("Released attributes", treated_so(document["attributes"], document["decoders"])),
         ("Format", document["data"]["format"]),
-        ("Sampling", SAMPLERS.get(document["sampler"], document["sampler"])),
+        ("Sampling", sampler),
     )
     return tuple(Fact(name, str(value)) for name, value in named if value)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from rrpolicy.channel.probability import retention_probability
-from rrpolicy.release.figures import figure, rational
 from rrpolicy.report import AttributePanel, MatrixPanel
-from rrpolicy.section import Fact
+from rrpolicy.section import Fact, figure, rational
 
 WIDEST = 48
 """Categories up to which a transition matrix is printed; a wider one cannot be read, and stands in release.json."""
@@ -21,8 +21,11 @@ TREATMENT = {
     "matrix": "randomised by a transition matrix",
     "membership": "released as a set of categories that holds the original one",
     "share": "released in groups of records",
-    "spread": "generalised: released as the group that the category lies in",
 }
+DRAWN = frozenset({"retention", "matrix", "membership", "share"})
+"""Forms that undo something drawn at random."""
+UNCHANGED, IN_PART, GENERALISED = "unchanged", "generalised in part", "generalised"
+KINDS = {"retention": "randomised", "matrix": "randomised", "membership": "in sets", "share": "in groups"}
 BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
 CARRIED = "released as it is; it has no list of categories"
 NOT_STATED = "stands in the release's description; the audit report says how it was chosen"
@@ -31,7 +34,7 @@ NOT_STATED = "stands in the release's description; the audit report says how it 
 def panels(
     attributes: Sequence[Mapping[str, Any]], decoders: Sequence[Mapping[str, Any]], origins: Mapping[str, str]
 ) -> tuple[AttributePanel, ...]:
-    """Return how each released attribute was treated; attributes that are randomised together share a panel.
+    """Return how each released attribute was treated; attributes that are drawn together share a panel.
 
     Args:
         attributes: released attributes, as release.json lists them.
@@ -43,11 +46,43 @@ def panels(
     made: list[AttributePanel] = []
     for name, attribute in described.items():
         decoder = undone.get(name)
-        if decoder is not None and decoder["attributes"][0] != name:
-            continue
-        together = [described[n] for n in decoder["attributes"]] if decoder else [attribute]
-        made.append(_panel(together, decoder, origins))
+        if decoder is not None and decoder["form"] in DRAWN:
+            if decoder["attributes"][0] == name:
+                made.append(_panel([described[n] for n in decoder["attributes"]], decoder, origins))
+        else:
+            made.append(_panel([attribute], decoder, origins))
     return tuple(made)
+
+
+def treated_so(attributes: Sequence[Mapping[str, Any]], decoders: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many attributes are released, and how many of them in which way."""
+    kinds = Counter(kind for decoder in decoders for kind in _kinds(decoder))
+    kinds[UNCHANGED] += len(attributes) - kinds.total()
+    return f"{figure(len(attributes))}: " + ", ".join(f"{figure(n)} {kind}" for kind, n in kinds.items() if n)
+
+
+def _kinds(decoder: Mapping[str, Any]) -> Iterator[str]:
+    for name in decoder["attributes"]:
+        yield _coarseness(decoder, name) if decoder["form"] == "spread" else KINDS.get(decoder["form"], UNCHANGED)
+
+
+def _coarseness(decoder: Mapping[str, Any], name: str) -> str:
+    """Return whether any label of a column stands for several categories, or none but the one for all of them."""
+    sizes, categories = _label_sizes(decoder, name)
+    if any(1 < size < categories for size in sizes) or sizes == [categories]:
+        return GENERALISED if categories > 1 else UNCHANGED
+    return UNCHANGED if max(sizes) == 1 else IN_PART
+
+
+def _label_sizes(decoder: Mapping[str, Any], name: str) -> tuple[list[int], int]:
+    """Return how many categories each released label of a column stands for, and how many there are."""
+    place, parameters = _place(decoder, name), decoder["parameters"]
+    return [len(group) for group in parameters["groups"][place]], len(parameters["original"][place])
+
+
+def _place(decoder: Mapping[str, Any], name: str) -> int:
+    found: int = decoder["attributes"].index(name)
+    return found
 
 
 def _panel(
@@ -64,14 +99,12 @@ def _panel(
         facts = _matrix_facts(parameters)
     elif form == "membership":
         facts = (Fact("Categories in each released set", figure(parameters["set_size"])),)
-    elif form == "spread":
-        facts = _spread_facts(parameters)
     randomised = form not in {None, "identity"}
     return AttributePanel(
         name=" × ".join(a["name"] for a in together),
         released_as=" × ".join(a["release_as"] for a in together),
         role=", ".join(dict.fromkeys(a["role"] for a in together)),
-        treatment=_treatment(form, parameters),
+        treatment=CARRIED if decoder is None else _treatment(decoder, together[0]["name"]),
         origin=origins.get(together[0]["name"], NOT_STATED) if randomised else "",
         parameters=facts,
         matrix=matrix,
@@ -79,10 +112,28 @@ def _panel(
     )
 
 
-def _treatment(form: str | None, parameters: Mapping[str, Any]) -> str:
-    if form is None:
-        return CARRIED
-    return BLOCKS if form == "retention" and len(parameters["blocks"]) > 1 else TREATMENT[form]
+def _treatment(decoder: Mapping[str, Any], name: str) -> str:
+    form = decoder["form"]
+    if form == "retention" and len(decoder["parameters"]["blocks"]) > 1:
+        return BLOCKS
+    if form != "spread":
+        return TREATMENT[form]
+    sizes, categories = _label_sizes(decoder, name)
+    kind = _coarseness(decoder, name)
+    if kind == UNCHANGED:
+        return TREATMENT["identity"]
+    own = [size for size in sizes if size < categories]
+    if not own:
+        return "generalised: one label for every category"
+    all_of_them = [
+        category(label)
+        for label, size in zip(decoder["parameters"]["released"][_place(decoder, name)], sizes, strict=True)
+        if size == categories
+    ]
+    if kind == IN_PART:
+        return f"released as it is, or as {' or '.join(all_of_them)}, which stands for every category"
+    also = "".join(f"; {label} for every one" for label in all_of_them)
+    return f"generalised: {figure(len(own))} labels, none for more than {figure(max(own))} categories{also}"
 
 
 def _domain(attribute: Mapping[str, Any]) -> str:
@@ -139,17 +190,6 @@ def _matrix_facts(parameters: Mapping[str, Any]) -> tuple[Fact, ...]:
     if len(kept) == len(original):
         facts.append(Fact("Keep probability, smallest", rational(min(kept))))
         facts.append(Fact("Keep probability, largest", rational(max(kept))))
-    return tuple(facts)
-
-
-def _spread_facts(parameters: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Return how far each column was generalised; a label that stands for everything means suppressed."""
-    facts = []
-    for name, original, groups in zip(parameters["columns"], parameters["original"], parameters["groups"], strict=True):
-        own = [group for group in groups if len(group) < len(original)] or groups
-        largest = max(len(group) for group in own)
-        told = f"{figure(len(own))} labels for {figure(len(original))} categories, {figure(largest)} in one at most"
-        facts.append(Fact(f"Labels of {name}", told))
     return tuple(facts)
 
 

@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from rrpolicy.canonical import parse_number
-from rrpolicy.finding import Measure, Standing, Verdict
-from rrpolicy.release.figures import beside_limit, direction, figure, gauge, margin, rational, worded
+from rrpolicy.finding import VALUE, Measure, Standing, Verdict
+from rrpolicy.release.figures import FEWER, apart, direction, gauge, margin, worded
 from rrpolicy.release.not_covered import not_covered
 from rrpolicy.report import Beside, FindingRow, Histogram, UtilityRow
+from rrpolicy.section import figure, rational
 
 MEASURED = "measured"
 """The verdict of a finding without a limit."""
@@ -25,12 +26,13 @@ def measure_from_json(document: Mapping[str, Any] | None) -> Measure | None:
     )
 
 
-def finding_row(finding: Mapping[str, Any], models: Mapping[str, object]) -> FindingRow:
+def finding_row(finding: Mapping[str, Any], models: Mapping[str, object], file: str | None = None) -> FindingRow:
     """Return a finding as the page shows it.
 
     Args:
         finding: what `Finding.to_json` wrote, with the numbers that the page may show.
         models: loaded privacy models by name; each may say itself what it does not cover.
+        file: the name of the policy file that asks for it, which may be one that is extended; audit page only.
     """
     reached = measure_from_json(finding["reached"])
     exact_limit = None if finding.get("limit_exact") is None else Fraction(str(finding["limit_exact"]))
@@ -50,23 +52,38 @@ def finding_row(finding: Mapping[str, Any], models: Mapping[str, object]) -> Fin
         basis=finding["basis"],
         adversary=finding["adversary"],
         assumptions=tuple(finding["assumptions"]),
-        beside=tuple(_beside(companion) for companion in finding["beside"]),
-        not_covered=not_covered(finding["model"], models.get(finding["model"])),
+        beside=tuple(_beside(companion, limit) for companion in finding["beside"]),
+        not_covered=not_covered(finding["model"], models),
         histogram=_histogram(finding.get("profile")),
         groups_over=finding.get("groups_over"),
         people_over=finding.get("people_over"),
         reference=finding["reference"],
         assessor=finding["assessor"],
-        place=_place(finding.get("place")),
+        place=_place(finding.get("place"), file),
+        reached_of=None if reached is None else _of(reached, finding["beside"]),
     )
 
 
-def _beside(companion: Mapping[str, Any]) -> Beside:
+def _of(reached: Measure, beside: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return which value the number reached is of: limits may differ by value, and the largest may not decide."""
+    same = {
+        companion["of"]
+        for companion in beside
+        if VALUE in companion.get("of", "") and parse_number(companion["measure"]["value"]) == reached.value
+    }
+    return same.pop() if len(same) == 1 else None
+
+
+def _beside(companion: Mapping[str, Any], limit: float | None) -> Beside:
     measure = measure_from_json(companion["measure"])
     if measure is None:
         raise ValueError(f"the number beside a finding is missing: {companion['name']}")
     return Beside(
-        companion["name"], worded(measure), measure.standing.value, companion["meaning"], companion.get("of", "")
+        companion["name"],
+        worded(measure, limit=limit, digits=FEWER),
+        measure.standing.value,
+        companion["meaning"],
+        companion.get("of", ""),
     )
 
 
@@ -82,11 +99,11 @@ def _histogram(profile: Mapping[str, Any] | None) -> Histogram | None:
     )
 
 
-def _place(place: Mapping[str, Any] | None) -> str | None:
+def _place(place: Mapping[str, Any] | None, file: str | None) -> str | None:
     if place is None:
         return None
     key = f", {place['key']}" if place.get("key") else ""
-    return f"line {place['line']}{key}"
+    return f"{f'{file}, ' if file else ''}line {place['line']}{key}"
 
 
 def utility_row(finding: Mapping[str, Any], realised: Measure | None = None) -> UtilityRow:
@@ -104,7 +121,7 @@ def utility_row(finding: Mapping[str, Any], realised: Measure | None = None) -> 
     population = isinstance(options, dict) and options.get("target") == "population"
     shown = None
     if expected is not None:
-        shown = worded(expected) if expected.standing is not Standing.EXACT else beside_limit(expected.value, limit)
+        shown = worded(expected) if expected.standing is not Standing.EXACT else apart(expected.value, (limit,))
     return UtilityRow(
         metric=finding["metric"] + (", for the population" if population else ""),
         attributes=", ".join(attributes) if attributes else "every randomised attribute",

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.estimate.contingency import count
-from rrpolicy.estimate.crosstab import MEANING, Crosstab, GroupAxis, Row
+from rrpolicy.estimate.crosstab import EVEN, MEANING, METHOD, SPREAD, Crosstab, GroupAxis, Row
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.release.report_attributes import category
 from rrpolicy.report import Marginal, MarginalRow
+from rrpolicy.section import percent
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -25,12 +26,16 @@ if TYPE_CHECKING:
 
 TABLES = ({"data"}, {"qit", "st"})
 LEVEL = 0.95
+SURE = 1.0
+"""The level of limits that no share can lie outside of: nothing was drawn."""
 MOST = 200
 """Categories of an attribute that are shown; the rarest of the release are left out."""
 WIDEST = 5_000
 """Categories up to which a marginal is reconstructed for the page."""
 SETS = "Released as sets: the released share is that of the records whose set holds the category."
 GROUPS = "Released by groups of records: exact for all records together, not for some of them."
+FIRST = 12
+"""Released labels beside the categories that are named, the commonest first."""
 DIGITS = 3
 """Decimals of original shares (0.1 %) unless the policy admits exact counts into audit/."""
 
@@ -69,7 +74,7 @@ def _of_groups(release: Release, axis: ShareWeights) -> Marginal:
         _row(category(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
         for row in counted
     ]
-    return _shortened(Marginal(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
+    return _finished(Marginal(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
 
 
 def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Marginal:
@@ -84,29 +89,30 @@ def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
         _row(category(cell[0]), shares.get(cell), row, release.records)
         for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
     ]
-    strange = [category(cell[0]) for cell in axis.released if cell not in set(axis.original)]
-    return _shortened(
-        Marginal(
-            attribute=axis.columns[0],
-            level=LEVEL,
-            rows=tuple(rows),
-            remark=SETS
-            if isinstance(axis, MembershipWeights)
-            else f"Released categories without an original one: {', '.join(strange)}."
-            if strange
-            else None,
-            left_out=0,
-        )
+    sure = not axis.unbiased
+    told = [SETS] if isinstance(axis, MembershipWeights) else []
+    own = set(axis.original)
+    other = [(category(cell[0]), share) for cell, share in shares.items() if cell not in own]
+    if other:
+        told.append(_labels(other))
+    return _finished(
+        Marginal(axis.columns[0], SURE if sure else LEVEL, tuple(rows), " ".join(told) or None, left_out=0)
     )
+
+
+def _labels(shares: Sequence[tuple[str, float]]) -> str:
+    """Return in words how common the released labels are that are no original category."""
+    first = sorted(shares, key=lambda pair: -pair[1])[:FIRST]
+    named = ", ".join(f"{label} ({percent(share)})" for label, share in first)
+    more = f" and {len(shares) - FIRST} more" if len(shares) > FIRST else ""
+    return f"Released labels that are no category of their own: {named}{more}."
 
 
 def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
     """Return the one-way table of one of several columns that an axis randomises together."""
     if isinstance(axis, MembershipWeights):
         alone = [_row(category(row.group[name]), None, row, release.records) for row in _rows(release, name)]
-        return _shortened(
-            Marginal(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0)
-        )
+        return _finished(Marginal(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0))
     position = axis.columns.index(name)
     (codes,), n = count(release.data, [axis])
     shares = dict.fromkeys((cell[position] for cell in axis.released), 0.0)
@@ -116,7 +122,7 @@ def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
         _row(category(row.group[name]), shares.get(row.group[name]), row, release.records)
         for row in _rows(release, name)
     ]
-    return _shortened(Marginal(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
+    return _finished(Marginal(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
 
 
 def _rows(release: Release, name: str) -> tuple[Row, ...]:
@@ -124,7 +130,7 @@ def _rows(release: Release, name: str) -> tuple[Row, ...]:
 
 
 def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
-    """Return the unbiased one-way table of an axis from its released counts: weights and their squares, summed.
+    """Return the one-way table of an axis from its released counts: weights and their squares, summed.
 
     Args:
         axis: how the column is undone.
@@ -141,6 +147,8 @@ def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
         estimate=axis.contract(counts, 0, None, 1),
         second_moment=axis.contract(counts, 0, None, 2),
         support=axis.support(counts, 0, None),
+        method=METHOD if axis.unbiased else EVEN,
+        certain=None if axis.unbiased else axis.within(counts, 0, None),
     )
 
 
@@ -152,11 +160,17 @@ def _row(name: str, released: float | None, row: Row, records: int) -> MarginalR
         estimate=row.estimate / records,
         low=row.low / records,
         high=row.high / records,
-        remark="; ".join(MEANING[flag] for flag in row.flags) or None,
+        remark="; ".join(MEANING[flag] for flag in row.flags if flag != SPREAD) or None,
     )
 
 
-def _shortened(marginal: Marginal) -> Marginal:
+def _finished(marginal: Marginal) -> Marginal:
+    """Return the table without its rarest categories if there are many; what holds of every row is said once."""
+    remarks = {row.remark for row in marginal.rows}
+    if len(remarks) == 1 and len(marginal.rows) > 1 and (remark := remarks.pop()):
+        rows = tuple(replace(row, remark=None) for row in marginal.rows)
+        told = f"Of every category: {remark}."
+        marginal = replace(marginal, rows=rows, remark=f"{marginal.remark} {told}" if marginal.remark else told)
     if len(marginal.rows) <= MOST:
         return marginal
     order = sorted(range(len(marginal.rows)), key=lambda i: -(marginal.rows[i].released or 0.0))

@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rrpolicy.channel.categories import certainty_penalty
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -94,8 +96,8 @@ class Loss:
         """Return, by attribute and level, (groups,) the weighted NCP of a cell in each group."""
         found = []
         for ladder, weight in zip(self.tables.ladders, self.weights, strict=True):
-            widths = [ladder.widths(level) for level in range(len(ladder.becomes))]
-            found.append(tuple(weight * np.where(w > 1, w / w.sum(), 0.0) for w in widths))
+            widths = [ladder.widths(level).tolist() for level in range(len(ladder.becomes))]
+            found.append(tuple(weight * np.array([certainty_penalty(n, sum(w)) for n in w]) for w in widths))
         return tuple(found)
 
     @cached_property

@@ -23,9 +23,10 @@ from rrpolicy.release import figures
 from rrpolicy.release.assess import UtilityFinding
 from rrpolicy.release.not_covered import EVERY_MODEL, MODELS, not_covered
 from rrpolicy.release.report import AuditPieces, audit_report, public_report, read_report
-from rrpolicy.section import Fact
+from rrpolicy.section import Fact, figure
 
 CANARY = 0.61803398874
+LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 SEX, AREA = ["F", "M"], ["North", "South", "West"]
 KEEP = {"sex": Fraction(9, 10), "area": Fraction(3, 5)}
 TRUE = {"sex": np.array([0.4, 0.6]), "area": np.array([0.5, 0.3, 0.2])}
@@ -213,7 +214,7 @@ def test_the_public_page_is_filled_from_public_alone(public: Path) -> None:
     assert report.assumptions == ("one person is one record",)
     assert report.derived == ("the categories of area were observed in the data",)
     assert Fact("Plugin", "pram (rrpolicy 0.1.0)") in report.provenance
-    assert Fact("Released attributes", "3, of which 2 are randomised") in report.facts
+    assert Fact("Released attributes", "3: 2 randomised, 1 unchanged") in report.facts
     assert (report.utility, report.dropped, report.remarks) == ((), (), ())
 
 
@@ -241,7 +242,7 @@ def test_panels_tell_treatment_parameters_and_matrix(public: Path) -> None:
 
     assert Fact("Keep probability", "0.9") in sex.parameters
     assert Fact("Retention probability", "0.4") in area.parameters
-    assert Fact("Epsilon of this attribute alone", figures.figure(math.log(9))) in sex.parameters
+    assert Fact("Epsilon of this attribute alone", figure(math.log(9))) in sex.parameters
     assert area.matrix is not None
     assert np.allclose(np.array(area.matrix.rows).sum(axis=0), 1)
     assert area.matrix.rows[0] == pytest.approx((0.6, 0.2, 0.2))
@@ -326,7 +327,9 @@ def test_a_model_says_itself_what_it_leaves_open() -> None:
     class Model:
         not_covered = ("Something else.",)
 
-    assert not_covered("local-dp", Model()) == ("Something else.",)
+    assert not_covered("local-dp", {"local-dp": Model()}) == ("Something else.",)
+    assert not_covered("local-dp/kind", {"local-dp": Model()}) == ("Something else.",)
+    assert not_covered("l-diversity/entropy") == MODELS["l-diversity"] + EVERY_MODEL
     assert not_covered("local-dp") == MODELS["local-dp"] + EVERY_MODEL
     assert "does not say" in not_covered("acme-model")[0]
 
@@ -339,13 +342,14 @@ def test_a_model_says_itself_what_it_leaves_open() -> None:
         (50_000.0, "50,000"),
         (1234.5678, "1,234.57"),
         (0.333333333, "0.333333"),
-        (0.00002, "2.000 × 10^−5"),
+        (0.00002, "2 × 10⁻⁵"),
+        (8.57143e-6, "8.571 × 10⁻⁶"),
         (-0.5, "−0.5"),
         (100.0, "100"),
     ],
 )
 def test_figures(value: float, text: str) -> None:
-    assert figures.figure(value) == text
+    assert figure(value) == text
 
 
 @given(st.floats(0.01, 1e6), st.floats(-1e-9, 1e-9))
@@ -353,7 +357,35 @@ def test_figures(value: float, text: str) -> None:
 def test_a_number_is_never_written_as_the_limit_it_misses(limit: float, apart: float) -> None:
     value = limit * (1 + apart)
 
-    assert (figures.beside_limit(value, limit) == figures.figure(limit)) <= (abs(value - limit) <= 1e-13 * limit)
+    assert (figures.apart(value, (limit,)) == figure(limit)) <= (abs(value - limit) <= 1e-13 * limit)
+
+
+@given(st.floats(1e-9, 1e9), st.sampled_from([4, 6]), st.sampled_from(["at most", "at least"]))
+def test_a_bound_is_rounded_to_a_bound(value: float, digits: int, side: Any) -> None:
+    text = figures.worded(Measure(value, Standing.UPPER_BOUND), side, digits=digits)
+    shown = float(text.removeprefix(f"{side} ").replace(",", "").replace(" × 10", "e").translate(LOWERED))
+
+    assert shown >= value * (1 - 1e-9) if side == "at most" else shown <= value * (1 + 1e-9)
+    assert shown == pytest.approx(value, rel=10.0 ** (2 - digits))
+
+
+@pytest.mark.parametrize(
+    ("value", "standing", "text"),
+    [
+        (0.330818, Standing.EXACT, "0.3308"),
+        (0.330818, Standing.UPPER_BOUND, "at most 0.3309"),
+        (0.999996, Standing.EXACT, "0.999996"),
+        (1.0, Standing.EXACT, "1"),
+        (1 + 1e-12, Standing.EXACT, "just above 1"),
+        (1 - 1e-12, Standing.EXACT, "just below 1"),
+        (24945, Standing.EXACT, "24,945"),
+        (0.249996, Standing.EXACT, "0.249996"),
+    ],
+)
+def test_what_stands_beside_has_few_digits_but_is_neither_certainty_nor_the_limit(
+    value: float, standing: Standing, text: str
+) -> None:
+    assert figures.worded(Measure(value, standing), limit=0.25, digits=figures.FEWER) == text
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrpolicy.report import Histogram, Marginal, MarginalRow
+from rrpolicy.section import percent
 from rrpolicy_reports import drawing, wording
 
 SHARES = st.floats(-0.2, 1.2)
@@ -22,8 +23,8 @@ def test_marks_of_a_forest_keep_order_and_stay_on_the_track(values: list[tuple[f
     at = [t.at for t in drawn.ticks]
 
     assert at == sorted(at)
-    assert 0 <= at[0] < at[-1] == pytest.approx(1)
-    assert len(at) <= 6
+    assert -1e-9 <= at[0] < at[-1] <= 1 + 1e-9
+    assert 2 <= len(at) <= 6
     for place in drawn.places:
         assert -1e-6 <= place.low <= place.high <= 1 + 1e-6
         assert -1e-6 <= place.estimate <= 1 + 1e-6
@@ -48,6 +49,48 @@ def test_bins_without_a_finite_range_get_equal_widths() -> None:
     assert [b.before for b in drawn.bars] == [drawing.HEIGHT, 0.0]
 
 
+def test_a_last_bin_far_wider_than_the_others_is_not_drawn_to_scale() -> None:
+    edges = (*(i / 1000 for i in range(21)), 1.0)
+    drawn = drawing.bars(Histogram("link", edges, (7,) * 21, None, ()))
+
+    assert drawn.broken
+    assert sum(b.width for b in drawn.bars) == pytest.approx(1)
+    assert [round(22 * b.width, 9) for b in drawn.bars] == [1] * 20 + [2]
+    assert [t.text for t in drawn.across] == ["0", "0.004", "0.008", "0.012", "0.016", "0.02", "1"]
+    assert not drawing.bars(Histogram("risk", edges[:21], (7,) * 20, None, ())).broken
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "digits"),
+    [
+        ([(0.5, 0.5, 0.5), (0.25, 0.25, 0.25)], "exact", 1),
+        ([(0.5, 0.4, 0.6), (0.25, 0.25, 0.25)], "drawn", 1),
+        ([(0.5, 0.4999, 0.5001), (0.25, 0.2, 0.3)], "drawn", 2),
+    ],
+)
+def test_what_intervals_are_and_how_many_digits_they_need(
+    rows: list[tuple[float, float, float]], kind: str, digits: int
+) -> None:
+    made = tuple(MarginalRow("c", None, e, e, low, high, None) for e, low, high in rows)
+
+    assert drawing.kind(Marginal("x", 0.95, made, None, 0)) == kind
+    assert drawing.kind(Marginal("x", 1.0, made, None, 0)) == ("exact" if kind == "exact" else "certain")
+    assert drawing.forest(Marginal("x", 0.95, made, None, 0)).digits == digits
+
+
+def test_sentences_and_names_between_backticks() -> None:
+    assert wording.prose("read `a < b` beside it") == "<bdi>Read <code>a &lt; b</code> beside it.</bdi>"
+    assert wording.prose("") == "<i>empty text</i>"
+    assert wording.prose("`*`") == "<bdi><code>*</code>.</bdi>"
+
+
+def test_columns_of_numbers_stand_to_the_right() -> None:
+    table = [("1 to 9", "1,200", "3.5 %", "–"), ("10", "8.571 × 10⁻⁶", "< 0.01 %", "2")]
+
+    assert wording.numeric(table) == (1, 2, 3)
+    assert wording.numeric([]) == ()
+
+
 @given(st.floats(0, 1))
 def test_probabilities_are_never_rounded_to_certainty(value: float) -> None:
     text = wording.probability(value)
@@ -66,10 +109,11 @@ def test_probabilities_are_never_rounded_to_certainty(value: float) -> None:
         (-0.02, "−2.0 %"),
         (-0.00001, "> −0.01 %"),
         (1.0, "100.0 %"),
+        (0.99999, "> 99.9 %"),
     ],
 )
 def test_shares_in_percent(share: float, text: str) -> None:
-    assert wording.percent(share) == text
+    assert percent(share) == text
 
 
 @given(st.text(max_size=60))
