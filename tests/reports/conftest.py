@@ -156,10 +156,14 @@ def browser() -> Iterator[Any]:
     if path is None:
         pytest.skip("no Chromium: install it, or name it in RRPOLICY_CHROMIUM")
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield started
-        started.close()
+    try:
+        driver = api.sync_playwright().start()
+    except Exception as error:  # noqa: BLE001 - its only type where a library of the driver is missing
+        pytest.skip(f"Playwright's driver does not start (on Debian it needs libatomic1): {error}")
+    started = driver.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+    yield started
+    started.close()
+    driver.stop()
 
 
 @pytest.fixture(scope="session")
