@@ -60,14 +60,14 @@ def elided(lines: list[str]) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A place for what the README writes; its `make` is the checkout's."""
+    """A place for what the README writes; its `make` is the checkout's, in the environment that runs the tests."""
     return tmp_path
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    made = command.startswith("make ")
-    environment = {**os.environ, "NO_COLOR": "1", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    extra = f" DEMO={folder / 'demo'}" if made else ""
+    made, here = command.startswith("make "), Path(sys.executable).parent
+    environment = {**os.environ, "NO_COLOR": "1", "PATH": f"{here}:{os.environ['PATH']}"}
+    extra = f" DEMO={folder / 'demo'} BIN={here} STAMP=" if made else ""
     return subprocess.run(
         ["bash", "-c", command + extra],
         cwd=ROOT if made else folder,
