@@ -114,7 +114,7 @@ def forest(marginal: Any) -> Forest:
     def maybe(value: float | None) -> float | None:
         return None if value is None else at(value)
 
-    ticks = tuple(Tick(at(i * step), f"{_plain(round(100 * i * step, 8))} %") for i in range(first, last + 1))
+    ticks = tuple(Tick(max(0.0, at(i * step)), f"{_plain(round(100 * i * step, 8))} %") for i in range(first, last + 1))
     return Forest(
         ticks,
         tuple(

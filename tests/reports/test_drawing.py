@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rrpolicy.report import Histogram, Marginal, MarginalRow
@@ -17,6 +17,7 @@ SHARES = st.floats(-0.2, 1.2)
 
 
 @given(st.lists(st.tuples(SHARES, SHARES, SHARES, SHARES), min_size=1, max_size=12))
+@example([(0.0, 0.0, 0.0, -0.19999999999999998)])
 def test_marks_of_a_forest_keep_order_and_stay_on_the_track(values: list[tuple[float, float, float, float]]) -> None:
     rows = tuple(MarginalRow("c", None, abs(r), e, min(a, b), max(a, b), None) for r, e, a, b in values)
     drawn = drawing.forest(Marginal("x", 0.95, rows, None, 0))
