@@ -7,6 +7,7 @@ so it cannot show an audit number. Findings carry formatted text, so that every 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
@@ -209,6 +210,7 @@ def json_schema() -> dict[str, Any]:
     document: dict[str, Any] = TypeAdapter(Report).json_schema()
     parts = {"Report": document, **document["$defs"]}
     for name, part in parts.items():
+        part["description"] = inspect.getdoc(globals()[name])
         described = {f.name: f.metadata["help"] for f in fields(globals()[name])}
         for key, value in part["properties"].items():
             part["properties"][key] = {"description": described[key], **_with_infinities(value)}

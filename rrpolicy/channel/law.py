@@ -68,7 +68,7 @@ class Law:
         edges = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(WORD - _GUIDE)
         below = np.searchsorted(self.boundaries, edges, side="left")
         after = np.append(below[1:], len(self.boundaries))
-        below[(below < after) | np.isin(edges, self.boundaries)] = -1
+        below[below < after] = -1
         return below.astype(np.int64)
 
     def places(self, words: Words) -> Places:
