@@ -38,13 +38,23 @@ def figure(value: float, digits: int = DIGITS) -> str:
     """Return a number for people: significant digits, thousands grouped, infinity as `unbounded`."""
     if math.isinf(value):
         return "unbounded" if value > 0 else "−unbounded"
-    if value and (abs(value) < 1e-4 or abs(value) >= 1e15):  # noqa: PLR2004 - where positional digits stop being read
-        mantissa, _, exponent = f"{value:.{(digits if digits > DIGITS else min(digits, 4)) - 1}e}".partition("e")
+    if _scientific(value):
+        mantissa, _, exponent = f"{value:.{significant(value, digits) - 1}e}".partition("e")
         shown = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         return f"{shown} × 10".replace("-", "−") + str(int(exponent)).translate(_RAISED)
     places = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
     text = f"{value:,.{places}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+
+
+def significant(value: float, digits: int) -> int:
+    """Return how many significant digits `figure` writes where so many are asked for: fewer beside a power of ten."""
+    return min(digits, 4) if digits <= DIGITS and _scientific(value) else digits
+
+
+def _scientific(value: float) -> bool:
+    """Return whether a number lies where positional digits stop being read."""
+    return bool(value) and (abs(value) < 1e-4 or abs(value) >= 1e15)  # noqa: PLR2004
 
 
 def percent(share: float, decimals: int = 1) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from rrpolicy.finding import Measure, Standing, Verdict
 from rrpolicy.report import Gauge
-from rrpolicy.section import DIGITS, figure
+from rrpolicy.section import DIGITS, figure, significant
 
 Direction = Literal["at most", "at least"]
 
@@ -49,7 +49,7 @@ def _outward(value: float, digits: int, bound: Direction) -> float:
     """Return a bound with so many significant digits that is none the less one."""
     if not value or math.isinf(value):
         return value
-    scale = 10.0 ** max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    scale = 10.0 ** max(0, significant(value, digits) - 1 - math.floor(math.log10(abs(value))))
     cut = math.ceil if bound == "at most" else math.floor
     return cut(round(value * scale, 6)) / scale
 

@@ -261,9 +261,9 @@ LOOK = """() => {
     ids: [...document.querySelectorAll('[id]')].map(e => e.id),
     wide: [...document.querySelectorAll('main :is(table, svg, figure, p, dl, ul)')].filter(visible)
       .filter(e => !e.closest('.scroll') && e.getBoundingClientRect().width > innerWidth).length,
-    over: [...document.querySelectorAll('.plotted svg[role=img] text')].filter(visible).filter(t => {
+    over: [...document.querySelectorAll('.histogram text')].filter(visible).filter(t => {
       const a = t.getBoundingClientRect();
-      return [...t.closest('svg[role=img]').querySelectorAll('rect')].some(r => { const b = r.getBoundingClientRect();
+      return [...t.closest('.histogram').querySelectorAll('svg rect')].some(r => { const b = r.getBoundingClientRect();
         return b.height > 0 && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1; });
     }).length,
     links: [...document.querySelectorAll('a[href]')].filter(a => !document.querySelector(a.getAttribute('href'))).length,
