@@ -53,10 +53,15 @@ def rrpolicy_privacy_models() -> Iterable[Offer]:
 @hookimpl
 def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
-    of_models = [Offer(name, f"{where.partition(':')[0]}:assessors") for name, where in MODELS.items()]
-    of_groups = [Offer(name, f"rrpolicy.privacy.dealt:{name.replace('-', '_')}_assessors") for name in ON_GROUPS]
-    of_parted = [Offer(name, f"rrpolicy.privacy.parted:{name.replace('-', '_')}_assessors") for name in ON_PARTED]
-    return [*of_models, *of_groups, *of_parted, Offer("l-diversity", "rrpolicy.privacy.set_diversity:assessors")]
+    of_models = [Offer(name, f"{where.partition(':')[0]}:assessors", "product") for name, where in MODELS.items()]
+    of_groups = [_functions("dealt", name, "groups") for name in ON_GROUPS]
+    of_parted = [_functions("parted", name, "parted") for name in ON_PARTED]
+    of_sets = Offer("l-diversity", "rrpolicy.privacy.set_diversity:assessors", "product")
+    return [*of_models, *of_groups, *of_parted, of_sets]
+
+
+def _functions(module: str, model: str, channel: str) -> Offer:
+    return Offer(model, f"rrpolicy.privacy.{module}:{model.replace('-', '_')}_assessors", channel)
 
 
 @hookimpl

@@ -17,10 +17,12 @@ class Offer:
     Attributes:
         name: what policies call it; of an assessor, the privacy model's name.
         where: `package.module:attribute`; a class is called without arguments when first asked for.
+        channel: of assessors, the kind of channel that they handle; they are imported for no other. Empty: for any.
     """
 
     name: str
     where: str
+    channel: str = ""
 
     def load(self) -> Any:
         """Import and return the thing."""

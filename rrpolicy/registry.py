@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
@@ -82,6 +83,7 @@ class Registry:
         except pluggy.PluginValidationError as error:
             message = f"a plugin implements a hook that does not exist: {error}"
             raise RefusedError(Problem("RR406", message)) from error
+        self._known: dict[tuple[str, type[Channel]], tuple[tuple[str, Assessor], ...]] = {}
         self.plugins = tuple(
             PluginInfo(i.name, i.distribution, i.version, self._hooks(name))
             for i, (name, _) in zip(infos, plugins, strict=True)
@@ -181,17 +183,26 @@ class Registry:
         return self._named("rrpolicy_channels", lambda c: c.kind, "channel or axis kind")
 
     @cached_property
-    def _assessors(self) -> Lazy[tuple[tuple[str, Assessor], ...]]:
-        """Return (plugin name, assessor) of all, by privacy model."""
+    def _offered(self) -> Mapping[str, Sequence[tuple[str, Any]]]:
+        """Return (plugin name, assessor or offer of some) of all, by privacy model."""
         offered: dict[str, list[tuple[str, Any]]] = {}
         for plugin, thing in self._call("rrpolicy_assessors"):
             offered.setdefault(thing.name if isinstance(thing, Offer) else thing.model, []).append((plugin, thing))
-        return Lazy(offered, self._of_model)
+        return offered
 
-    def _of_model(self, model: str, offered: Sequence[tuple[str, Any]]) -> tuple[tuple[str, Assessor], ...]:
-        """Return the assessors of one model; those that could both be asked the same question are refused (RR405)."""
+    def _assessors(self, model: str, channel: type[Channel]) -> tuple[tuple[str, Assessor], ...]:
+        """Return (plugin name, assessor) of one model on one channel.
+
+        Raises:
+            RefusedError: RR405 if two could both be asked the same question.
+        """
+        if (model, channel) in self._known:
+            return self._known[model, channel]
+        kinds = {"", *(vars(c).get("kind") for c in channel.__mro__)}
         known: list[tuple[str, Assessor]] = []
-        for plugin, thing in offered:
+        for plugin, thing in self._offered.get(model, ()):
+            if isinstance(thing, Offer) and thing.channel not in kinds:
+                continue
             found = self._load(model, plugin, thing, lambda _: model)
             for assessor in found() if isinstance(thing, Offer) else (found,):
                 for other_plugin, other in known:
@@ -204,6 +215,7 @@ class Registry:
                             )
                         )
                 known.append((plugin, assessor))
+        self._known[model, channel] = tuple(known)
         return tuple(known)
 
     @property
@@ -213,7 +225,7 @@ class Registry:
 
     def provider(self, assessor: Assessor) -> str:
         """Return who brought an assessor: the plugin, its distribution and version."""
-        for plugin, known in self._assessors[assessor.model]:
+        for plugin, known in chain.from_iterable(self._known.values()):
             if known is assessor:
                 info = next(i for i in self.plugins if i.name == plugin)
                 return f"{info.name} ({info.distribution} {info.version})"
@@ -228,7 +240,7 @@ class Registry:
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
         reasons: list[str] = []
-        for _, assessor in self._assessors.get(requirement.model, ()):
+        for _, assessor in self._assessors(requirement.model, outline.channel):
             if not issubclass(outline.channel, assessor.channel):
                 continue
             if assessor.needs and not any(issubclass(a, assessor.needs) for a in axes):

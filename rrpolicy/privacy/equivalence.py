@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.axes import Identity, Recode
+from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.product import Product
+from rrpolicy.channel.recode import Recode
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes import Classes, Histograms

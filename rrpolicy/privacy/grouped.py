@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.axes import Identity, Recode
 from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.product import Product
+from rrpolicy.channel.recode import Recode
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor, PerClass, Written
