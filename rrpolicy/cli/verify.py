@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from rrpolicy.finding import Finding
     from rrpolicy.release.verification import Verification
 
 
@@ -26,7 +27,8 @@ def command(
 ) -> int:
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
 
-    The last line says up to which level, and what stays undecided.
+    A release that is not verified is said to be so first. The last line says up to which level, and what stays
+    undecided.
     """
     from rrpolicy.cli.progress import progress
     from rrpolicy.release.verification import Level
@@ -53,16 +55,25 @@ def command(
 def _lines(found: Verification) -> list[str]:
     from rrpolicy.release.verification import Level
 
-    lines = []
+    lines = [] if found.ok else [f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail"]
     for level in Level:
         checks = [c for c in found.checks if c.level is level]
         if checks:
             failed = sum(not c.passed for c in checks)
             lines.append(f"{level.word}: {len(checks)} checks, {f'{failed} fail' if failed else 'all hold'}")
-    lines += [f"  {finding.model}: {finding.requirement}: {finding.verdict}" for finding in found.findings]
+    lines += [f"  {finding.model}: {finding.requirement}: {_said(found, finding)}" for finding in found.findings]
     if found.reproduced and found.ok:
         lines.append(f"drawn again from the source and the key: the same release, {found.reproduced}")
     lines += [f"{p.code}: {p.message}" for p in found.problems]
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
     return [*lines, found.last_line()]
+
+
+def _said(found: Verification, finding: Finding) -> str:
+    """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
+    from rrpolicy.finding import Verdict
+
+    if found.ok or finding.verdict is not Verdict.HOLDS:
+        return str(finding.verdict)
+    return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Problem
-from rrpolicy.finding import Finding
+from rrpolicy.finding import Finding, Verdict
 
 
 class Level(IntEnum):
@@ -65,7 +65,7 @@ class Verification:
         level: up to which it was looked at.
         checks: in order.
         problems: what does not hold, with codes RR110 to RR129.
-        findings: recomputed at this level.
+        findings: recomputed at this level, of the channel that is stated; only a release that is verified is its draw.
         undecided: what this level cannot recompute.
         reproduced: how the redraw agreed: "byte for byte", "row for row"; None below level key.
     """
@@ -96,10 +96,15 @@ class Verification:
             "ok": self.ok,
             "checks": [c.to_json() for c in self.checks],
             "problems": [{"code": p.code, "message": p.message, "hint": p.hint} for p in self.problems],
-            "findings": [f.to_json() for f in self.findings],
+            "findings": [self._finding(f) for f in self.findings],
             "undecided": list(self.undecided),
             "reproduced": self.reproduced,
         }
+
+    def _finding(self, finding: Finding) -> Json:
+        """Return a finding; one that holds for the stated channel is undecided for files that are not its draw."""
+        loose = not self.ok and finding.verdict is Verdict.HOLDS
+        return (replace(finding, verdict=Verdict.UNDECIDED) if loose else finding).to_json()
 
 
 @dataclass(slots=True)

@@ -44,7 +44,8 @@ def verify(
         What holds, what does not, and what stays undecided. Anything unknown is a problem.
 
     Raises:
-        PolicyError: RR250 if the level needs an input that is not given, RR260 if there is no such folder.
+        PolicyError: RR250 if the level needs an input that is not given, or the whole bundle where public/ alone is;
+            RR260 if there is no such folder.
         RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing.
         DataError: RR3xx if the source cannot be read.
     """
@@ -57,6 +58,8 @@ def verify(
             )
         )
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    if public == bundle and (bundle / "release.json").is_file():
+        _alone(bundle, level, given=source is not None or key is not None)
     level = _level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
     log = Log()
     with tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch:
@@ -71,6 +74,14 @@ def verify(
             log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
     log.undecided += [text for below, text in BELOW.items() if level <= below]
     return log.done(level)
+
+
+def _alone(public: Path, level: Level | None, *, given: bool) -> None:
+    """Refuse what public/ alone cannot tell: audit/ states what the source and the key are held against."""
+    if given or (level is not None and level > Level.PUBLIC):
+        hint = "name the bundle's own folder, which holds public/ and audit/, or leave out --source and --key"
+        message = f"{public} is public/ alone: it can be verified up to `--level public`"
+        raise PolicyError(Problem("RR250", message, expected="the whole bundle, for any level above", hint=hint))
 
 
 def _public(log: Log, public: Path, scratch: Path) -> PublicSide | None:

@@ -339,3 +339,32 @@ def test_json_says_the_same(made, capsys):
     assert document["ok"] is True
     assert document["level"] == "audit"
     assert document["undecided"]
+
+
+def test_a_requirement_does_not_hold_of_files_that_are_not_the_channels(copied, capsys):
+    case = copied("csv")
+    shutil.copy(case.case.table, case.bundle / "public" / "data.csv")
+
+    assert run("verify", case.bundle, "--source", case.case.table) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("NOT verified")
+    assert not [line for line in lines if line.endswith(": holds")]
+    assert any("pk-anonymity" in line and "would hold for the channel that is stated" in line for line in lines)
+
+    assert run("verify", case.bundle, "--source", case.case.table, "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert not document["ok"]
+    assert document["findings"]
+    assert "holds" not in {f["verdict"] for f in document["findings"]}
+
+
+@pytest.mark.parametrize("more", [["--source"], ["--level", "audit"], ["--key"]])
+def test_public_alone_goes_as_far_as_level_public(made, more, capsys):
+    case = made("csv")
+    inputs = {"--source": [case.case.table], "--key": [case.key]}
+
+    assert run("verify", case.bundle / "public", *more, *inputs.get(more[0], [])) == 2
+    said = capsys.readouterr().err
+    assert "RR250" in said
+    assert "--level public" in said
+    assert "whole bundle" in said
