@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.source.counts import Ints
+
+_TOGETHER = 1 << 16  # combinations of labels that are counted at once: they stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +172,39 @@ class LabelCounts:
             ValueError: if a value is not among its column's labels.
         """
         import numpy as np
-        import pyarrow as pa
 
+        columns = [rows.column(name) for name in self._labels]
         weights = None if len(n) == int(n.sum()) else n
-        for name, labels in self._labels.items():
-            column, counted = rows.column(name), weights
-            if pa.types.is_dictionary(column.type):
-                counted = np.bincount(column.indices.to_numpy(), weights, minlength=len(column.dictionary))
-                column = column.dictionary
-            place = label_places(column, labels, name)
-            self._counts[name] += np.bincount(place, counted, minlength=len(labels)).astype(np.int64)
+        for name, column, counted in zip(self._labels, columns, _coded_counts(columns, weights), strict=True):
+            labels = self._labels[name]
+            values = column if counted is None else column.dictionary
+            found = np.bincount(
+                label_places(values, labels, name), weights if counted is None else counted, minlength=len(labels)
+            )
+            self._counts[name] += found.astype(np.int64)
 
     def counts(self) -> Mapping[str, tuple[int, ...]]:
         """Return the records of each label, by column."""
         return {name: tuple(counts.tolist()) for name, counts in self._counts.items()}
+
+
+def _coded_counts(columns: Sequence[pa.Array], weights: Ints | None) -> list[Ints | None]:
+    """Return how often each entry of each column's dictionary stands; None for a column without one.
+
+    All are counted at once while their combinations are few: one look at each row in place of one for each column.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    coded = [c for c in columns if pa.types.is_dictionary(c.type)]
+    sizes = [len(c.dictionary) for c in coded]
+    if math.prod(sizes) > _TOGETHER:
+        alone = (np.bincount(c.indices.to_numpy(), weights, minlength=s) for c, s in zip(coded, sizes, strict=True))
+    else:
+        number = np.zeros(len(columns[0]) if columns else 0, dtype=np.int32)
+        for column, size in zip(coded, sizes, strict=True):
+            number *= size
+            number += column.indices.to_numpy()
+        joint = np.bincount(number, weights, minlength=math.prod(sizes)).reshape(sizes)
+        alone = (joint.sum(axis=tuple(j for j in range(len(sizes)) if j != i)) for i in range(len(sizes)))
+    return [next(alone) if pa.types.is_dictionary(c.type) else None for c in columns]
