@@ -1,10 +1,13 @@
 """What groups of dealt records guarantee by their definition, and what they leave open.
 
-A group has l different sensitive values or more, each once. Who takes them all for equally likely is right once in so
-many times. Who also knows how the sensitive attribute goes with the quasi-identifiers is right more often; how often at
-most stands beside each finding, see `rrpolicy.privacy.informed`.
+A group has l different sensitive values or more, each once: l-diversity. Who takes them all for equally likely is right
+once in so many times. Who also knows how the sensitive attribute goes with the quasi-identifiers is right more often;
+how often at most stands beside l-diversity, see `rrpolicy.privacy.informed`, and attribute disclosure speaks of nobody
+else, see `rrpolicy.privacy.dealt_disclosure`.
 
-The quasi-identifiers stand in the release as they are: what is asked of them is answered for the untouched columns.
+The quasi-identifiers stand in the release as they are: what is asked of them is answered for the untouched columns. But
+every group excludes the values that it does not hold, so that whatever is said of those columns, k is 1 and epsilon
+infinite.
 
 References:
     Xiao, Tao 2006, "Anatomy", definitions 2 and 3, theorem 1, corollary 1.
@@ -15,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Axis, Channel
@@ -48,14 +52,24 @@ def l_diversity_assessors() -> tuple[Assessor, ...]:
 
 def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of attribute disclosure."""
-    return (_assessor(attribute_disclosure.NAME, Basis.CHANNEL, REFERENCE, _attribute, measured=True),)
+
+    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+        assert isinstance(channel, Groups)
+        if isinstance(original, int):
+            return attribute_disclosure.undecided(requirement)
+        from rrpolicy.privacy import dealt_disclosure
+
+        return dealt_disclosure.assess(requirement, channel, original, _how_dealt(channel, original.records))
+
+    name, reference = attribute_disclosure.NAME, attribute_disclosure.REFERENCE
+    return (Assessor(name, Groups, (), Basis.ORIGINAL, reference, assess, attribute_disclosure.supports),)
 
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of identity disclosure: of the columns that stand beside a group's number, as they are."""
 
     def assess(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
-        return identity_disclosure.assess(requirement, channel.untouched(), original)
+        return _excluding(identity_disclosure.assess(requirement, channel.untouched(), original))
 
     return (_assessor(identity_disclosure.NAME, Basis.ORIGINAL, identity_disclosure.REFERENCE, assess),)
 
@@ -65,9 +79,21 @@ def k_anonymity_assessors() -> tuple[Assessor, ...]:
     (untouched,) = k_anonymity.assessors()
 
     def assess(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
-        return untouched.assess(requirement, channel.untouched(), original)
+        return _excluding(untouched.assess(requirement, channel.untouched(), original))
 
     return (_assessor(k_anonymity.NAME, Basis.RELEASE, k_anonymity.REFERENCE, assess),)
+
+
+_EXCLUDING = {"k": 1.0, "1/k": 1.0, "epsilon, record scope": inf, "epsilon, attribute scope": inf}
+
+
+def _excluding(finding: Finding) -> Finding:
+    """Return a finding of the untouched columns with what groups leave of k and epsilon: nothing."""
+    beside = (
+        replace(c, measure=Measure(_EXCLUDING.get(c.name, c.measure.value), c.measure.standing, c.measure.error))
+        for c in finding.beside
+    )
+    return replace(finding, beside=tuple(beside))
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
@@ -100,7 +126,7 @@ def _assessor(
         planned = find(requirement, channel, records)
         if share is None:
             return planned
-        worst = Measure(round_up(share) if model == attribute_disclosure.NAME else round_down(1 / max(share, _LEAST)))
+        worst = Measure(round_down(1 / max(share, _LEAST)))
         return replace(planned, reached=worst, verdict=Verdict.FAILS)
 
     return Assessor(model, Groups, (), basis, reference, assess, supports, measure=measure if measured else None)
@@ -120,19 +146,29 @@ def _diversity(requirement: Requirement, channel: Groups, original: Original | i
         holds = rest > 0 and options.limit * rest > 1
     else:
         reached, holds = float(size), size >= options.l
-    name = f"{l_diversity.NAME}/{options.kind.value}"
-    return _finding(l_diversity.NAME, name, requirement, channel, original, reached, options.limit, holds=holds)
+    records = original if isinstance(original, int) else original.records
+    beside: tuple[Companion, ...] = _how_dealt(channel, records)
+    profile = None
+    if not isinstance(original, int) and holds:
+        from rrpolicy.privacy.informed import informed
 
-
-def _attribute(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
-    """Return 1/l, the chance of the true value of who takes all values of a group for equally likely."""
-    options = requirement.options
-    assert isinstance(options, attribute_disclosure.Options)
-    limit = min(options.limit(value) for value in channel.sensitive.labels)
-    size = smallest(channel, original)
-    risk = Fraction(1, size) if size else Fraction(1)
-    name = attribute_disclosure.NAME
-    return _finding(name, name, requirement, channel, original, round_up(risk), limit, holds=risk <= limit)
+        further, profile = informed(requirement, channel, original)
+        beside += further
+    return Finding(
+        l_diversity.NAME,
+        f"{l_diversity.NAME}/{options.kind.value}",
+        "",
+        None,
+        Measure(reached, _standing(channel, records)),
+        options.limit,
+        Verdict.HOLDS if holds else Verdict.FAILS,
+        Basis.CHANNEL,
+        ADVERSARY,
+        (ONCE,),
+        beside,
+        profile,
+        reference=REFERENCE,
+    )
 
 
 def smallest(channel: Groups, original: Original | int) -> int:
@@ -143,44 +179,17 @@ def smallest(channel: Groups, original: Original | int) -> int:
     return min(channel.size, largest_eligible(counts.tolist()))
 
 
-def _finding(  # noqa: PLR0917 what the two models differ in
-    code: str,
-    model: str,
-    requirement: Requirement,
-    channel: Groups,
-    original: Original | int,
-    reached: float,
-    limit: Fraction,
-    *,
-    holds: bool,
-) -> Finding:
-    records = original if isinstance(original, int) else original.records
+def _how_dealt(channel: Groups, records: int) -> tuple[Companion, ...]:
     groups, residues = groups_of(records, channel.size)
-    # with fewer groups than residues each might have got one
-    standing = Standing.EXACT if groups > residues else Standing.UPPER_BOUND
-    beside: tuple[Companion, ...] = (
-        Companion("1/l", Measure(round_up(Fraction(1, channel.size)), standing), Basis.CHANNEL, UNIFORM),
+    share = Measure(round_up(Fraction(1, channel.size)), _standing(channel, records))
+    return (
+        Companion("1/l", share, Basis.CHANNEL, UNIFORM),
         Companion("groups", Measure(float(groups)), Basis.CHANNEL, GROUPS),
         Companion("residues", Measure(float(residues)), Basis.CHANNEL, RESIDUES),
     )
-    profile = None
-    if not isinstance(original, int) and holds:
-        from rrpolicy.privacy.informed import informed
 
-        further, profile = informed(requirement, channel, original)
-        beside += further
-    return Finding(
-        code,
-        model,
-        "",
-        None,
-        Measure(reached, standing),
-        limit,
-        Verdict.HOLDS if holds else Verdict.FAILS,
-        Basis.CHANNEL,
-        ADVERSARY,
-        (ONCE,),
-        beside,
-        profile,
-        reference=REFERENCE,
-    )
+
+def _standing(channel: Groups, records: int) -> Standing:
+    """Return whether some group has no more than l: with fewer groups than residues each might have got one."""
+    groups, residues = groups_of(records, channel.size)
+    return Standing.EXACT if groups > residues else Standing.UPPER_BOUND

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.posterior import least_others, worst_posterior
-from rrpolicy.channel.schedule import Phase, schedule
+from rrpolicy.channel.posterior import least_others
+from rrpolicy.channel.schedule import Phase, largest_eligible, schedule
 from rrpolicy.finding import Basis, Companion, Measure, Profile, Standing
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import chosen
@@ -52,22 +52,45 @@ def informed(
     name = channel.sensitive.attribute
     untouched = channel.untouched(sensitive=True)
     evidence = gather(original, sides(untouched, original.policy, name))
-    counts = original.counts(name).dense().tolist()
-    bound = largest_posterior(evidence.histograms, schedule(counts, channel.size), sum(counts) % channel.size)
+    totals = dealt_totals(evidence.histograms, channel, original)
     group, value = np.nonzero(chosen(evidence, requirement, None, ()))
-    worst, people = bound[group, value], evidence.histograms[group, value]
-    certain = float(people[worst >= 1].sum())
-    most = Measure(float(worst.max(initial=0.0)), Standing.UPPER_BOUND)
-    beside = (
-        Companion("informed posterior", most, Basis.ORIGINAL, POSTERIOR, name),
-        Companion(
-            "people with a posterior of 1", Measure(certain, Standing.UPPER_BOUND), Basis.ORIGINAL, CERTAIN, name
-        ),
-    )
+    people = evidence.histograms[group, value]
+    worst = people / totals[group, value]
+    beside = stands_beside(worst, people, name)
     if not len(worst):
         return beside, None
     top = at_the_top(evidence, worst, people, group)
     return beside, spread(f"informed posterior of {name}", worst, people / evidence.n[group], people, top)
+
+
+def stands_beside(worst: Array, people: Ints, of: str) -> tuple[Companion, ...]:
+    """Return the largest posterior, and for how many people it is 1; upper bounds both.
+
+    Args:
+        worst: (k,) largest posteriors.
+        people: (k,) how many have them.
+        of: the sensitive attribute.
+    """
+    most = Measure(float(worst.max(initial=0.0)), Standing.UPPER_BOUND)
+    certain = Measure(float(people[worst >= 1].sum()), Standing.UPPER_BOUND)
+    return (
+        Companion("informed posterior", most, Basis.ORIGINAL, POSTERIOR, of),
+        Companion("people with a posterior of 1", certain, Basis.ORIGINAL, CERTAIN, of),
+    )
+
+
+def dealt_totals(histograms: Ints, channel: Groups, original: Original) -> Array:
+    """Return `least_totals` of a table; of one that is not eligible, the value's own count: nothing hides it.
+
+    Args:
+        histograms: (groups, values) people of the same quasi-identifiers by sensitive value.
+        channel: the groups.
+        original: the table.
+    """
+    counts = original.counts(channel.sensitive.attribute).dense().tolist()
+    if channel.size > largest_eligible(counts):
+        return histograms.astype(np.float64)
+    return least_totals(histograms, schedule(counts, channel.size), sum(counts) % channel.size)
 
 
 def largest_posterior(histograms: Ints, phases: Sequence[Phase], residues: int) -> Array:
@@ -78,9 +101,20 @@ def largest_posterior(histograms: Ints, phases: Sequence[Phase], residues: int) 
         phases: of the schedule.
         residues: how many records join a group that they are not among the l of.
     """
+    total = least_totals(histograms, phases, residues)
+    out: Array = np.divide(histograms, total, out=np.zeros(total.shape), where=histograms > 0)
+    return out
+
+
+def least_totals(histograms: Ints, phases: Sequence[Phase], residues: int) -> Array:
+    """Return (groups, values) how many people have one of the values of a group that holds a value, at least.
+
+    Whole numbers; the largest posterior is the value's own people over them. Arguments as `largest_posterior`.
+    """
     if histograms.size * len(phases) > _MOST:
         size = len(phases[0].above) + phases[0].turns
-        return worst_posterior(histograms, size)
+        everybody: Array = histograms + least_others(histograms, size - 1)
+        return everybody
     others = np.full(histograms.shape, np.inf)
     for phase in phases:
         above, level, drawn = _certain(phase)
@@ -93,9 +127,8 @@ def largest_posterior(histograms: Ints, phases: Sequence[Phase], residues: int) 
         if residues:
             lacking = np.setdiff1d(np.arange(histograms.shape[1]), [*above, *(level if drawn else [])])
             others[:, lacking] = np.minimum(others[:, lacking], base + turns)
-    total = histograms + others
-    out: Array = np.divide(histograms, total, out=np.zeros(total.shape), where=histograms > 0)
-    return out
+    total: Array = histograms + others
+    return total
 
 
 def _certain(phase: Phase) -> tuple[list[int], list[int], int]:

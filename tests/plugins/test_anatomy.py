@@ -15,7 +15,7 @@ from rrpolicy.channel.groups import Groups
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RequirementError
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.finding import Basis, Verdict
+from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.release.check import check
 from rrpolicy.release.opening import open_policy
 from rrpolicy.release.outlook import look_ahead
@@ -170,7 +170,15 @@ model = "l-diversity"
 kind = "entropy"
 l = 2
 """
-    assert {f.verdict for f in planned(write(rest=more + REST)).assessment.findings} == {Verdict.HOLDS}
+    path = write(rest=more + REST, head=POLICY.replace('role = "insensitive"', 'role = "excluded"'))
+    disclosure, *others = planned(path).assessment.findings
+
+    assert {f.verdict for f in (disclosure, *others)} == {Verdict.HOLDS}
+    assert disclosure.reached.standing is Standing.UPPER_BOUND
+    assert 1 / 4 < disclosure.reached.value <= 1 / 2
+    known = planned(write(rest=more + REST)).assessment.findings[0]
+    assert known.verdict is Verdict.FAILS  # who knows the hours as well parts people further
+    assert known.reached.value > disclosure.reached.value
 
 
 def test_without_data_the_plan_says_what_is_not_known(write):

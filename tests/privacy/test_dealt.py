@@ -36,6 +36,7 @@ from rrpolicy.privacy.dealt import (
     k_anonymity_assessors,
     l_diversity_assessors,
 )
+from rrpolicy.privacy.dealt_disclosure import risks
 from rrpolicy.privacy.informed import largest_posterior
 from rrpolicy.testing import TableInMemory
 
@@ -167,15 +168,100 @@ def test_a_table_that_is_not_eligible_fails():
     assert (found.verdict, found.reached.value) == (Verdict.FAILS, 1)
 
 
-def test_attribute_disclosure_is_one_in_l():
-    original = table(3)
-    for threshold, verdict in (("1/3", Verdict.HOLDS), ("33/100", Verdict.FAILS)):
-        requirement = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold=threshold))
-        found = ATTRIBUTE.assess(requirement, channel(3), original)
-        assert (found.verdict, found.limit) == (verdict, Fraction(threshold))
-        assert found.reached.value == pytest.approx(1 / 3)
-    by_value = attribute_disclosure.Options(threshold="1/2", thresholds={"gout": "1/4"})
-    assert ATTRIBUTE.assess(Requirement("attribute-disclosure", by_value), channel(3), 900).verdict is Verdict.FAILS
+def disclosed(**options: Any) -> Requirement:
+    where = options.pop("where", {})
+    return Requirement("attribute-disclosure", attribute_disclosure.Options(**options), where)
+
+
+def test_attribute_disclosure_speaks_of_who_knows_how_values_go_with_the_rest():
+    """A group of two acnes and a gout, told apart by its quasi-identifiers: 1/l says nothing of them."""
+    sex, age = [0] * 30 + [1] * 3, [0] * 30 + [2] * 3
+    original = TableInMemory.of(policy(), {"sex": sex, "age": age, "disease": [0, 1, 2, 3, 4] * 6 + [3, 3, 4]})  # type: ignore[dict-item]
+    found = ATTRIBUTE.assess(disclosed(threshold="1/3"), channel(3), original)
+    beside = {c.name: c for c in found.beside if not c.of.count("=")}
+
+    assert (found.verdict, found.basis) == (Verdict.FAILS, Basis.ORIGINAL)
+    assert (found.reached.value, found.reached.standing) == (pytest.approx(2 / 3), Standing.UPPER_BOUND)
+    assert (found.groups_over, found.people_over) == (1, 2)  # 2/3 times 1, and 1/3 times 1, which is at the limit
+    assert beside["informed posterior"].measure.value == 1
+    assert beside["people with a posterior of 1"].measure.value == 3
+    assert beside["group inference"].measure.value == pytest.approx(2 / 3)
+    assert beside["1/l"].measure.value == pytest.approx(1 / 3)
+    assert found.profile is not None
+    assert sum(found.profile.people) == 33
+    assert not {"k", "epsilon, record scope", "epsilon, attribute scope"} & set(beside)
+    others = ATTRIBUTE.assess(disclosed(threshold="1/3", where={"sex": "f"}), channel(3), original)
+    assert (others.verdict, others.reached.value) == (Verdict.HOLDS, pytest.approx(1 / 15))
+    gout = ATTRIBUTE.assess(disclosed(threshold="1/3", where={"disease": "gout"}), channel(3), original)
+    assert (gout.verdict, gout.reached.value) == (Verdict.HOLDS, 1 / 3)
+    by_value = ATTRIBUTE.assess(disclosed(threshold="2/3", thresholds={"gout": "3/10"}), channel(3), original)
+    assert (by_value.verdict, by_value.limit) == (Verdict.FAILS, Fraction(3, 10))
+    assert ATTRIBUTE.assess(disclosed(threshold="1/3"), channel(3), 33).verdict is Verdict.UNDECIDED
+    assert ATTRIBUTE.measure is None
+
+
+def test_of_a_table_that_is_not_eligible_nothing_is_taken_to_be_hidden():
+    codes = {"sex": [0] * 6, "age": [0] * 6, "disease": [0, 0, 0, 0, 1, 2]}
+    found = ATTRIBUTE.assess(disclosed(threshold="1/3"), channel(2), TableInMemory.of(policy(), codes))
+
+    assert found.reached.value == pytest.approx(4 / 6)
+
+
+def simulated(rows: list[list[int]], size: int, draws: int) -> dict[tuple[int, int], tuple[float, float]]:
+    """Return, of each (combination, value), risk and success over deals of the people themselves."""
+    people = [(g, u) for g, row in enumerate(rows) for u, n in enumerate(row) for _ in range(n)]
+    counts = np.sum(rows, axis=0).tolist()
+    rng = np.random.default_rng(7)
+    read: dict[tuple[int, int], float] = defaultdict(float)
+    right: dict[tuple[int, int], float] = defaultdict(float)
+    for seed in range(draws):
+        dealt = deal(counts, size, Streams.for_tests(seed))
+        groups = [list(row) for row in dealt.values.tolist()]
+        for group, value in dealt.residues:
+            groups[group].append(value)
+        queues = [list(rng.permutation([p for p in people if p[1] == u])) for u in range(len(counts))]
+        for held in groups:
+            for u in held:
+                g, _ = (int(x) for x in queues[u].pop())
+                total = sum(rows[g][w] for w in held)
+                right[g, u] += rows[g][u] / total / sum(rows[g])
+                for w in held:
+                    read[g, w] += rows[g][w] / total / sum(rows[g])
+    return {key: (right[key] / draws, read[key] / draws) for key in right}
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.lists(st.integers(0, 4), min_size=5, max_size=5), min_size=1, max_size=6), st.data())
+def test_no_attacker_on_the_dealt_people_exceeds_the_bounds(rows, data):
+    """Whoever is dealt, the mean over any deals lies under the bound; and never under what guessing alone has."""
+    counts = np.sum(rows, axis=0).tolist()
+    if largest_eligible(counts) < 2:
+        return
+    size = data.draw(st.integers(2, min(4, largest_eligible(counts))))
+    cells = [(g, u) for g, row in enumerate(rows) for u, n in enumerate(row) for _ in range(n)]
+    codes = {"sex": [g // 3 for g, _ in cells], "age": [g % 3 for g, _ in cells], "disease": [u for _, u in cells]}
+    found = risks(disclosed(threshold="1/2"), channel(size), TableInMemory.of(policy(), codes))  # type: ignore[arg-type]
+    least, most = found.success
+    known = [g for g, row in enumerate(rows) if sum(row)]
+    place = {(int(g), int(u)): i for i, (g, u) in enumerate(zip(found.group, found.value, strict=True))}
+    order = {tuple(found.evidence.values[g].tolist()): g for g in range(len(found.evidence.n))}
+
+    for (g, u), (risk, success) in simulated(rows, size, 20).items():
+        i = place[order[g // 3, g % 3], u]
+        assert found.share[i] == pytest.approx(rows[g][u] / sum(rows[g]))
+        assert found.share[i] ** 2 - 1e-12 <= risk <= found.risk[i] + 1e-12
+        assert least[i] - 1e-12 <= success <= most[i] + 1e-12
+        assert found.risk[i] == pytest.approx(float(found.exactly()(i)))
+    assert len(order) == len(known)
+
+
+def test_groups_leave_nothing_of_k_and_epsilon():
+    """The untouched columns alone randomise nothing, which must not read as an epsilon of 0."""
+    link = Requirement("identity-disclosure", identity_disclosure.Options(threshold="1/2"))
+    beside = {c.name: c.measure.value for c in LINKING.assess(link, channel(2), table(3)).beside}
+
+    assert beside["epsilon, attribute scope"] == beside["epsilon, record scope"] == float("inf")
+    assert beside["k"] == beside["1/k"] == 1
 
 
 def test_what_identifies_is_answered_for_the_columns_as_they_are():
@@ -211,11 +297,7 @@ def test_written_groups_that_are_something_else_fail(wrong):
     else:
         held = pa.concat_tables(sink.parts[QIT]).column("group_id").to_pylist()
         sink.replace(QIT, "group_id", [held[0] % 100 + 1, *held[1:]])
-    for assessor, asked in (
-        (DIVERSITY, requirement),
-        (ATTRIBUTE, Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/2"))),
-    ):
-        assert assessor.measure(asked, policy(), channel(3), sink).verdict is Verdict.FAILS
+    assert DIVERSITY.measure(requirement, policy(), channel(3), sink).verdict is Verdict.FAILS
 
 
 def test_groups_of_fewer_values_are_measured():
