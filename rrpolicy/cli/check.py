@@ -11,6 +11,9 @@ from rrpolicy.cli.checking import check_all
 
 def command(
     policies: Annotated[list[str], typer.Argument(help="Policy files.", metavar="POLICY…")],
+    extends: Annotated[
+        str | None, typer.Option(help="A baseline: refuse a policy that does not extend it.", metavar="FILE")
+    ] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on standard output.")] = False,
 ) -> int:
@@ -19,4 +22,4 @@ def command(
     Every problem of every file is told, with its place and what to do. What the policy alone decides is decided; the
     rest waits for `rrpolicy plan`.
     """
-    return check_all(policies, json=json)
+    return check_all(policies, json=json, extends=extends)

@@ -8,24 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json
-from rrpolicy.errors import Problem, RRPolicyError
+from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Finding, Verdict
 
 if TYPE_CHECKING:
-    from rrpolicy.release.check import Checked
+    from rrpolicy.policy.model import Policy
+    from rrpolicy.release.check import Checked, Stated
 
 
-def check_all(policies: Sequence[str], *, json: bool) -> int:
+def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None) -> int:
     """Check policy files and print what was found.
 
     Args:
         policies: the files.
         json: print one JSON document on standard output in place of text.
+        extends: a baseline that each policy must extend, by itself or through another.
 
     Returns:
         The worst exit status of any file.
     """
-    found = [_check(name, json=json) for name in policies]
+    found = [_check(name, extends, json=json) for name in policies]
     worst = max(status for _, status in found)
     if json:
         from rrpolicy.canonical import pretty
@@ -36,13 +38,16 @@ def check_all(policies: Sequence[str], *, json: bool) -> int:
     return worst
 
 
-def _check(name: str, *, json: bool) -> tuple[Json, int]:
+def _check(name: str, extends: str | None, *, json: bool) -> tuple[Json, int]:
     """Check one file; return it as plain data where that is asked for, with the exit status."""
     from rrpolicy.release.check import check
     from rrpolicy.release.opening import open_policy
 
     try:
-        checked = check(open_policy(Path(name)))
+        opened = open_policy(Path(name))
+        if extends is not None:
+            _demand(opened.policy, extends)
+        checked = check(opened)
     except RRPolicyError as error:
         return _refused(name, error.problems, error.exit_status), error.exit_status
     status = 1 if any(f.verdict is Verdict.FAILS for f in checked.findings) else 0
@@ -52,16 +57,33 @@ def _check(name: str, *, json: bool) -> tuple[Json, int]:
     return None, status
 
 
+def _demand(policy: Policy, baseline: str) -> None:
+    """Refuse a policy that does not extend a baseline."""
+    if Path(baseline).resolve() not in {Path(file).resolve() for file in policy.baselines}:
+        known = f"it extends {', '.join(policy.baselines)}" if policy.baselines else "it extends no policy"
+        message = f"the policy does not extend {baseline}, which this check demands: {known}"
+        hint = "write `extends`, relative to this file, under [policy]"
+        raise PolicyError(Problem("RR245", message, policy.place("policy"), f"a policy above {baseline}", hint))
+
+
 def _document(name: str, checked: Checked, status: int) -> Json:
     policy = checked.policy
     return {
         "file": name,
         "exit_status": status,
         "policy": {"name": policy.name, "version": policy.version, "digest": policy.digest()},
-        "findings": [f.to_json() for f in checked.findings],
+        "extends": list(policy.baselines),
+        "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
         "disclosed": list(checked.disclosed),
         "problems": [],
     }
+
+
+def _with_origin(finding: Finding, stated: Stated) -> Json:
+    """Return a finding with the baseline that it comes from, and why it adds nothing, if so."""
+    document = finding.to_json()
+    assert isinstance(document, dict)
+    return {**document, "origin": stated.origin, "void": stated.void}
 
 
 def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:
@@ -80,8 +102,9 @@ def _lines(name: str, checked: Checked) -> list[str]:
     for attribute in policy.attributes.values():
         roles.setdefault(attribute.role.value, []).append(attribute.name)
     lines = [f"{name}: {policy.name} {policy.version}, mechanism {policy.mechanism.name}"]
+    lines += [f"  extends: {', '.join(policy.baselines)}"] if policy.baselines else []
     lines += [f"  {role}: {', '.join(names)}" for role, names in roles.items()]
-    lines += [_finding(f) for f in checked.findings]
+    lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [f"  {g.metric} <= {g.max}: decided by `rrpolicy plan`, which counts the data" for g in policy.gates]
     lines += [f"  note: {text}" for text in checked.disclosed]
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
@@ -89,8 +112,8 @@ def _lines(name: str, checked: Checked) -> list[str]:
     return lines
 
 
-def _finding(finding: Finding) -> str:
-    where = f"  {finding.model}: {finding.requirement}: "
+def _finding(finding: Finding, stated: Stated) -> str:
+    where = f"  {finding.model}: {finding.requirement}{stated}: "
     if finding.verdict is Verdict.HOLDS:
         return where + "holds, whatever the data"
     if finding.verdict is Verdict.FAILS:

@@ -11,6 +11,7 @@ from rrpolicy.release.gate import shown
 from rrpolicy.release.outlook import parameters, unchanged
 
 if TYPE_CHECKING:
+    from rrpolicy.release.check import Stated
     from rrpolicy.release.outlook import Outlook
 
 MARKS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.UNDECIDED: "undecided", None: "measured"}
@@ -21,13 +22,14 @@ def lines(outlook: Outlook) -> list[str]:
     """Return the plan, line by line; it reads without colour."""
     plan, policy = outlook.plan, outlook.plan.policy
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
+    text += _section("extends", policy.baselines)
     text += _section("rests on", outlook.assessment.assumptions)
     text += _section("derived from the data", outlook.derived)
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("chosen so", [remark.text for remark in plan.remarks])
     text += ["", "requirements"]
-    for finding in outlook.assessment.findings:
-        text += _finding(finding)
+    for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
+        text += _finding(finding, stated)
     if outlook.assessment.utility:
         text += ["", "utility"]
     for gate in outlook.assessment.utility:
@@ -65,8 +67,8 @@ def _parameters(outlook: Outlook) -> list[str]:
     return rows or ["  nothing is randomised"]
 
 
-def _finding(finding: Finding) -> list[str]:
-    head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.requirement}"
+def _finding(finding: Finding, stated: Stated) -> list[str]:
+    head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.requirement}{stated}"
     if finding.reached is not None:
         head += f"; reached {shown(finding.reached)}"
         if finding.limit is not None:

@@ -17,7 +17,7 @@ from rrpolicy.canonical import Value
 from rrpolicy.policy.rational import Rational
 
 SCHEMA = 1
-RELAXABLE = ("assume_unlinkable", "accept", "audit_counts", "domain")
+RELAXABLE = ("assume_unlinkable", "accept", "audit_counts", "domain", "min_rows")
 ROLES = ("identifier", "excluded", "quasi-identifier", "sensitive", "insensitive")
 
 _SEMVER = (

@@ -27,11 +27,13 @@ class Merged:
         root: the merged tree; each node keeps the place in the file that it came from.
         relaxable: what a policy that extends this one may relax; None if it extends none and says nothing.
         complete: every baseline could be read, so what is missing is really missing.
+        baselines: the files that it extends, the nearest first.
     """
 
     root: Node
     relaxable: frozenset[str]
     complete: bool = True
+    baselines: tuple[str, ...] = ()
 
 
 def read_merged(path: Path, problems: list[Problem]) -> Merged:
@@ -60,7 +62,7 @@ def _merged(path: Path, shown: str, problems: list[Problem], below: tuple[str, .
     problems += _below_floor(base, root)
     stated = root.get("policy", "may_relax") is not None
     relaxable = base.relaxable & own if stated else base.relaxable
-    return Merged(_fold(base.root, root), relaxable, base.complete)
+    return Merged(_fold(base.root, root), relaxable, base.complete, (base.root.place.file, *base.baselines))
 
 
 def _shape(root: Node) -> Iterator[Problem]:
@@ -113,6 +115,10 @@ def _below_floor(base: Merged, child: Node) -> Iterator[Problem]:
     counts, before = child.get("release", "audit_counts"), base.root.get("release", "audit_counts")
     if counts is not None and counts.value is True and (before is None or before.value is not True):
         yield from _relaxed("release.audit_counts", counts, base.relaxable, "turns on `audit_counts`")
+    fewest, floor = child.get("source", "min_rows"), base.root.get("source", "min_rows")
+    if fewest is not None and floor is not None and _lower(fewest, floor):
+        what = f"lowers `min_rows` from {floor.value} to {fewest.value}"
+        yield from _relaxed("source.min_rows", fewest, base.relaxable, what)
     accepted = _listed(base.root, "release", "accept")
     for item in _items(child, "release", "accept"):
         if isinstance(item.value, str) and item.value not in accepted:
@@ -154,6 +160,10 @@ def _relaxed(key: str, node: Node, relaxable: frozenset[str], what: str) -> Iter
             "no less than the baseline asks",
             f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]',
         )
+
+
+def _lower(new: Node, old: Node) -> bool:
+    return isinstance(new.value, int) and isinstance(old.value, int) and new.value < old.value
 
 
 def _covered(key: str, relaxable: frozenset[str]) -> bool:

@@ -60,6 +60,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Po
         folder=os.path.dirname(path) or ".",  # noqa: PTH120
         places={key: node.place for key, node in merged.root.walk()},
         files=_files(merged.root),
+        baselines=merged.baselines,
     )
 
 

@@ -174,7 +174,8 @@ class ReleaseSettings:
 class Policy:
     """A resolved policy. `attributes` keeps the order of the file; that is the order of the released columns.
 
-    `files` are those it was read from: itself, its baselines and hierarchies.
+    `files` are those it was read from: itself, its baselines and hierarchies. `baselines` are those it extends, the
+    nearest first.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Policy:
     folder: str = field(default=".", compare=False)
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
     files: tuple[str, ...] = field(default=(), compare=False)
+    baselines: tuple[str, ...] = field(default=(), compare=False)
 
     def with_role(self, *roles: Role) -> tuple[Attribute, ...]:
         """Return the attributes that have one of the roles, in the policy's order."""

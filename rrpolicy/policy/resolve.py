@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.canonical import Value, exact
+from rrpolicy.canonical import Value, canonical, exact
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.policy.attributes import resolve_attribute, same
 from rrpolicy.policy.catalogue import Catalogue
@@ -138,8 +138,8 @@ class Resolver:
                 )
 
     def requirements(self, attributes: Mapping[str, Attribute | None], catalogue: Catalogue) -> list[Requirement]:
-        """Read [[privacy]]."""
-        found: list[Requirement] = []
+        """Read [[privacy]]; what a baseline asks already is not asked again."""
+        found: dict[bytes, Requirement] = {}
         for index, node in enumerate(self.entries("privacy")):
             at = node.get("model")
             if at is None or at.wrong:
@@ -148,8 +148,9 @@ class Resolver:
             where = {} if (given := node.get("where")) is None else self.where(given, attributes)
             if options is not None:
                 place = replace(at.place, key=f"privacy.{index}")
-                found.append(Requirement(str(at.value), options, where, place))
-        return found
+                requirement = Requirement(str(at.value), options, where, place)
+                found.setdefault(canonical(requirement.to_json()), requirement)
+        return list(found.values())
 
     def where(self, node: Node, attributes: Mapping[str, Attribute | None]) -> dict[str, Value]:
         """Read the subgroup of a requirement: known attributes, known categories."""

@@ -5,14 +5,16 @@ No numpy, no engine: fast enough for a pre-commit hook.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Channel
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.model import Assessor
+from rrpolicy.privacy.model import Assessor, Order
 from rrpolicy.registry import Registry
 from rrpolicy.release.assess import words
 from rrpolicy.release.opening import Opened
@@ -22,11 +24,29 @@ MANY_RECORDS = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is decided without data; `undecided` findings wait for `plan`."""
+    """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding."""
 
     policy: Policy
     findings: tuple[Finding, ...]
     disclosed: tuple[str, ...]
+    stated: tuple[Stated, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Where a requirement comes from, and whether it asks anything that another does not ask.
+
+    Attributes:
+        origin: the baseline that states it; None if the policy itself does.
+        void: why it adds nothing, in words; None if it adds something.
+    """
+
+    origin: str | None = None
+    void: str | None = None
+
+    def __str__(self) -> str:
+        """Return what is said of it behind the requirement; nothing if there is nothing to say."""
+        return (f" (from {self.origin})" if self.origin else "") + (f" ({self.void})" if self.void else "")
 
 
 def check(opened: Opened) -> Checked:
@@ -59,7 +79,39 @@ def check(opened: Opened) -> Checked:
         raise PolicyError(problems)
     fixed = None if outline is None else outline.fixed
     findings = tuple(_decide(r, a, fixed, policy, registry) for r, a in assessors)
-    return Checked(policy, findings, disclosed(policy))
+    return Checked(policy, findings, disclosed(policy), stated(policy, registry))
+
+
+def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
+    """Return, for each requirement, which baseline states it and which other one of its model makes it void."""
+    return tuple(
+        Stated(_origin(r, policy), next((_void(r, o, policy, registry) for o in _beside(r, policy, registry)), None))
+        for r in policy.requirements
+    )
+
+
+def _origin(requirement: Requirement, policy: Policy) -> str | None:
+    file = None if requirement.place is None else requirement.place.file
+    return file if file in policy.baselines else None
+
+
+def _beside(requirement: Requirement, policy: Policy, registry: Registry) -> Iterator[Requirement]:
+    """Yield the requirements on the same people that ask for more; of two that ask the same, the first."""
+    model, earlier = registry.privacy_models[requirement.model], True
+    for other in policy.requirements:
+        if other is requirement:
+            earlier = False
+        elif other.model == requirement.model and canonical(dict(other.where)) == canonical(dict(requirement.where)):
+            order = model.compare(other.options, requirement.options)
+            if order is Order.WEAKER or (order is Order.EQUAL and earlier):
+                yield other
+
+
+def _void(requirement: Requirement, other: Requirement, policy: Policy, registry: Registry) -> str:
+    compared = registry.privacy_models[requirement.model].compare(other.options, requirement.options)
+    than = "the same as" if compared is Order.EQUAL else "weaker than"
+    where = "the one of " + origin if (origin := _origin(other, policy)) else f"'{words(other, registry)}'"
+    return f"{than} {where}: it adds nothing"
 
 
 def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:

@@ -16,6 +16,7 @@ from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.release.assess import Assessment, assess
+from rrpolicy.release.check import Stated, stated
 from rrpolicy.release.gate import Decision, gate
 from rrpolicy.release.manifest import derived
 from rrpolicy.release.plan import Plan, make_plan
@@ -48,6 +49,7 @@ class Outlook:
         decision: of the gate.
         errors: of every one-way and two-way marginal.
         derived: in words, what of the published description is a statistic of the data.
+        stated: where each requirement comes from, in the order of the findings.
     """
 
     plan: Plan
@@ -55,6 +57,7 @@ class Outlook:
     decision: Decision
     errors: tuple[MarginalError, ...]
     derived: tuple[str, ...]
+    stated: tuple[Stated, ...]
 
     def with_tag(self, source_tag: str) -> Outlook:
         """Return the outlook of the plan with the HMAC of its source."""
@@ -88,7 +91,8 @@ def look_ahead(
     progress("assessing", 0.5)
     assessment = assess(plan.policy, registry, plan.channel, original)
     progress("expecting errors", 0.9)
-    return Outlook(plan, assessment, gate(assessment), marginal_errors(plan, original), derived(plan))
+    errors = marginal_errors(plan, original)
+    return Outlook(plan, assessment, gate(assessment), errors, derived(plan), stated(policy, registry))
 
 
 def unchanged(plan: Plan) -> tuple[str, ...]:

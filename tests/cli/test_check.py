@@ -112,3 +112,74 @@ def test_it_takes_at_most_three_times_the_import_of_pydantic(policy):
         time.sleep(1)
 
     assert best <= 3
+
+
+def entry(epsilon):
+    return f'[[privacy]]\nmodel = "local-dp"\nepsilon = {epsilon}\n'
+
+
+@pytest.fixture
+def extend(policy):
+    """Write a policy that extends the one above, with requirements of its own."""
+
+    def write(*epsilons, name="child.toml"):
+        path = policy.with_name(name)
+        head = 'schema = 1\n[policy]\nname = "child"\nversion = "2.0.0"\nextends = "policy.toml"\n'
+        path.write_text(head + "".join(map(entry, epsilons)))
+        return path
+
+    return write
+
+
+def test_it_says_which_baseline_binds_and_what_comes_from_it(policy, extend, capsys):
+    child = extend(8, 4)
+    assert main(["check", str(child)]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert f"  extends: {policy}" in lines
+    inherited, weaker, own = (line for line in lines if "local-dp" in line)
+    assert f"(from {policy})" in inherited
+    assert "weaker than" in inherited  # the child asks for more
+    assert f"weaker than the one of {policy}: it adds nothing" in weaker
+    assert "from" not in own
+    assert "weaker" not in own
+
+    assert main(["check", "--json", str(child)]) == 0
+    (document,) = json.loads(capsys.readouterr().out)["policies"]
+    assert document["extends"] == [str(policy)]
+    assert [f["origin"] for f in document["findings"]] == [str(policy), None, None]
+    assert [f["void"] is None for f in document["findings"]] == [False, False, True]
+
+
+def test_a_requirement_that_the_baseline_has_already_is_shown_once(policy, extend, capsys):
+    assert main(["check", str(extend(6))]) == 0
+
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "local-dp" in line)
+    assert f"(from {policy}):" in line
+
+
+def test_a_baseline_can_be_demanded(policy, extend, capsys):
+    child = extend(4)
+    assert main(["check", "--extends", str(policy), str(child)]) == 0
+    grandchild = policy.with_name("grandchild.toml")
+    grandchild.write_text(child.read_text().replace("policy.toml", "child.toml"))
+    assert main(["check", "--extends", str(policy), str(grandchild)]) == 0
+
+    capsys.readouterr()
+    assert main(["check", "--extends", str(child), str(policy)]) == 2
+    assert "RR245" in capsys.readouterr().err
+
+
+def test_the_plan_says_the_same(policy, extend, capsys):
+    from rrpolicy.cli.plan_text import lines
+    from rrpolicy.release.opening import open_policy
+    from rrpolicy.release.outlook import look_ahead
+
+    pinned = POLICY.replace('domain = "observed"', 'domain = ["flu", "none"]')
+    policy.write_text(pinned + 'allocation = "equal"\n')
+    opened = open_policy(extend(8))
+    text = lines(look_ahead(opened.policy, opened.registry, 1000))
+    assert text[1:4] == ["", "extends", f"  {policy}"]
+    inherited, weaker = (line for line in text if "local-dp" in line)
+    assert f"(from {policy})" in inherited
+    assert f"(weaker than the one of {policy}: it adds nothing)" in weaker
