@@ -60,9 +60,8 @@ def command(
     from rrpolicy.release.bundle import stage
 
     order = _order(what, source)
-    held: list[Staging] = []
-    with _interruptible(out, key, held), progress() as report, stage(out) as staging:
-        held.append(staging)
+    begun: list[Path] = []
+    with _interruptible(out, key, begun), progress() as report, stage(out, begun.append) as staging:
         for name in staging.swept:
             print(f"removed {name}, which an earlier run that was killed had left", file=sys.stderr)
         findings = _release(order, staging, label, key, what if order.plan else None, report)
@@ -196,7 +195,7 @@ def _uri(policy: Policy) -> str:
 
 
 @contextmanager
-def _interruptible(target: Path, key: Path | None, held: list[Staging]) -> Iterator[None]:
+def _interruptible(target: Path, key: Path | None, begun: list[Path]) -> Iterator[None]:
     """Clean up and leave at once on an interrupt or a polite termination, wherever it comes.
 
     An exception would not do once the draw is being made: Python swallows one that comes in a destructor, and an import
@@ -205,17 +204,17 @@ def _interruptible(target: Path, key: Path | None, held: list[Staging]) -> Itera
     Args:
         target: where the bundle would appear.
         key: file of the key; it goes with a bundle that never was, if this run made it.
-        held: holds the staging folder as soon as there is one.
+        begun: holds the staging folder's path before there is one.
     """
     fresh = key is not None and not key.exists()
 
     def stop(number: int, _: object) -> None:
-        if not held:
+        if not begun:
             raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(LEFT + number)
         done = target.exists()
         for _ in range(9):  # the engine's threads may still write
-            if not done and held[0].folder.exists():
-                shutil.rmtree(held[0].folder, ignore_errors=True)
+            if not done and begun[-1].exists():
+                shutil.rmtree(begun[-1], ignore_errors=True)
         if not done and key is not None and fresh:
             key.unlink(missing_ok=True)
         shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # progress hides the cursor

@@ -11,7 +11,7 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,11 +76,12 @@ class Staging:
 
 
 @contextmanager
-def stage(target: Path) -> Iterator[Staging]:
+def stage(target: Path, begun: Callable[[Path], object] = lambda _: None) -> Iterator[Staging]:
     """Make a staging folder beside the target; it is gone afterwards, published or not.
 
     Args:
         target: the bundle's folder; its parent must exist.
+        begun: told the staging folder's path before the folder is made, for whoever cleans up after an interrupt.
 
     Raises:
         RefusedError: RR402 if the target exists, RR407 if nothing can be written there, RR408 if the disk is full.
@@ -90,7 +91,7 @@ def stage(target: Path) -> Iterator[Staging]:
         raise exists(target)
     with refusals(target):
         swept = sweep(target)
-        folder, lock = _locked(target)
+        folder, lock = _locked(target, begun)
         try:
             (folder / "public").mkdir()
             for name in ("audit", "scratch"):
@@ -154,10 +155,11 @@ def exists(target: Path) -> RefusedError:
     )
 
 
-def _locked(target: Path) -> tuple[Path, int]:
+def _locked(target: Path, begun: Callable[[Path], object]) -> tuple[Path, int]:
     """Return a new folder beside the target and the descriptor that holds it locked."""
     while True:
         folder = target.parent / f".{target.name}.tmp-{secrets.token_hex(8)}"
+        begun(folder)
         folder.mkdir(mode=0o700)
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -74,6 +74,24 @@ def test_an_interrupt_in_mid_release_leaves_nothing(case, sent):
     assert b"CANARY" not in errors
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_before_the_staging_folder_is_locked_leaves_nothing(case, sent):
+    code = f"""
+import fcntl, os, sys
+from rrpolicy.cli.main import main
+locks = fcntl.flock
+def lock(*arguments):
+    os.kill(os.getpid(), {int(sent)})
+    locks(*arguments)
+fcntl.flock = lock
+sys.exit(main(sys.argv[1:]))
+"""
+    command = [sys.executable, "-B", "-c", code, "release", str(case.policy), "--out", str(case.folder / "bundle")]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 128 + sent, done.stderr
+    assert left_of(case.folder) == set()
+
+
 def test_an_existing_bundle_is_never_overwritten(case, capsys):
     out = case.folder / "bundle"
     out.mkdir()
