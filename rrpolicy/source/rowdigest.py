@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.beside import Beside
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
 
+Buffer: TypeAlias = "bytes | npt.NDArray[Any]"
 BLOCK = 1 << 16
 DOMAIN = b"rrpolicy.rows/1\0"
 
@@ -98,7 +100,9 @@ class RowDigest:
         self._state.update(block.num_rows.to_bytes(8, "little"))
         for _, pieces in columns:
             for piece in pieces:
-                self._state.update(_framed(piece))
+                content = memoryview(piece) if isinstance(piece, bytes) else piece.data
+                self._state.update(content.nbytes.to_bytes(8, "little"))
+                self._state.update(content)
 
 
 def _framed(text: bytes) -> bytes:
@@ -121,12 +125,12 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _canonical(coded: pa.Array) -> tuple[str, list[bytes]]:
-    """Return a column's kind and the byte strings it stands for."""
+def _canonical(coded: pa.Array) -> tuple[str, list[Buffer]]:
+    """Return a column's kind and the bytes it stands for."""
     import pyarrow as pa
 
     column = _plain(coded)
-    validity = b"" if column.null_count == 0 else column.is_valid().cast(pa.uint8()).to_numpy().tobytes()
+    validity: Buffer = b"" if column.null_count == 0 else column.is_valid().cast(pa.uint8()).to_numpy()
     if _is_list(column.type):
         return _lists(column, validity)
     kind, values = _values(column)
@@ -139,15 +143,15 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _lists(column: pa.Array, validity: bytes) -> tuple[str, list[bytes]]:
+def _lists(column: pa.Array, validity: Buffer) -> tuple[str, list[Buffer]]:
     import pyarrow.compute as pc
 
     lengths = pc.fill_null(pc.list_value_length(column), 0).cast("int64").to_numpy()
     kind, parts = _canonical(pc.list_flatten(column))
-    return f"list<{kind}>", [validity, lengths.astype("<i8").tobytes(), *parts]
+    return f"list<{kind}>", [validity, lengths.astype("<i8", copy=False), *parts]
 
 
-def _values(column: pa.Array) -> tuple[str, list[bytes]]:
+def _values(column: pa.Array) -> tuple[str, list[Buffer]]:
     """Return kind and bytes of a column whose nulls stand apart."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -156,7 +160,7 @@ def _values(column: pa.Array) -> tuple[str, list[bytes]]:
     if types.is_null(kind):
         return "null", []
     if types.is_boolean(kind):
-        return "boolean", [pc.fill_null(column, pa.scalar(value=False)).cast(pa.uint8()).to_numpy().tobytes()]
+        return "boolean", [pc.fill_null(column, pa.scalar(value=False)).cast(pa.uint8()).to_numpy()]
     if types.is_integer(kind):
         return "integer", [_integers(column.cast(pa.int64()))]
     if types.is_floating(kind):
@@ -164,7 +168,7 @@ def _values(column: pa.Array) -> tuple[str, list[bytes]]:
     return _instants(column) if types.is_temporal(kind) else _spelled(column)
 
 
-def _instants(column: pa.Array) -> tuple[str, list[bytes]]:
+def _instants(column: pa.Array) -> tuple[str, list[Buffer]]:
     """Return dates and times as integers of their unit."""
     import pyarrow as pa
 
@@ -181,7 +185,7 @@ def _instants(column: pa.Array) -> tuple[str, list[bytes]]:
     raise TypeError(f"a column of type {kind} has no canonical form")
 
 
-def _spelled(column: pa.Array) -> tuple[str, list[bytes]]:
+def _spelled(column: pa.Array) -> tuple[str, list[Buffer]]:
     """Return text, bytes, and what is exact only as text (decimals)."""
     import pyarrow as pa
 
@@ -195,33 +199,32 @@ def _spelled(column: pa.Array) -> tuple[str, list[bytes]]:
     return f"decimal({kind.scale})" if types.is_decimal(kind) else "text", _texts(text.cast(pa.large_binary()))
 
 
-def _integers(column: pa.Array) -> bytes:
+def _integers(column: pa.Array) -> Buffer:
     import pyarrow.compute as pc
 
-    return bytes(pc.fill_null(column, 0).to_numpy().astype("<i8", copy=False).tobytes())
+    integers: Buffer = pc.fill_null(column, 0).to_numpy().astype("<i8", copy=False)
+    return integers
 
 
-def _numbers(column: pa.Array) -> bytes:
+def _numbers(column: pa.Array) -> Buffer:
     import numpy as np
     import pyarrow.compute as pc
 
     values = pc.fill_null(column, 0.0).to_numpy() + 0.0
     values[np.isnan(values)] = np.nan
-    return bytes(values.astype("<f8", copy=False).tobytes())
+    numbers: Buffer = values.astype("<f8", copy=False)
+    return numbers
 
 
-def _texts(column: pa.Array) -> list[bytes]:
+def _texts(column: pa.Array) -> list[Buffer]:
+    """Return lengths and bytes, end to end, of a large binary column."""
+    import numpy as np
     import pyarrow.compute as pc
 
-    filled = pc.fill_null(column, b"")
-    lengths = pc.binary_length(filled).to_numpy()
-    return [lengths.astype("<i8").tobytes(), _data(filled)]
-
-
-def _data(column: pa.Array) -> bytes:
-    """Return the bytes of a large binary column without nulls, end to end."""
-    import numpy as np
-
-    offsets = np.frombuffer(column.buffers()[1], "<i8")[column.offset : column.offset + len(column) + 1]
-    data = column.buffers()[2]
-    return b"" if data is None else memoryview(data)[int(offsets[0]) : int(offsets[-1])].tobytes()
+    if not len(column):
+        return [b"", b""]
+    filled = pc.fill_null(column, b"") if column.null_count else column
+    offsets = np.frombuffer(filled.buffers()[1], "<i8")[filled.offset : filled.offset + len(filled) + 1]
+    data = filled.buffers()[2]
+    text = np.frombuffer(b"" if data is None else data, np.uint8)
+    return [np.diff(offsets), text[int(offsets[0]) : int(offsets[-1])]]
