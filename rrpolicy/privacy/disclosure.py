@@ -17,7 +17,7 @@ from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import attribute_disclosure as attribute
 from rrpolicy.privacy.beside import OTHERS_KNOWN, beside
 from rrpolicy.privacy.evidence import Evidence, gather, sides
-from rrpolicy.privacy.exactly import NEAR, ExactReconstruction, ExactSensitive
+from rrpolicy.privacy.exactly import NEAR, ExactReconstruction, ExactSensitive, settled
 from rrpolicy.privacy.hidden import own_value
 from rrpolicy.privacy.inference import success_bounds, worst_posterior
 from rrpolicy.privacy.protection import protection
@@ -137,9 +137,9 @@ class Risks:
         return Measure(high, Standing.EXACT if exact else Standing.UPPER_BOUND)
 
     def risk_measure(self, at: int) -> Measure:
-        """Return one risk with its standing."""
-        low, high = self.own
-        return replace(self.measure((low, high), at), value=float(self.risk[at]))
+        """Return one risk with its standing; at its limit exactly, if it is."""
+        limit, value = self.limits[int(self.value[at])], float(self.risk[at])
+        return replace(self.measure(self.own, at), value=settled(value, limit, lambda: self.exactly()(at)))
 
 
 def chosen(evidence: Evidence, requirement: Requirement, sensitive: str | None, labels: tuple[object, ...]) -> Mask:

@@ -19,6 +19,8 @@ from rrpolicy.channel.base import Readable, Transition
 from rrpolicy.privacy.reconstruction import width_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rrpolicy.channel.base import Axis
     from rrpolicy.privacy.evidence import Evidence
 
@@ -33,6 +35,18 @@ MOST_SUMS = 20_000_000
 """Sums over sets beyond which nothing is decided exactly."""
 FEW_TERMS = 256
 BITS = 256
+
+
+def settled(value: float, limit: Fraction, exactly: Callable[[], Fraction | None]) -> float:
+    """Return a number, or the double of its limit if it is that very limit, so that no rounding reads as a margin.
+
+    Args:
+        value: the number.
+        limit: its limit.
+        exactly: what tells the number in fractions; asked only near the limit.
+    """
+    near = abs(value - float(limit)) <= NEAR * float(limit)
+    return float(limit) if near and exactly() == limit else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.identity import Identity
+from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.recode import Recode
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
@@ -95,13 +96,17 @@ def conclude(
         if outcome.passes is not None:
             failing |= ~outcome.passes
     failing &= classes.concerned
+    reached = worst.reached
+    # rounded outwards, what is the limit itself would read as a margin, and on the wrong side
+    if limit is not None and not failing.any() and reached.value in {round_up(limit), round_down(limit)}:
+        reached = replace(reached, value=float(limit))
     each = [Companion(f"{words.quantity} of {o.attribute}", o.reached, Basis.RELEASE, words.meaning) for o in outcomes]
     return Finding(
         words.model,
         words.model,
         "",
         None,
-        worst.reached,
+        reached,
         limit,
         None if limit is None else Verdict.FAILS if failing.any() else Verdict.HOLDS,
         Basis.RELEASE,

@@ -16,7 +16,7 @@ from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import identity_disclosure as identity
 from rrpolicy.privacy.disclosure import Mask, as_they_are, assumptions, chosen, subgroup
 from rrpolicy.privacy.evidence import Evidence, gather, sides
-from rrpolicy.privacy.exactly import NEAR, ExactReconstruction
+from rrpolicy.privacy.exactly import NEAR, ExactReconstruction, settled
 from rrpolicy.privacy.protection import protection
 from rrpolicy.privacy.reconstruction import reconstruction
 from rrpolicy.privacy.spread import at_the_top, spread
@@ -160,7 +160,7 @@ def conclude(
     assert isinstance(options, identity.Options)
     limit = options.threshold
     over = found.over(limit)
-    largest = reached = float(found.link.max(initial=0.0))
+    largest = reached = _largest(found, limit)
     beside: tuple[Companion, ...] = ()
     if options.percentile is not None and len(found.group):
         reached = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
@@ -193,6 +193,13 @@ def conclude(
         groups_over=len(np.unique(found.group[over])),
         people_over=int(found.people[over].sum()),
     )
+
+
+def _largest(found: Links, limit: Fraction) -> float:
+    if not len(found.link):
+        return 0.0
+    at = int(np.argmax(found.link))
+    return settled(float(found.link[at]), limit, lambda: found.exactly()(at))
 
 
 def _top(found: Links) -> tuple[tuple[str, float, int], ...]:

@@ -23,6 +23,9 @@ HARDLY = 1e-8
 NOISE = 1e-13
 """Relative distance below which two numbers differ by rounding alone."""
 
+ULPS = 4
+"""Last places of a limit by which a number at it may lie off through rounding."""
+
 FAR_APART = 20.0
 """From this ratio on a linear track would squeeze the smaller number into the axis."""
 
@@ -91,6 +94,8 @@ def margin(reached: float, limit: float) -> str | None:
     distance = reached - limit
     if distance == 0:
         return "exactly at the limit"
+    if abs(distance) <= ULPS * math.ulp(limit):
+        return "at the limit, as far as digits tell"
     share = f" ({figure(100 * abs(distance) / abs(limit), 2)} % of it)" if limit else ""
     where = "above" if distance > 0 else "below"
     return f"{figure(abs(distance), 3)} {where} the limit{share}"

@@ -120,6 +120,8 @@ def test_the_verdict_is_exact_for_every_entry(worlds: Any, brute: Any, seed: int
     assert finding.reached is not None
     assert finding.limit is not None
     assert finding.reached.value == pytest.approx(float(ratio * finding.limit), abs=TINY)
+    if ratio == 1:
+        assert finding.reached.value == float(finding.limit)  # no margin is left by rounding
     if len(tables) == 1:
         table = tables[0][1]
         assert finding.people_over == sum(table.people[key] for _, key in over)
@@ -163,6 +165,7 @@ def test_linking_verdicts_are_exact(worlds: Any, brute: Any, seed: int, percenti
     assert (finding.verdict is Verdict.HOLDS) == (mean <= tau)
     assert identity.holds(linked(threshold=tau, percentile=percentile), world.channel, world.original) == (mean <= tau)
     if percentile is None:
+        assert mean != tau or finding.reached.value == float(tau)
         assert finding.people_over == sum(r > tau for r in each)
 
 

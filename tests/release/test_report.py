@@ -352,6 +352,14 @@ def test_figures(value: float, text: str) -> None:
     assert figure(value) == text
 
 
+@given(st.fractions(Fraction(1, 1000), 1), st.sampled_from([-1, 0, 1]))
+def test_what_rounding_leaves_is_no_margin(limit: Fraction, last: int) -> None:
+    value = math.nextafter(float(limit), last * math.inf) if last else float(limit)
+
+    assert (figures.margin(value, float(limit)) or "").endswith(("at the limit", "at the limit, as far as digits tell"))
+    assert "below" in (figures.margin(0.999 * float(limit), float(limit)) or "")
+
+
 @given(st.floats(0.01, 1e6), st.floats(-1e-9, 1e-9))
 @example(51471.00501754775, -3.409292044546678e-10)
 def test_a_number_is_never_written_as_the_limit_it_misses(limit: float, apart: float) -> None:
