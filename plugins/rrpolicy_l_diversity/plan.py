@@ -40,7 +40,8 @@ def propose(options: Options, task: Task) -> Proposal:
     """
     layout = read(options, task.policy)
     if layout.fixed:
-        return Proposal(pinned(layout, task.policy), _origins(layout))
+        levels = tuple(_level_remarks(layout, [r.chosen[0] for r in layout.attributes]))
+        return Proposal(pinned(layout, task.policy), _origins(layout), {}, levels)
     original = task.original
     if isinstance(original, int):
         raise refuse_without_data("choosing what the quasi-identifiers become", "algorithm", task)
@@ -82,9 +83,7 @@ def _origins(layout: Layout) -> dict[str, Origin]:
 
 
 def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remark]:
-    for r, level in zip(layout.attributes, found.levels, strict=True):
-        if r.attribute.role is Role.QUASI_IDENTIFIER:
-            yield Remark(f"level-{r.attribute.name}", _level(r, level))
+    yield from _level_remarks(layout, found.levels)
     choice, goal = found.choice, layout.goal
     sizes = choice.table.n[choice.kept]
     yield Remark("loss", f"the loss {goal.loss} of this choice", Measure(choice.loss))
@@ -95,6 +94,12 @@ def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remar
             "suppressed", f"{figure(choice.suppressed)} of {figure(records)} records are released as `*`; {most}"
         )
     yield Remark("search", f"the best of {found.nodes} nodes; the classes of {found.tested} had to be counted")
+
+
+def _level_remarks(layout: Layout, levels: Sequence[int]) -> Iterator[Remark]:
+    for r, level in zip(layout.attributes, levels, strict=True):
+        if r.attribute.role is Role.QUASI_IDENTIFIER:
+            yield Remark(f"level-{r.attribute.name}", _level(r, level))
 
 
 def _level(r: Recoded, level: int) -> str:

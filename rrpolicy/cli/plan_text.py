@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
+from rrpolicy.channel.recode import ANYTHING
 from rrpolicy.finding import Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.policy.diagnostics import visible
 from rrpolicy.release.gate import shown
 from rrpolicy.release.outlook import parameters, unchanged
 
 if TYPE_CHECKING:
+    from rrpolicy.channel.table import Decoder
+    from rrpolicy.mechanism import Remark
     from rrpolicy.release.check import Stated
     from rrpolicy.release.outlook import Outlook
+    from rrpolicy.release.plan import Plan
 
 MARKS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.UNDECIDED: "undecided", None: "measured"}
 INDENT = " " * 12
@@ -26,7 +31,7 @@ def lines(outlook: Outlook) -> list[str]:
     text += _section("rests on", outlook.assessment.assumptions)
     text += _section("derived from the data", outlook.derived)
     text += ["", "parameters", *_parameters(outlook)]
-    text += _section("chosen so", [remark.text for remark in plan.remarks])
+    text += _section("chosen so", [_remark(remark) for remark in plan.remarks])
     text += ["", "requirements"]
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
         text += _finding(finding, stated)
@@ -36,7 +41,7 @@ def lines(outlook: Outlook) -> list[str]:
         expected = "unknown without data" if gate.expected is None else shown(gate.expected)
         text.append(f"  {MARKS[gate.verdict]:<9} {gate.metric}: {expected}, at most {float(gate.limit):g}")
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
-    text += _section("released unchanged", unchanged(plan))
+    text += _section("released unchanged", _unchanged(plan))
     text += _section("dropped", [f"{a.name} ({a.role})" for a in policy.attributes.values() if a.role.dropped])
     return text
 
@@ -47,8 +52,12 @@ def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
 
 def _parameters(outlook: Outlook) -> list[str]:
     rows = []
+    spread = {",".join(d.attributes): d for d in outlook.plan.channel.decoders() if d.form == "spread"}
     for name, values in parameters(outlook.plan).items():
         if not isinstance(values, dict):
+            continue
+        if name in spread:
+            rows += [f"  {column}: {told} ({values['origin']})" for column, told in _labels(spread[name])]
             continue
         if values["form"] == "membership":
             told = f"sets of {values['set_size']} of {values['values']} values"
@@ -65,6 +74,49 @@ def _parameters(outlook: Outlook) -> list[str]:
             )
         rows.append(f"  {name}: {told} ({values['origin']})")
     return rows or ["  nothing is randomised"]
+
+
+def _labels(decoder: Decoder) -> Iterator[tuple[str, str]]:
+    """Yield what each generalised attribute's categories become."""
+    for name, released, groups in _generalised(decoder):
+        categories = 1 + max(code for group in groups for code in group)
+        starred = len(groups) > 1 and released[-1] == ANYTHING and len(groups[-1]) == categories > 1
+        plain = groups[:-1] if starred else groups
+        if all(len(group) == 1 for group in plain):
+            told = f"its {categories} categories as they are"
+        elif len(plain) == 1:
+            told = f"one label for all {categories} categories"
+        else:
+            told = f"{len(plain)} labels for {categories} categories"
+        yield name, told + (f", or `{ANYTHING}` for any" if starred else "")
+
+
+def _generalised(decoder: Decoder) -> Iterator[tuple[str, list[Any], list[list[int]]]]:
+    """Yield each attribute of a spread form with its labels and the positions of what each stands for."""
+    released: Any = decoder.parameters["released"]
+    groups: Any = decoder.parameters["groups"]
+    yield from zip(decoder.attributes, released, groups, strict=True)
+
+
+def _unchanged(plan: Plan) -> list[str]:
+    """Return what is released as it is: never touched, or by parameters that change nothing."""
+    found = list(unchanged(plan))
+    for decoder in plan.channel.decoders():
+        if decoder.form == "retention":
+            blocks: Any = decoder.parameters["blocks"]
+            if all(Fraction(block["keep_probability"]) == 1 for block in blocks):
+                found.append(f"{decoder.parameters['column']} (keep probability 1: nobody's value is replaced)")
+        elif decoder.form == "spread":
+            kept = [name for name, _, groups in _generalised(decoder) if all(len(group) == 1 for group in groups)]
+            found += [f"{plan.policy.attributes[name].release_as} (not generalised)" for name in kept]
+    return found
+
+
+def _remark(remark: Remark) -> str:
+    """Return a remark with its number, unless the text has it."""
+    if remark.measure is None or any(sign.isdigit() for sign in remark.text):
+        return remark.text
+    return f"{remark.text}: {shown(remark.measure)}"
 
 
 def _finding(finding: Finding, stated: Stated) -> list[str]:
@@ -111,7 +163,14 @@ def _errors(outlook: Outlook) -> list[str]:
     if not outlook.errors:
         dealt = any(d.form == "share" for d in outlook.plan.channel.decoders())
         return [f"  none: {'it depends on how values go with the other columns' if dealt else 'nothing is randomised'}"]
-    return [
+    spread = {name for d in outlook.plan.channel.decoders() if d.form == "spread" for name in d.attributes}
+    rows = [
         f"  {' x '.join(e.attributes)}: {'unknown without data' if e.error is None else f'{e.error:.4g}'}"
         for e in outlook.errors
+        if not spread & set(e.attributes)
     ]
+    if spread:
+        names = ", ".join(name for name in outlook.plan.policy.attributes if name in spread)
+        rows.append(f"  {names}: no random error; counts are spread evenly over what a label stands for, and")
+        rows.append(f"{INDENT}`rrpolicy estimate` says in which limits they certainly lie")
+    return rows

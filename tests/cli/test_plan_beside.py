@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from rrpolicy.cli.plan_text import _finding
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.release.check import Stated
 
 
 def companion(name: str, value: float, of: str, standing: Standing = Standing.EXACT) -> Companion:
@@ -34,7 +35,7 @@ def test_one_table_a_sensitive_attribute() -> None:
             companion("1/k", 0.01, ""),
         ),
     )
-    assert [line.rstrip() for line in _finding(finding)] == [
+    assert [line.rstrip() for line in _finding(finding, Stated())] == [
         "  holds     attribute-disclosure: risk <= 1/4; reached 0.25, margin 0 [original]",
         "            beside it, disease:",
         "                         risk       success",

@@ -1,0 +1,72 @@
+"""What a plan says of parameters: what became of each column, and what is released as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rrpolicy.cli.main import main
+
+POLICY = """\
+schema = 1
+[policy]
+name = "people"
+version = "1.0.0"
+[source]
+uri = "people.csv"
+[attributes]
+sex = {{ role = "quasi-identifier", domain = ["F", "M"], release_as = "gender" }}
+town = {{ role = "quasi-identifier", domain = ["A", "B", "C", "D"], hierarchy = [{{ ab = ["A", "B"], cd = ["C", "D"] }}] }}
+ill = {{ role = "sensitive", domain = ["no", "yes"] }}
+[[privacy]]
+{0}
+[mechanism]
+{1}
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Plan with a requirement and a mechanism; return the lines of each section."""
+    rows = [f"{'FM'[i % 2]},{'ABCD'[i // 2 % 4]},{'yes' if i % 7 == 0 else 'no'}" for i in range(400)]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,town,ill", *rows]) + "\n")
+
+    def run(requirement: str, mechanism: str) -> dict[str, list[str]]:
+        path = tmp_path / "policy.toml"
+        path.write_text(POLICY.format(requirement, mechanism))
+        assert main(["plan", str(path)]) == 0
+        parts = capsys.readouterr().out.split("\n\n")
+        return {part.splitlines()[0]: [line.strip() for line in part.splitlines()[1:]] for part in parts}
+
+    return run
+
+
+def test_generalised_columns_are_told_as_labels_and_levels(plan):
+    found = plan('model = "k-anonymity"\nk = 60', 'name = "l-diversity"')
+
+    # 50 records of each sex and town: 100 of each sex and pair of towns
+    sex, town = found["parameters"]
+    assert sex.startswith("sex: its 2 categories as they are (")
+    assert town.startswith("town: 2 labels for 4 categories (")
+    assert "'town' is released at level 1 of 2: its 4 categories in 2 groups" in found["chosen so"]
+    assert "the loss ncp of this choice: 0.25" in found["chosen so"]  # mean of 0 and 2/4
+    assert "gender (not generalised)" in found["released unchanged"]
+    (errors,) = (lines for title, lines in found.items() if title.startswith("expected error"))
+    assert errors[0].startswith("sex, town: no random error")
+    assert not any("unknown without data" in line for line in errors)
+
+
+def test_the_levels_of_the_policy_are_told_too(plan):
+    found = plan('model = "k-anonymity"\nk = 60', 'name = "l-diversity"\nnode = { sex = 0, town = 1 }')
+
+    assert "'town' is released at level 1 of 2: its 4 categories in 2 groups" in found["chosen so"]
+
+
+def test_what_is_kept_for_certain_is_released_unchanged(plan):
+    found = plan(
+        'model = "identity-disclosure"\nthreshold = 1',
+        'name = "pram"\nkeep_probability = { sex = 1, town = 0.5, ill = 0.9 }',
+    )
+
+    assert found["released unchanged"] == ["gender (keep probability 1: nobody's value is replaced)"]
