@@ -19,6 +19,7 @@ from rrpolicy.plugin import (
     Problem,
     Product,
     Proposal,
+    Remark,
     Retention,
     Role,
     Task,
@@ -80,7 +81,9 @@ class RandomizedResponse:
             digits=options.digits,
             starts=options.starts,
         )
-        return Proposal(found.channel, found.origins, found.unrounded, found.remarks)
+        return Proposal(
+            found.channel, found.origins, found.unrounded, (*found.remarks, *_unchanged(found.channel, task.policy))
+        )
 
     def _randomised(self, policy: Policy) -> list[str]:
         return [a.name for a in policy.released if a.categorical and self._axis(a) is Retention]
@@ -103,6 +106,22 @@ class RandomizedResponse:
                 message = f"'{attribute.name}' has no categories to exchange"
                 hint = "give it a domain, or bins if it is a number"
                 yield Problem("RR230", message, attribute.place or place, hint=hint)
+
+
+def _unchanged(channel: Product, policy: Policy) -> Iterator[Remark]:
+    """Yield which attributes come out with a keep probability of 1, and what then protects sensitive ones."""
+    sought = [a for a in channel.axes if isinstance(a, Retention) and a.original_size > 1]
+    kept = [policy.attributes[a.attribute] for a in sought if all(block.keep == 1 for block in a.blocks)]
+    if not kept:
+        return
+    named = ", ".join(f"'{a.name}' ({a.role})" for a in kept)
+    text = f"the requirements hold without randomising {named}: released as it is, with a keep probability of 1"
+    sensitive = ", ".join(f"'{a.name}'" for a in kept if a.role is Role.SENSITIVE)
+    if sensitive and len(kept) < len(sought):
+        text += f"; what protects {sensitive} is that the other attributes are randomised, and nothing else"
+    elif len(kept) == len(sought):
+        text += "; nothing is randomised"
+    yield Remark("unchanged", text)
 
 
 BOTH = RandomizedResponse("rr-both", Role.QUASI_IDENTIFIER, Role.SENSITIVE)

@@ -13,7 +13,7 @@ from rrpolicy.finding import Finding, Measure
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.release.figures import worded
-from rrpolicy.release.report_attributes import DRAWN, panels, treated_so
+from rrpolicy.release.report_attributes import drawn, panels, treated_so
 from rrpolicy.release.report_findings import decision, finding_row, utility_row
 from rrpolicy.report import FindingRow, Report, UtilityRow
 from rrpolicy.section import Fact, Section, figure
@@ -193,8 +193,10 @@ def _decided(document: Mapping[str, Any], rows: Sequence[FindingRow], useful: Se
 
 
 def _facts(document: Mapping[str, Any]) -> tuple[Fact, ...]:
-    policy, forms = document["policy"], {decoder["form"] for decoder in document["decoders"]}
-    sampler = SAMPLERS.get(document["sampler"], document["sampler"]) if forms & DRAWN else NOTHING_DRAWN
+    policy = document["policy"]
+    sampler = SAMPLERS.get(document["sampler"], document["sampler"])
+    if not any(drawn(decoder) for decoder in document["decoders"]):
+        sampler = NOTHING_DRAWN
     named = (
         ("Records", figure(document["records"], 15)),
         ("Owner", policy.get("owner")),

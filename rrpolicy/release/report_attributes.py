@@ -27,6 +27,7 @@ DRAWN = frozenset({"retention", "matrix", "membership", "share"})
 UNCHANGED, IN_PART, GENERALISED = "unchanged", "generalised in part", "generalised"
 KINDS = {"retention": "randomised", "matrix": "randomised", "membership": "in sets", "share": "in groups"}
 BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
+KEPT = "released as it is: nothing is ever exchanged"
 CARRIED = "released as it is; it has no list of categories"
 NOT_STATED = "stands in the release's description; the audit report says how it was chosen"
 
@@ -62,8 +63,24 @@ def treated_so(attributes: Sequence[Mapping[str, Any]], decoders: Sequence[Mappi
 
 
 def _kinds(decoder: Mapping[str, Any]) -> Iterator[str]:
+    kind = UNCHANGED if exchanges_nothing(decoder) else KINDS.get(decoder["form"], UNCHANGED)
     for name in decoder["attributes"]:
-        yield _coarseness(decoder, name) if decoder["form"] == "spread" else KINDS.get(decoder["form"], UNCHANGED)
+        yield _coarseness(decoder, name) if decoder["form"] == "spread" else kind
+
+
+def drawn(decoder: Mapping[str, Any]) -> bool:
+    """Return whether chance had a part in what was released."""
+    return decoder["form"] in DRAWN and not exchanges_nothing(decoder)
+
+
+def exchanges_nothing(decoder: Mapping[str, Any]) -> bool:
+    """Return whether a randomising form has the identity for a matrix: what is solved for may come out so."""
+    parameters = decoder["parameters"]
+    if decoder["form"] == "retention":
+        return all(len(b["members"]) == 1 or Fraction(b["keep_probability"]) == 1 for b in parameters["blocks"])
+    if decoder["form"] != "matrix" or parameters["released"] != parameters["original"]:
+        return False
+    return all(Fraction(x) == (u == v) for u, row in enumerate(parameters["rows"]) for v, x in enumerate(row))
 
 
 def _coarseness(decoder: Mapping[str, Any], name: str) -> str:
@@ -114,10 +131,10 @@ def _panel(
 
 def _treatment(decoder: Mapping[str, Any], name: str) -> str:
     form = decoder["form"]
-    if form == "retention" and len(decoder["parameters"]["blocks"]) > 1:
+    if form == "retention" and len(decoder["parameters"]["blocks"]) > 1 and drawn(decoder):
         return BLOCKS
     if form != "spread":
-        return TREATMENT[form]
+        return KEPT if exchanges_nothing(decoder) else TREATMENT[form]
     sizes, categories = _label_sizes(decoder, name)
     kind = _coarseness(decoder, name)
     if kind == UNCHANGED:

@@ -85,6 +85,25 @@ def test_each_randomises_its_roles_and_leaves_the_rest(make, attributes, name, r
     assert set(keep(proposal).values()) == {1}  # nothing is required
 
 
+def test_what_comes_out_unchanged_is_told(make, plan):
+    """Where hiding who somebody is meets every requirement, the sensitive value is released as it is."""
+    link = make["requirement"]("identity-disclosure", threshold="1/300")
+    risk = make["requirement"]("attribute-disclosure", threshold="9/10", sensitive=("s",))
+    proposal, _ = plan("rr-both", [link, risk])
+    chances = keep(proposal)
+    kept = {name for name, chance in chances.items() if chance == 1}
+    told = {r.name: r.text for r in proposal.remarks}["unchanged"]
+
+    assert {"s", "t"} <= kept < set(chances)
+    assert {name for name in chances if f"'{name}' (" in told} == kept
+    assert "what protects 's', 't' is that the other attributes are randomised, and nothing else" in told
+    nothing, _ = plan("rr-both")
+    assert {r.name: r.text for r in nothing.remarks}["unchanged"].endswith("nothing is randomised")
+    tight, _ = plan("rr-s", [make["requirement"]("local-dp", epsilon=2, scope="attribute")])
+    assert max(keep(tight).values()) < 1
+    assert "unchanged" not in {r.name for r in tight.remarks}
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_it_conforms(make, assessors, table, name):
     required = make["requirement"]("attribute-disclosure", threshold="9/10", sensitive=("s",))

@@ -19,7 +19,7 @@ from rrpolicy.canonical import canonical, digest
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict
 from rrpolicy.mechanism import Origin, Remark
-from rrpolicy.release import figures
+from rrpolicy.release import figures, report_attributes
 from rrpolicy.release.assess import UtilityFinding
 from rrpolicy.release.not_covered import EVERY_MODEL, MODELS, not_covered
 from rrpolicy.release.report import AuditPieces, audit_report, public_report, read_report
@@ -350,6 +350,30 @@ def test_a_model_says_itself_what_it_leaves_open() -> None:
 )
 def test_figures(value: float, text: str) -> None:
     assert figure(value) == text
+
+
+def test_what_exchanges_nothing_is_released_as_it_is(public: Path) -> None:
+    path = public / "release.json"
+    document = json.loads(path.read_text())
+    labels = SEX[:]
+    rows = [["1" if u == v else "0" for v in labels] for u in labels]
+    identity = {"columns": ["sex"], "released": labels, "original": labels, "rows": rows}
+    area = document["decoders"][1]["parameters"]
+    area["blocks"][0]["keep_probability"] = "1"
+
+    kept, _ = report_attributes.panels(document["attributes"][1:], document["decoders"][1:], {})
+    facts = report_attributes.treated_so(document["attributes"], document["decoders"])
+    document["decoders"][0] |= {"form": "matrix", "parameters": identity}
+    exchanged = {**identity, "rows": rows[::-1]}
+
+    assert kept.treatment == "released as it is: nothing is ever exchanged"
+    assert Fact("Keep probability", "1") in kept.parameters
+    assert facts == "3: 1 randomised, 2 unchanged"
+    assert report_attributes.treated_so(document["attributes"], document["decoders"]) == "3: 3 unchanged"
+    assert not any(report_attributes.drawn(decoder) for decoder in document["decoders"])
+    assert report_attributes.drawn({"form": "matrix", "parameters": exchanged})
+    path.write_text(json.dumps(document))
+    assert Fact("Sampling", "nothing was drawn at random") in public_report(public).facts
 
 
 @given(st.fractions(Fraction(1, 1000), 1), st.sampled_from([-1, 0, 1]))
