@@ -98,6 +98,9 @@ def _required(
 
     if c is not None and l is None:
         raise PolicyError(Problem("RR250", "--c goes with --l and --kind recursive"))
+    if l is not None and (kind == Kind.RECURSIVE) != (c is not None):
+        message = "--kind recursive needs --c" if c is None else f"--c belongs to --kind recursive, not to {kind}"
+        raise PolicyError(Problem("RR250", message, hint="(c, l)-diversity: --l 3 --kind recursive --c 2"))
     required = []
     if k is not None:
         required.append(_requirement(k_anonymity, {"k": k}))

@@ -26,4 +26,4 @@ def command(
     print(drafted.text, end="")
     for warning in drafted.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    print("next: edit the roles, then rrpolicy check policy.toml", file=sys.stderr)
+    print("next: edit the roles, then `rrpolicy check` the file that you wrote", file=sys.stderr)

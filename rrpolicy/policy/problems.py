@@ -142,8 +142,9 @@ def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
         return Problem("RR205", f"unknown key '{last}'{_in(above)}", node.key, one_of(known), hint)
     told = str(error.get("ctx", {}).get("error", "")) if error["type"] in {"value_error", "assertion_error"} else ""
     if told and not told.startswith("expected "):
-        named = node.table.get(told.split(" ", 1)[0].strip("`'\""), node)  # a whole table's error names the key first
-        return Problem("RR208", told if named is not node else f"{_named(node.place.key)}: {told}", named.place)
+        named = _culprit(told, node)
+        message = told if named is not node else f"{_named(node.place.key)}: {told}"
+        return Problem("RR208", message, named.place, hint=_percent(named.value, told))
     expected = " or ".join(dict.fromkeys(_expected(one.error) for one in group))
     name, value, hint = _named(node.place.key), node.plain(), None
     if error["type"] in {"literal_error", "enum"} and isinstance(value, str):
@@ -152,7 +153,23 @@ def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
         if isinstance(value, dict) and expected == _EXPECTED["list_type"]:
             hint = f"an array of tables has double brackets: [[{node.place.key}]]"
         return Problem("RR207", f"{name} is {_kind(value)}", node.place, expected, hint)
+    hint = hint or _percent(value, expected)
     return Problem("RR208", f"{name} cannot be {spelled(value)}", node.place, expected, hint)
+
+
+def _culprit(told: str, node: Node) -> Node:
+    """Return the key that a table's error begins with, such as "a threshold lies …"; the table if with none."""
+    word = told.removeprefix("a ").split(" ", 1)[0].strip("`'\"")
+    return node.table.get(word, node)
+
+
+def _percent(value: object, told: str) -> str | None:
+    """Return how a percentage is written, where a number above 1 stands for a share."""
+    number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    if not number or not told.endswith(("at most 1", "1 or less")):
+        return None
+    percent = Decimal(str(value))
+    return f"{value} % is written {percent / 100:f}" if 1 < percent <= 100 else None  # noqa: PLR2004
 
 
 def known_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list[str]:
@@ -202,8 +219,18 @@ def _named(key: str) -> str:
     above, _, last = key.rpartition(".")
     if not last.isdigit():
         return f"'{last}'" if last else "the policy"
-    return f"[{key}]" if above in {"privacy", "utility"} else f"item {int(last) + 1} of {_named(above)}"
+    return (
+        f"[[{above}]] {int(last) + 1}"
+        if above in {"privacy", "utility"}
+        else f"item {int(last) + 1} of {_named(above)}"
+    )
 
 
 def _in(key: str) -> str:
-    return f" in [{key}]" if key else ""
+    return f" in {entry(key)}" if key else ""
+
+
+def entry(key: str) -> str:
+    """Return a table as the file writes it; of an array of tables, which one, counted from 1."""
+    above, _, last = key.rpartition(".")
+    return f"[[{above}]] {int(last) + 1}" if last.isdigit() else f"[{key}]"

@@ -24,7 +24,7 @@ from rrpolicy.policy.model import (
     Requirement,
     SourceSettings,
 )
-from rrpolicy.policy.problems import known_keys, one_of, problems_of, spelled, suggest, unknown
+from rrpolicy.policy.problems import entry, known_keys, one_of, problems_of, spelled, suggest, unknown
 
 Find = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
 
@@ -227,7 +227,7 @@ class Resolver:
             strange = [k for k in rest.table if k not in keys]
             for key in strange:
                 at = rest.table.pop(key)
-                message = f"unknown key '{key}' in [{node.place.key}]: {what} '{name.value}' has none of that name"
+                message = f"unknown key '{key}' in {entry(node.place.key)}: {what} '{name.value}' has none of that name"
                 self.problems.append(Problem("RR205", message, at.key, one_of(keys), suggest(key, keys)))
         try:
             options.model_validate_json(json.dumps(rest.plain(), default=_jsonable), strict=True)
@@ -265,7 +265,7 @@ class Resolver:
     def need(self, node: Node, key: str, expected: str, hint: str | None = None) -> None:
         """Note that a key is missing."""
         if self.complete and not node.wrong and node.get(key) is None:
-            message = f"the key '{key}' is missing in [{node.place.key}]"
+            message = f"the key '{key}' is missing in {entry(node.place.key)}"
             self.problems.append(Problem("RR206", message, node.place, expected, hint))
 
 

@@ -69,6 +69,8 @@ def check(opened: Opened) -> Checked:
     assessors: list[tuple[Requirement, Assessor]] = []
     if outline is not None:
         for requirement in policy.requirements:
+            if _refused(requirement, policy, registry) is not None:
+                continue
             try:
                 assessors.append((requirement, registry.assessor(requirement, policy, outline)))
             except PolicyError as error:
@@ -127,10 +129,14 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
             )
         )
     for requirement in policy.requirements:
-        reason = registry.privacy_models[requirement.model].refuses(requirement.options, policy)
+        reason = _refused(requirement, policy, registry)
         if reason is not None:
             found.append(Problem("RR227", f"{requirement.model}: {reason}", requirement.place))
     return tuple(found)
+
+
+def _refused(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
+    return registry.privacy_models[requirement.model].refuses(requirement.options, policy)
 
 
 def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:

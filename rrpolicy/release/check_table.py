@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,9 @@ from rrpolicy.finding import Finding, Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy import k_anonymity, l_diversity, t_closeness
 from rrpolicy.privacy.tally import Counted, Tally, tally
+from rrpolicy.release.formats import FORMATS
 from rrpolicy.release.measured import Measurer
+from rrpolicy.source.columns import Family
 from rrpolicy.source.opening import engine
 from rrpolicy.source.quoting import literal
 
@@ -103,11 +105,12 @@ def check_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) -> T
 
     Raises:
         PolicyError: RR250 if the call makes no sense.
-        DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR313 if a value has no place
-            in an order or hierarchy.
+        DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
+            RR313 if a value has no place in an order or hierarchy.
     """
     from rrpolicy.source.snapshot import TableSnapshot
 
+    _no_folder(asked.uri)
     source, uri = engine(asked.uri, sources, Path())
     with source.open(uri, asked.table, scratch) as snapshot:
         if not isinstance(snapshot, TableSnapshot):
@@ -171,6 +174,7 @@ class Columns:
         if sensitive is None:
             sensitive = tuple(n for n, a in attributes.items() if a.role is Role.SENSITIVE and n not in known)
         _sensible(known, sensitive, snapshot)
+        _no_lists((*known, *sensitive), snapshot)
         return cls(known, sensitive, attributes, tuple(lacking) if asked.known is None else ())
 
     def count(self, snapshot: TableSnapshot, asked: Asked, where: Mapping[str, Value]) -> Tally:
@@ -247,9 +251,40 @@ def _sensible(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: Tabl
         raise PolicyError(Problem("RR250", f"'{twice[0]}' is named twice", expected="each column once"))
     for name in named:
         if name not in snapshot.stored:
-            near = difflib.get_close_matches(name, snapshot.stored, n=1)
+            near = difflib.get_close_matches(name, snapshot.stored, n=1) or _alike(name, snapshot.stored)
             like = f"did you mean '{near[0]}'?" if near else None
             raise DataError(Problem("RR311", f"{snapshot.name}: there is no column '{name}'", hint=like))
+
+
+def _alike(name: str, names: Iterable[str]) -> list[str]:
+    """Return names that hold another, such as the `age_group` that `age` was released as."""
+    return [other for other in names if name.lower() in other.lower()]
+
+
+def _no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
+    """Raise if a column holds lists: of the sets that hide a value, each would be taken for one value."""
+    for name in names:
+        stored = snapshot.stored[name]
+        lists = stored.type.endswith("]") or stored.type.startswith(("STRUCT", "MAP"))
+        if not lists and stored.family is Family.TEXT:
+            told = f"{stored.typed} LIKE '[\"%\"]'"
+            query = f"SELECT count({stored.typed}), count(*) FILTER (WHERE {told}) FROM {snapshot.source}"  # noqa: S608 quoted
+            values, written = snapshot.connection.cursor().execute(query).fetchall()[0]
+            lists = values == written > 0
+        if lists:
+            message = f"{snapshot.name}: '{name}' holds lists, and each would be taken for one value"
+            hint = "a release that hides values in sets is held to its promise by `rrpolicy verify`"
+            raise DataError(Problem("RR312", message, expected="one value in each record", hint=hint))
+
+
+def _no_folder(uri: str) -> None:
+    """Raise if a folder is named, and say which file of a release holds its records."""
+    folder = Path(uri)
+    if folder.is_dir():
+        likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in FORMATS]
+        found = next((path for path in likely if path.is_file()), None)
+        hint = f"did you mean {found}?" if found else None
+        raise DataError(Problem("RR301", f"{uri} is a folder", expected="a file", hint=hint))
 
 
 def _links(attribute: Attribute) -> bool:

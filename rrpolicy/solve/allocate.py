@@ -172,15 +172,16 @@ def _place(task: Task) -> Place | None:
     return next((r.place for r, _ in task.requirements if r.place is not None), task.policy.place("privacy"))
 
 
-def _floor(template: Template, task: Task) -> tuple[str, str]:
-    """Return what the requirements reach as all that is open is drawn at random, and what would help."""
+def _floor(template: Template, task: Task) -> tuple[str, str, Place | None]:
+    """Return what the requirements reach as all that is open is drawn at random, what would help, and whose it is."""
     least = template.filled([Fraction(1, v.size) + NEAR_FLOOR for v in template.variables])
-    said, hints = [], list[str]()
+    said, hints, places = [], list[str](), list[Place | None]()
     for requirement, assessor in task.requirements:
         for text, helps in _in_the_way(requirement, assessor, least, template, task):
             said.append(text)
             hints += helps
-    return "; ".join(said), "; or ".join(dict.fromkeys(hints))
+            places.append(requirement.place)
+    return "; ".join(said), "; or ".join(dict.fromkeys(hints)), next(iter(places), None)
 
 
 def _in_the_way(
@@ -189,7 +190,7 @@ def _in_the_way(
     if assessor.floor is not None and not isinstance(task.original, int):
         for floor in assessor.floor(requirement, template.channel, task.original, template.names):
             if not floor.feasible:
-                yield floor.text, floor.hints
+                yield floor.text, _alone(requirement, floor.limit, task) or floor.hints
         return
     finding = assessor.assess(requirement, least, task.original)
     if finding.verdict is not Verdict.HOLDS:
@@ -209,6 +210,13 @@ def _above_all(finding: Finding, task: Task) -> tuple[str, ...]:
     if reached is None or limit is None or reached.value > limit or limit < task.records:
         return ()
     return (f"ask for less: nothing hides anybody among more than the table's {task.records:,} records",)
+
+
+def _alone(requirement: Requirement, limit: Fraction, task: Task) -> tuple[str, ...]:
+    """Return the hint for a chance of linking below that of drawing anybody: neither noise nor coarsening helps."""
+    if requirement.model != "identity-disclosure" or limit * task.records >= 1:
+        return ()
+    return (f"ask for 1/{task.records} or more: among {task.records:,} people everybody is drawn with that chance",)
 
 
 def _extreme(finding: Finding) -> str:

@@ -26,8 +26,9 @@ class Allocation:
         constraints: every requirement; each sees the keep probabilities of the variables, in their order.
         feasible: whether the assessors accept exact keep probabilities; they alone decide.
         digits: decimals of the released keep probabilities.
-        floor: what the requirements reach as all retentions go to 0, and what would help, for RR102.
-        place: of the requirements in the policy, for RR102.
+        floor: what the requirements reach as all retentions go to 0, and what would help, for RR102; with the
+            place of the first that stands in the way.
+        place: of the requirements in the policy, for RR102 where none stands in the way by itself.
     """
 
     variables: tuple[Variable, ...]
@@ -35,7 +36,7 @@ class Allocation:
     constraints: tuple[Smooth, ...]
     feasible: Callable[[tuple[Fraction, ...]], bool]
     digits: int = LEAST_DIGITS
-    floor: Callable[[], tuple[str, str]] = lambda: ("", "")
+    floor: Callable[[], tuple[str, str, Place | None]] = lambda: ("", "", None)
     place: Place | None = None
 
     @property
@@ -91,13 +92,13 @@ def infeasible(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
         problem: what was to be solved.
         names: the requirements that fail however much is randomised.
     """
-    floor, hint = problem.floor()
+    floor, hint, place = problem.floor()
     return RequirementError(
         Problem(
             "RR102",
             f"no keep probabilities satisfy: {', '.join(dict.fromkeys(names)) or 'the requirements together'}"
             + (f"; {floor}" if floor else ""),
-            problem.place,
+            place or problem.place,
             hint=hint
             or "randomise more attributes, coarsen a domain, state why an unchanged attribute links nobody"
             " (assume_unlinkable), or relax the requirement",

@@ -183,3 +183,39 @@ def test_the_plan_says_the_same(policy, extend, capsys):
     inherited, weaker = (line for line in text if "local-dp" in line)
     assert f"(from {policy})" in inherited
     assert f"(weaker than the one of {policy}: it adds nothing)" in weaker
+
+
+DISCLOSURE = '[[privacy]]\nmodel = "attribute-disclosure"\n'
+
+
+def refused(policy, text, capsys):
+    policy.write_text(text)
+    assert main(["check", "--json", str(policy)]) == 2
+    (document,) = json.loads(capsys.readouterr().out)["policies"]
+    return document["problems"]
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"), [("33", "33 % is written 0.33"), ("0", None), ("12.5", "12.5 % is written 0.125")]
+)
+def test_a_threshold_is_refused_at_its_own_line(policy, written, hint, capsys):
+    text = POLICY.replace("[mechanism]", f"{DISCLOSURE}threshold = {written}\n[mechanism]")
+    (problem,) = refused(policy, text, capsys)
+
+    assert problem["code"] == "RR208"
+    assert text.splitlines()[problem["line"] - 1] == f"threshold = {written}"
+    assert problem["hint"] == hint
+
+
+def test_entries_are_numbered_from_1(policy, capsys):
+    text = POLICY.replace("[mechanism]", f'{DISCLOSURE}threshold = "1/3"\ntreshold = 1\n[mechanism]')
+    (problem,) = refused(policy, text, capsys)
+
+    assert "unknown key 'treshold' in [[privacy]] 2:" in problem["message"]
+
+
+def test_a_sensitive_attribute_that_does_not_exist_is_one_error(policy, capsys):
+    text = POLICY.replace("[mechanism]", f'{DISCLOSURE}threshold = "1/3"\nsensitive = ["diseases"]\n[mechanism]')
+    (problem,) = refused(policy, text, capsys)
+
+    assert problem["message"] == "attribute-disclosure: 'diseases' is not a sensitive attribute of the policy"

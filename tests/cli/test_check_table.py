@@ -304,7 +304,7 @@ def test_values_without_a_place_are_refused_where_places_matter(tmp_path, capsys
         (["--qi", "age,zip", "--sensitive", "zip"], 2, "named twice"),
         (["--qi", "age", "--l", "3"], 2, "sensitive"),
         (["--qi", "age", "--sensitive", "disease", "--l", "0"], 2, "l must be 1 at least"),
-        (["--qi", "age", "--sensitive", "disease", "--l", "2", "--kind", "recursive"], 2, "`c` belongs to kind"),
+        (["--qi", "age", "--sensitive", "disease", "--l", "2", "--kind", "recursive"], 2, "--kind recursive needs --c"),
         (["--qi", "age", "--sensitive", "disease", "--c", "2"], 2, "--c goes with --l"),
         (["--qi", "age", "--sensitive", "disease", "--t", "2"], 2, "t lies in [0, 1]"),
         (["--qi", "age", "--sensitive", "disease", "--t", "0.1", "--distance", "hierarchical"], 2, "no hierarchy"),
@@ -342,3 +342,43 @@ def test_several_sensitive_columns_are_measured_each(tmp_path, capsys):
         ("distinct l >= 2 of grade", 1.0),
     ]
     assert [f["people_over"] for f in found["findings"]] == [2, 2]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["check-table", *map(str, arguments)]) in {2, 3}
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lists_are_not_taken_for_values(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sets = [["flu", "cold"], ["flu", "HIV"]]
+    spelled = '"[""flu"", ""cold""]"'
+    rows: Rows = [("20-39", "1*", spelled if form.startswith("csv") else sets[i % 2]) for i in range(4)]
+    path = write(tmp_path, rows, form)
+
+    said = refused(capsys, path, "--qi", "age,zip", "--sensitive", "disease")
+    assert "RR312" in said
+    assert "'disease' holds lists" in said
+    assert main(["check-table", str(path), "--qi", "age,zip"]) == 0
+
+
+def test_texts_in_brackets_are_no_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, [("[20, 40]", "1*", '["x"]'), ("[20, 40]", "1*", "y")])
+    assert measured(capsys, path, "--qi", "age,zip", "--sensitive", "disease")["classes"] == 1
+
+
+def test_what_is_lacking_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, TABLE, "csv", ("age_group", "zip", "disease"))
+    assert "did you mean 'age_group'?" in refused(capsys, path, "--qi", "age,zip")
+    call = (path, "--qi", "zip", "--sensitive", "disease", "--l", "3")
+    assert "--kind recursive needs --c" in refused(capsys, *call, "--kind", "recursive")
+    assert "--c belongs to --kind recursive" in refused(capsys, *call, "--c", "2")
+
+
+def test_a_folder_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "release" / "public").mkdir(parents=True)
+    write(tmp_path, TABLE, "csv").rename(tmp_path / "release" / "public" / "data.csv")
+    for folder in (tmp_path / "release", tmp_path / "release" / "public"):
+        said = refused(capsys, folder, "--qi", "age")
+        assert "is a folder" in said
+        assert f"did you mean {tmp_path / 'release' / 'public' / 'data.csv'}?" in said

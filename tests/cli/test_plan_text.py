@@ -70,3 +70,17 @@ def test_what_is_kept_for_certain_is_released_unchanged(plan):
     )
 
     assert found["released unchanged"] == ["gender (keep probability 1: nobody's value is replaced)"]
+
+
+def test_what_cannot_be_reached_is_placed_at_its_own_entry(tmp_path: Path, plan, capsys: pytest.CaptureFixture[str]):
+    impossible = '[[privacy]]\nmodel = "identity-disclosure"\nthreshold = "1/401"'
+    path = tmp_path / "policy.toml"
+    required = 'model = "attribute-disclosure"\nthreshold = "9/10"\n' + impossible
+    path.write_text(POLICY.format(required, 'name = "rr-both"'))
+    assert main(["plan", str(path)]) == 1
+
+    said = capsys.readouterr().err
+    line = path.read_text().splitlines().index('model = "identity-disclosure"') + 1
+    assert f"policy.toml:{line}:" in said
+    assert "hint: ask for 1/400 or more: among 400 people" in said
+    assert "coarsen" not in said

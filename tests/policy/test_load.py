@@ -258,7 +258,7 @@ def test_an_error_of_a_whole_table_is_placed_at_the_key_it_names(write, catalogu
     names = Names(catalogue.mechanisms, {"k": Paired}, catalogue.utility_metrics)
     for text, line, message in (
         (POLICY, 22, "k must be below 4, got 5"),
-        (POLICY.replace("k = 5", "k = 2\nl = 1"), 20, "[privacy.0]: of the two one is too many"),
+        (POLICY.replace("k = 5", "k = 2\nl = 1"), 20, "[[privacy]] 1: of the two one is too many"),
     ):
         with pytest.raises(PolicyError) as caught:
             load_policy(write(text), lambda plugins, place: names)

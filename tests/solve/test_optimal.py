@@ -190,7 +190,7 @@ def test_what_no_retention_satisfies_is_refused_with_the_floor():
         (never,),
         lambda _: False,
         5,
-        lambda: ("1/2", "raise it"),
+        lambda: ("1/2", "raise it", None),
     )
 
     for solve in (equalise, minimise):
