@@ -32,9 +32,20 @@ ADVERSARY = (
     "knows a person's quasi-identifiers and everything released, draws a released record by its posterior weight for "
     "them, and reads the sensitive value back: how likely he hits that person's combination and the true value"
 )
+ONE_EVENT = (
+    "The risk of attribute disclosure is the chance of one event, the person's own combination and the true value "
+    "together; not the chance that a guess is right: that is `success` for who reads a record, and `group inference` "
+    "for who knows the table, and neither is limited."
+)
 NOT_COVERED = (
-    "This is the chance of one event, not the chance that a guess of the value is right: read `success` beside it.",
-    "Who knows or reconstructs the whole table guesses the commonest value of a group: read `group inference`.",
+    (
+        "This is the chance of one event, not the chance that a guess of the value is right: that is `success`, which "
+        "the plan and the audit report show beside it."
+    ),
+    (
+        "Who knows or reconstructs the whole table guesses the commonest value of a group: that is `group inference`, "
+        "shown there too."
+    ),
     "A person with more than one record, and knowledge from elsewhere beyond the quasi-identifiers.",
 )
 
@@ -175,7 +186,9 @@ def undecided(requirement: Requirement) -> Finding:
     """Return the finding of who has only the number of records."""
     options = requirement.options
     assert isinstance(options, Options)
-    return Finding(NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY)
+    return Finding(
+        NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY, (ONE_EVENT,)
+    )
 
 
 def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:

@@ -20,12 +20,12 @@ OTHERS_KNOWN = " (the other sensitive values known)"
 RISK = "the largest chance that the record he draws has the person's own combination and that he reads its true value"
 SUCCESS = "the largest chance that the value he reads is the true one, whichever record he drew"
 GROUP_INFERENCE = (
-    "the largest share of a value in a group, which guessing by the table attains; no randomisation lowers it, and it "
-    "is what analysts want to learn"
+    "the largest share of a value in a group, which guessing by the table attains; it is what analysts want to learn, "
+    "and no release lowers it that tells them"
 )
 POSTERIOR = "the largest chance that the record behind a released one is the one that it points to most"
 EXCLUDED = "pairs of group and value that do not occur: who knows the table excludes them with certainty"
-HOMOGENEOUS = "groups in which everybody has the same value: randomising that value alone does not help them"
+HOMOGENEOUS = "groups in which everybody has the same value: what is done to that value alone does not help them"
 HOMOGENEOUS_PEOPLE = "people whose value follows from their group"
 
 

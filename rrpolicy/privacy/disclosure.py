@@ -216,7 +216,7 @@ def conclude(
         rests_on: assumptions.
         further: what stands beside it after what is told of each attribute.
     """
-    found = [f for f in cases if len(f.group)]
+    found, rests_on = [f for f in cases if len(f.group)], (attribute.ONE_EVENT, *rests_on)
     if not found:
         return Finding(
             code=attribute.NAME,
