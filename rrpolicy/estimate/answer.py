@@ -10,6 +10,7 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.estimates import factor, number
+from rrpolicy.estimate.possible import clipped
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.source.counts import Array
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from rrpolicy.estimate.plot import Figure
 
-PARTS = ("", "_se", "_low", "_high", "_flags", "_released")
-LONE = ("estimate", "se", "low", "high", "flags", "released")
+PARTS = ("", "_se", "_low", "_high", "_marks", "_released")
+LONE = ("estimate", "se", "low", "high", "marks", "released")
 """The columns of one aggregate without an alias are named as those of a crosstab."""
 
 
@@ -28,7 +29,7 @@ class Measured:
     """One aggregate over all rows of an answer.
 
     Attributes:
-        names: of its columns in the result: estimate, standard error, low, high, flags, released records.
+        names: of its columns in the result: estimate, standard error, low, high, marks, released records.
         estimate: (rows,) NaN where it cannot be estimated.
         errors: target -> (rows,) standard errors; NaN where there is none.
         range: (rows, 2) what an interval is clipped to.
@@ -55,8 +56,7 @@ class Measured:
         if self.certain is not None:
             return self.certain if target == "table" else np.full_like(self.certain, np.nan)
         half = factor("normal", level) * self.errors[target]
-        ends = np.stack([self.estimate - half, self.estimate + half], axis=1)
-        return np.clip(ends, self.range[:, :1], self.range[:, 1:])
+        return clipped(self.estimate, half, self.range)
 
     def picked(self, rows: list[int]) -> Measured:
         """Return the aggregate over some of the rows, in their order."""
@@ -126,7 +126,7 @@ class Answer:
         return np.stack([m.conf_int(level, target) for m in self.measured], axis=1)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the result by column: an aggregate's estimate is followed by its se, low, high, flags and released."""
+        """Return the result by column: an aggregate's estimate is followed by its se, low, high, marks and released."""
         found: dict[str, list[Any]] = {}
         for part in self.shown:
             if not isinstance(part, Measured):
@@ -148,7 +148,7 @@ class Answer:
         return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame; a column that a row sums over is None, several flags are joined by "; "."""
+        """Return a pandas frame; a column that a row sums over is None, several marks are joined by "; "."""
         import pandas as pd
 
         texts = {m.names[4] for m in self.measured}
@@ -178,7 +178,7 @@ class Answer:
         return self.to_dict()
 
     def to_csv(self) -> str:
-        """Return the rows as CSV with a header; what is not there is empty, several flags are joined by "; "."""
+        """Return the rows as CSV with a header; what is not there is empty, several marks are joined by "; "."""
         from rrpolicy.estimate.text import answer_csv
 
         return answer_csv(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,14 @@ class Condition:
         masks: for each randomised axis (by identity) the original cells that satisfy all parts on it.
         filter: SQL over the other columns; "" for none.
         parameters: its constants.
+        kept: for columns released as they are with a list of categories (by identity of the axis), the cells that no
+            part on that column alone excludes: others have no record.
     """
 
     masks: dict[int, tuple[AxisWeights, Mask]]
     filter: str
     parameters: tuple[Any, ...]
+    kept: dict[int, Mask] = field(default_factory=dict)
 
 
 def split(where: str | Sequence[Expression] | None, columns: Columns) -> Condition:
@@ -41,19 +44,23 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     masks: dict[int, tuple[AxisWeights, Mask]] = {}
     filters: list[str] = []
     parameters: list[Any] = []
+    kept: dict[int, Mask] = {}
     for part in parse_condition(where) if isinstance(where, str) else where or ():
         expression = rewrite(part, lambda leaf: _typed(leaf, columns))
         names = columns_of(expression)
         randomised = {id(a): a for n in names if n in columns.axes and (a := columns.axes[n]).randomised}
         if not randomised:
             filters.append(f"({to_sql(expression, identifier, parameters)})")
+            if len(set(names)) == 1 and names[0] in columns.axes:
+                plain = columns.axes[names[0]]
+                kept[id(plain)] = _mask(plain, expression) & kept.get(id(plain), np.True_)
             continue
         axis = next(iter(randomised.values()))
         if not all(n in axis.columns for n in names):
             raise _mixed(names)
         mask = _mask(axis, expression)
         masks[id(axis)] = (axis, mask & masks[id(axis)][1] if id(axis) in masks else mask)
-    return Condition(masks, " AND ".join(filters), tuple(parameters))
+    return Condition(masks, " AND ".join(filters), tuple(parameters), kept)
 
 
 def _mask(axis: AxisWeights, expression: Expression) -> Mask:

@@ -28,12 +28,14 @@ class DataFile:
         format: parquet, csv or duckdb.
         columns: every released column, in file order.
         table: its name.
+        times: the column that says how many records a row stands for; "" for one each.
     """
 
     path: Path
     format: str
     columns: tuple[Column, ...] = field(repr=False)
     table: str = "data"
+    times: str = ""
 
 
 def count(
@@ -54,7 +56,8 @@ def count(
         PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does
             not fit its column.
     """
-    table = _grouped(data, axes, ["count(*) AS n"], condition, parameters)
+    n = f"coalesce(sum({identifier(data.times)}), 0)::BIGINT" if data.times else "count(*)"
+    table = _grouped(data, axes, [f"{n} AS n"], condition, parameters)
     return codes_of(axes, table), np.asarray(table.column("n").to_numpy(), dtype=np.int64)
 
 
@@ -171,7 +174,10 @@ def relation(connection: Any, data: DataFile) -> str:
 
 
 def scan(path: str, file_format: str, columns: Sequence[Column]) -> str:
-    """Return the SQL that reads a Parquet or CSV file with the types of the manifest; lists in CSV stay JSON text."""
+    """Return the SQL that reads a Parquet or CSV file with the types of the manifest; lists in CSV stay JSON text.
+
+    In CSV an empty text stands in quotes, so that it is told from null.
+    """
     if file_format == "parquet":
         return f"read_parquet({literal(path)})"
     if file_format == "csv":
@@ -179,7 +185,7 @@ def scan(path: str, file_format: str, columns: Sequence[Column]) -> str:
         types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in texts.items())
         return (
             f"read_csv({literal(path)}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
-            f"columns = {{{types}}})"
+            f"nullstr = '', allow_quoted_nulls = false, columns = {{{types}}})"
         )
     raise unlike_description(f"the format {file_format!r} is unknown")
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.possible import clipped, outside
 from rrpolicy.estimate.target import Target
 from rrpolicy.estimate.weights import AxisWeights, Mask
 from rrpolicy.source.counts import Array
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 FEW_RECORDS = "few records"
 POPULATION_VARIANCE = "population variance"
 SPREAD = "spread"
-SHARED = "by chance in groups"
+OUTSIDE = "outside the possible"
 MEANING: Mapping[str, str] = {
     FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
-    SHARED: "values are taken to go by chance inside groups: where columns go together, the count is drawn towards "
-    "independence, which low and high do not cover",
+    OUTSIDE: "the whole normal interval lies outside what is possible: it is drawn around the nearest possible value "
+    "instead, and is unreliable",
     SPREAD: "spread evenly inside released groups: biased, without a standard error; low and high are certain",
 }
 METHOD = "moment (unbiased)"
@@ -71,7 +72,7 @@ class Row:
         se: standard error of the moment estimate.
         low: lower end of the interval, within [0, N].
         high: its upper end.
-        flags: `few records`, `population variance`, `spread`; see `MEANING`.
+        flags: `few records`, `population variance`, `outside the possible`, `spread`; see `MEANING`.
         released: released records that speak for the cell, as they stand.
     """
 
@@ -98,7 +99,7 @@ class Crosstab:
         estimate: array of counts, one dimension an axis (of size 1 where it is summed over); unbiased unless
             `method` says otherwise.
         second_moment: sums of squared weights, likewise.
-        support: released records that speak for each cell, likewise.
+        support: released records that speak for each cell, likewise; of spread counts, the most that it can be.
         method: how the counts were estimated.
         certain: of counts that are spread inside groups, the records that are certain to lie in each cell, likewise;
             None where counts are unbiased.
@@ -168,7 +169,7 @@ class Crosstab:
         return np.sqrt(self.variance(target)[0])
 
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
-        """Return (cells, 2) normal intervals, clipped to [0, N]; the estimates are never clipped.
+        """Return (cells, 2) normal intervals, `clipped` to [0, N]; the estimates are never clipped.
 
         Of spread counts: what is certain of this table, whatever the level; NaN for the population.
 
@@ -181,8 +182,7 @@ class Crosstab:
             return bounds if (target or self.target) == "table" else np.full_like(bounds, np.nan)
         z = NormalDist().inv_cdf((1 + (level or self.level)) / 2)
         half = z * self.se(target)
-        ends = np.stack([self.moment - half, self.moment + half], axis=-1).reshape(-1, 2)
-        return np.clip(ends, 0.0, float(self.records))
+        return clipped(self.moment.reshape(-1), half.reshape(-1), np.array([[0.0, float(self.records)]]))
 
     def covariance(self, target: Target | None = None) -> Array:
         """Return (cells, cells) the covariance matrix of all estimates, in the order of `rows`.
@@ -193,9 +193,9 @@ class Crosstab:
             PolicyError: RR268 if there are more than 4,000 cells, RR288 if the counts are spread.
         """
         if self.biased:
-            from rrpolicy.estimate.spreading import refuse_biased
+            from rrpolicy.estimate.spreading import biased
 
-            refuse_biased([axis for axis, _ in self._axes], "a covariance")
+            raise biased([axis for axis, _ in self._axes], "a covariance")
         cells = self.estimate.size
         if cells > _COVARIANCE_CELLS:
             raise PolicyError(
@@ -224,6 +224,8 @@ class Crosstab:
         ends = self.conf_int()
         few = self.support.reshape(-1) < FEW
         exact = variance.reshape(-1) == 0
+        half = NormalDist().inv_cdf((1 + self.level) / 2) * np.sqrt(variance.reshape(-1))
+        beyond = outside(self.moment.reshape(-1), half, np.array([[0.0, float(self.records)]]))
         return tuple(
             Row(
                 group=group,
@@ -232,10 +234,11 @@ class Crosstab:
                 low=float(low),
                 high=float(high),
                 flags=((SPREAD,) if self.biased and not x else (FEW_RECORDS,) if f and not x else ())
-                + ((POPULATION_VARIANCE,) if p else ()),
+                + ((POPULATION_VARIANCE,) if p else ())
+                + ((OUTSIDE,) if o else ()),
                 released=round(n),
             )
-            for group, estimate, v, (low, high), f, x, p, n in zip(
+            for group, estimate, v, (low, high), f, x, p, o, n in zip(
                 self.group_values(),
                 self.estimate.reshape(-1),
                 variance.reshape(-1),
@@ -243,13 +246,14 @@ class Crosstab:
                 few,
                 exact,
                 stand_in.reshape(-1),
+                beyond,
                 self.support.reshape(-1),
                 strict=True,
             )
         )
 
     def to_dict(self) -> dict[str, Json]:
-        """Return plain data: `rows[]` with the grouping columns, `estimate`, `se`, `low`, `high`, `flags`, `released`.
+        """Return plain data: `rows[]` with the grouping columns, `estimate`, `se`, `low`, `high`, `marks`, `released`.
 
         A grouping column with one of these names is written with ` (group)` after it.
         """
@@ -269,7 +273,7 @@ class Crosstab:
                     "se": _number(r.se),
                     "low": _number(r.low),
                     "high": _number(r.high),
-                    "flags": list(r.flags),
+                    "marks": list(r.flags),
                     "released": r.released,
                 }
                 for r in self.rows
@@ -281,7 +285,7 @@ class Crosstab:
         return self.to_dict()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame: the grouping columns, estimate, se, low, high, flags (text), released."""
+        """Return a pandas frame: the grouping columns, estimate, se, low, high, marks (the flags), released."""
         import pandas as pd
 
         named = self.column_names
@@ -289,7 +293,7 @@ class Crosstab:
         frame = pd.DataFrame({c: [r.group[b] for r in rows] for b, c in zip(self.by, named, strict=True)})
         for name in ("estimate", "se", "low", "high"):
             frame[name] = np.array([getattr(r, name) for r in rows])
-        frame["flags"] = ["; ".join(r.flags) for r in rows]
+        frame["marks"] = ["; ".join(r.flags) for r in rows]
         frame["released"] = np.array([r.released for r in rows], dtype=np.int64)
         return frame
 
@@ -311,7 +315,7 @@ class Crosstab:
     @property
     def column_names(self) -> tuple[str, ...]:
         """Return the grouping columns as frames and files name them, apart from the columns of results."""
-        taken = {"estimate", "se", "low", "high", "flags", "released"}
+        taken = {"estimate", "se", "low", "high", "flags", "marks", "released"}
         return tuple(f"{b} (group)" if b in taken else b for b in self.by)
 
     def group_values(self) -> Sequence[Mapping[str, Value]]:

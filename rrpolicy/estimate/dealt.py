@@ -1,28 +1,24 @@
 """Counting in a release of dealt groups: two tables, joined by group; uniform spread inside groups.
 
 A group has n records, a of which satisfy what is asked of the columns that stand beside its number, and n values, b of
-which satisfy what is asked of the sensitive one. If values go with records by chance, the number X of records that
-satisfy both is hypergeometric:
+which satisfy what is asked of the sensitive one. Of the records that satisfy both it is certain that
 
-    E X = a b / n        var X = a (n - a) b (n - b) / (n^2 (n - 1))
+    max(0, a + b - n) <= X <= min(a, b)
 
-Groups are independent of one another given what is released, so that both add up: this is the variance V for *this
-table*. The estimate X is the expectation of the table's own count given the release, so that it varies less around a
-population's than that does: N/(N-1) (X - X^2/N) - V, by the law of total variance. Weights of records in one group
-depend on one another; a plain standard error of their sum would be wrong.
+and any such number is possible; the spread estimate a b / n, the mean over all matchings, lies between. Groups add up:
+the sums are the tightest bounds of the count that the two tables leave open, whatever goes with what.
 
-The estimate is unbiased only where the premise holds. Where, in the original, the sensitive values go with other
-columns it is drawn towards independence, and the interval does not cover what is lost. Counts by the columns of one
-table alone are exact.
+The estimate is biased: where, in the original, the sensitive values go with other columns it is drawn towards
+independence. So it has no standard error. Counts by the columns of one table alone are exact.
 
 References:
-    Xiao, Tao 2006, "Anatomy", section 5, for the spread; Johnson, Kemp, Kotz 2005, section 6.2, for the moments.
+    Xiao, Tao 2006, "Anatomy", section 5, for the spread; Fréchet 1940 for the bounds (joint counts of given margins).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,43 +26,18 @@ import numpy as np
 
 from rrpolicy.estimate.condition import Condition
 from rrpolicy.estimate.contingency import DataFile, codes_of, scan, sql_of, unlike_description
-from rrpolicy.estimate.crosstab import SHARED, Crosstab, Row
+from rrpolicy.estimate.crosstab import Crosstab
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.estimate.target import Target, check_target
-from rrpolicy.estimate.weights import AxisWeights, Mask
+from rrpolicy.estimate.weights import AxisWeights, IdentityWeights, Mask
 from rrpolicy.source.quoting import identifier, literal
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
-METHOD = "uniform spread inside groups (drawn towards independence; intervals hold if values go by chance inside them)"
-
-
-@dataclass(frozen=True)
-class DealtCrosstab(Crosstab):
-    """Counts by uniform spread inside groups.
-
-    Attributes:
-        left_open: array of V, the variance of each count given the release.
-    """
-
-    left_open: Array = field(kw_only=True, repr=False)
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """Return the cells; those that rest on chance inside groups are marked."""
-        return tuple(replace(row, flags=(*row.flags, SHARED)) if row.se > 0 else row for row in super().rows)
-
-    def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
-        """Return the variance of each estimate; see the module."""
-        nothing = np.zeros(self.estimate.shape, dtype=bool)
-        if (target or self.target) == "table":
-            return self.left_open, nothing
-        N = self.records
-        sample = N / max(N - 1, 1) * (self.estimate - self.estimate**2 / N)
-        return np.maximum(sample - self.left_open, 0.0), nothing
+METHOD = "uniform spread inside groups (biased: drawn towards independence)"
 
 
 @dataclass(frozen=True)
@@ -78,6 +49,17 @@ class DealtRelease(Release):
     """
 
     values: DataFile = field(kw_only=True)
+
+    def reading(self, names: Iterable[str]) -> Release:
+        """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
+        exact = {self.columns.name(name) for name in names}
+        shared = next((self.columns.axes[n] for n in exact if n in self.columns.axes), None)
+        if not isinstance(shared, ShareWeights) or exact != set(shared.columns):
+            return self
+        own = IdentityWeights(shared.columns, shared.original, shared.original)
+        columns = replace(self.columns, axes={**self.columns.axes, **dict.fromkeys(own.columns, own)})
+        values = replace(self.values, times=shared.count)
+        return Release(self.folder, self.document, self.records, columns, values)
 
     def tables(
         self,
@@ -111,14 +93,22 @@ class DealtRelease(Release):
         shared = [a for a in (*axes, *(a for a, _ in condition.masks.values())) if isinstance(a, ShareWeights)]
         if not shared:
             return super()._crosstab(by, where, condition, target, level)
+        if all(axis is shared[0] for axis in axes) and set(condition.masks) <= {id(shared[0])} and not condition.filter:
+            alone = self.reading(shared[0].columns)
+            own = alone.columns.axis(shared[0].columns[0])
+            masks = {id(own): (own, mask) for _, mask in condition.masks.values()}
+            return alone._crosstab(by, where, Condition(masks, "", ()), target, level)  # noqa: SLF001 - one class
         check_target(target, level)
         grouped = [groups_of(axis, names, condition) for axis in axes]
         check_size(axes, [g for g, _ in grouped], names)
         by_value = next((t for axis, (_, t) in zip(axes, grouped, strict=True) if axis is shared[0]), None)
         if shared[0] not in axes:
             by_value = condition.masks[id(shared[0])][1][:, None]
-        estimate, variance, support = self._spread(shared[0], axes, by_value, condition)
-        return DealtCrosstab(
+        estimate, least, most = self._spread(shared[0], axes, by_value, condition)
+        for place, (axis, (_, kept)) in enumerate(zip(axes, grouped, strict=True)):
+            if axis is not shared[0]:
+                estimate, least, most = (axis.contract(x, place, kept, 1) for x in (estimate, least, most))
+        return Crosstab(
             names,
             where,
             target,
@@ -126,17 +116,17 @@ class DealtRelease(Release):
             self.records,
             tuple(g for g, _ in grouped),
             estimate,
-            estimate + variance,
-            support,
+            estimate,
+            most,
             METHOD,
             _axes=tuple((axis, t) for axis, (_, t) in zip(axes, grouped, strict=True)),
-            left_open=variance,
+            certain=least,
         )
 
     def _spread(
         self, shared: ShareWeights, axes: Sequence[AxisWeights], by_value: Mask | None, condition: Condition
     ) -> tuple[Array, Array, Array]:
-        """Return the estimates, variances and records that may be meant, by cells of the axes.
+        """Return the estimates, the least and the most records that each can be, by cells of the axes.
 
         Args:
             shared: the sensitive column.
@@ -158,7 +148,7 @@ class DealtRelease(Release):
         def sums(name: str) -> Array:
             return np.bincount(flat, table.column(name).to_numpy(), cells).astype(np.float64).reshape(shape)
 
-        return sums("estimate"), sums("variance"), sums("support")
+        return sums("estimate"), sums("least"), sums("most")
 
     def _joined(self, shared: ShareWeights, plain: Sequence[AxisWeights], targets: Mask, condition: Condition) -> Any:
         """Return sums by the columns c0, c1, … of some axes and by the column `target`, as an arrow table."""
@@ -185,20 +175,13 @@ WITH asked(v, target) AS (VALUES {pairs}),
 a AS (SELECT {key} AS g{shown}, count(*) AS a FROM {qit}{where} GROUP BY ALL),
 n AS (SELECT {key} AS g, sum({count})::DOUBLE AS n FROM {st} GROUP BY ALL),
 b AS (SELECT {key} AS g, target, sum({count}) AS b FROM {st} JOIN asked ON {value} = v GROUP BY ALL)
-SELECT {listed}target, sum(a * b / n) AS estimate, sum(a) AS support,
-    sum(a * (n - a) * b * (n - b) / (n * n * greatest(n - 1, 1))) AS variance
+SELECT {listed}target, sum(a * b / n) AS estimate, sum(greatest(a + b - n, 0))::DOUBLE AS least,
+    sum(least(a, b))::DOUBLE AS most
 FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL"""  # noqa: S608 - names quoted, constants are parameters
-            if not wanted and not where:  # of the sensitive column alone: as it stands
-                query = f"""
-SELECT target, sum({count})::DOUBLE AS estimate, sum({count}) AS support, 0::DOUBLE AS variance
-FROM {st} JOIN (VALUES {pairs}) AS asked(v, target) ON {value} = v GROUP BY ALL"""  # noqa: S608 - likewise
             try:
-                found = connection.sql(query, params=list(condition.parameters)).to_arrow_table()
+                return connection.sql(query, params=list(condition.parameters)).to_arrow_table()
             except duckdb.Error as error:
                 raise unlike_description(str(error).splitlines()[0]) from error
-        return found.set_column(
-            found.schema.get_field_index("support"), "support", found.column("support").cast("double")
-        )
 
 
 def _relation(connection: Any, file: DataFile) -> str:

@@ -10,8 +10,6 @@ from rrpolicy.estimate.contingency import scan
 from rrpolicy.estimate.opening import column_from_json
 from rrpolicy.source.quoting import identifier, literal
 
-_Z95 = "1.959963984540054"
-
 
 def is_dealt(document: Mapping[str, Any]) -> bool:
     """Return whether release.json is of dealt groups in two tables."""
@@ -32,7 +30,7 @@ def columns_of(document: Mapping[str, Any], table: str) -> tuple[Column, ...]:
 
 def estimate_sql(document: Mapping[str, Any]) -> str:
     """Return estimate.sql: it defines both tables, their join and example counts, and prints these."""
-    p, N = shared(document), int(document["records"])
+    p = shared(document)
     known = [c for c in columns_of(document, p["of"]) if c.kind != "group"]
     grouped = next((c.name for c in known if c.labels), None)
     parts = [_heading(p), *(_view(document, table) for table in (p["of"], p["table"]))]
@@ -42,27 +40,25 @@ def estimate_sql(document: Mapping[str, Any]) -> str:
     names = [exact]
     if grouped is not None:
         names.append(f"estimate_{grouped}_by_{p['column']}")
-        parts.append(two_way(p, grouped, N))
+        parts.append(two_way(p, grouped))
     parts.append("-- The examples, as they run:")
     parts += [f"SELECT * FROM {identifier(name)};" for name in names]  # noqa: S608 - text for a file
     return "\n\n".join(parts) + "\n"
 
 
-def two_way(p: Mapping[str, Any], column: str, records: int) -> str:
-    """Return the view of counts by a column of the records and the sensitive one, with standard errors.
+def two_way(p: Mapping[str, Any], column: str) -> str:
+    """Return the view of counts by a column of the records and the sensitive one, with what is certain.
 
     Args:
         p: parameters of the share decoder.
         column: released as it is.
-        records: N.
     """
     key, value, count = identifier(p["key"]), identifier(p["column"]), identifier(p["count"])
     of, table, by = identifier(p["of"]), identifier(p["table"]), identifier(column)
     taken = {column.casefold(), p["column"].casefold(), p["key"].casefold()}
-    estimate, se, se_population, low, high, variance, a, b, n = (
-        _free(name, taken) for name in ("estimate", "se", "se_population", "low", "high", "variance", "a", "b", "n")
+    estimate, low, high, marks, a, b, n = (
+        _free(name, taken) for name in ("estimate", "low", "high", "marks", "a", "b", "n")
     )
-    N = f"{records}::DOUBLE"
     return f"""-- By both: change the columns of `a` (and a WHERE there) and the values of `b` for other counts.
 CREATE OR REPLACE TEMP VIEW {identifier(f"estimate_{column}_by_{p['column']}")} AS
 WITH a AS (
@@ -73,14 +69,10 @@ WITH a AS (
     SELECT {key}, {value}, sum({count}) AS {b} FROM {table} GROUP BY ALL
 ), sums AS (
     SELECT {by}, {value}, sum({a} * {b} / {n}) AS {estimate},
-        sum({a} * ({n} - {a}) * {b} * ({n} - {b}) / ({n} * {n} * greatest({n} - 1, 1))) AS {variance}
+        sum(greatest({a} + {b} - {n}, 0))::BIGINT AS {low}, sum(least({a}, {b}))::BIGINT AS {high}
     FROM a JOIN n USING ({key}) JOIN b USING ({key}) GROUP BY ALL
 )
-SELECT {by}, {value}, {estimate}, sqrt({variance}) AS {se},
-    sqrt(greatest({N} / greatest({N} - 1, 1) * ({estimate} - {estimate} ** 2 / {N}) - {variance}, 0))
-        AS {se_population},
-    least(greatest({estimate} - {_Z95} * sqrt({variance}), 0), {N}) AS {low},
-    least(greatest({estimate} + {_Z95} * sqrt({variance}), 0), {N}) AS {high}
+SELECT {by}, {value}, {estimate}, {low}, {high}, CASE WHEN {low} < {high} THEN 'spread' ELSE '' END AS {marks}
 FROM sums ORDER BY {by}, {value};"""  # noqa: S608 - text for a file, names are quoted
 
 
@@ -106,10 +98,11 @@ def _heading(p: Mapping[str, Any]) -> str:
 -- Counts by the columns of one table are exact. Across both, a record counts in equal shares for its group's values.
 -- Of a group of n records, a with what is asked of {p["of"]} and b values with what is asked of {p["table"]}:
 --   estimate = sum(a b / n)
---   variance = sum(a (n - a) b (n - b) / (n^2 (n - 1)))      (values go with records by chance inside a group)
--- Records of one group share its values: their weights depend on one another, and the variance of a sum of independent
--- weights would be wrong. Where values go with the other columns, estimates are drawn towards independence, and the
--- interval does not cover that."""
+--   low      = sum(max(0, a + b - n))     (no fewer records can have both)
+--   high     = sum(min(a, b))             (nor more)
+--   marks    = 'spread' where these differ: they are bounds that are certain, not a 95 % interval
+-- The estimate is biased: where values go with the other columns it is drawn towards independence. It has no standard
+-- error."""
 
 
 def _view(document: Mapping[str, Any], table: str) -> str:

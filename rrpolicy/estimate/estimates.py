@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
-import numpy as np
-
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.crosstab import FEW_RECORDS, MEANING, POPULATION_VARIANCE
+from rrpolicy.estimate.crosstab import FEW_RECORDS, MEANING, OUTSIDE, POPULATION_VARIANCE
+from rrpolicy.estimate.possible import clipped, outside
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.source.counts import Array
 
@@ -70,6 +69,12 @@ class Estimates:
     estimator: tuple[str, ...] = field(repr=False)
     flags: Marks = field(repr=False)
 
+    def __post_init__(self) -> None:
+        """Mark the rows whose normal interval lies outside what is possible."""
+        beyond = outside(self.estimate, factor("normal", self.level) * self.se(), self.range)
+        marked = tuple((*f, OUTSIDE) if o and OUTSIDE not in f else f for f, o in zip(self.flags, beyond, strict=True))
+        object.__setattr__(self, "flags", marked)
+
     def se(self, target: Target | None = None) -> Array:
         """Return (rows,) standard errors (delta method)."""
         return self.errors[target or self.target]
@@ -77,7 +82,7 @@ class Estimates:
     def conf_int(
         self, level: float | None = None, target: Target | None = None, interval: Interval = "normal"
     ) -> Array:
-        """Return (rows, 2) intervals, clipped to what is possible.
+        """Return (rows, 2) intervals, `clipped` to what is possible.
 
         Args:
             level: default that of the result.
@@ -91,11 +96,10 @@ class Estimates:
         level = self.level if level is None else level
         check_target(target or self.target, level)
         half = factor(interval, level) * self.se(target)
-        ends = np.stack([self.estimate - half, self.estimate + half], axis=1)
-        return np.clip(ends, self.range[:, :1], self.range[:, 1:])
+        return clipped(self.estimate, half, self.range)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame: what each row is of, estimate, se, both kinds of interval, estimator, flags."""
+        """Return a pandas frame: what each row is of, estimate, se, both intervals, estimator, marks (its flags)."""
         import pandas as pd
 
         frame = pd.DataFrame({name: [key[name] for key in self.keys] for name in self._key_names})
@@ -108,7 +112,7 @@ class Estimates:
             ("low_chebyshev", wide[:, 0]),
             ("high_chebyshev", wide[:, 1]),
             ("estimator", list(self.estimator)),
-            ("flags", ["; ".join(f) for f in self.flags]),
+            ("marks", ["; ".join(f) for f in self.flags]),
         )
         for name, values in named:
             frame[_free(name, self._key_names)] = values
@@ -131,7 +135,7 @@ class Estimates:
                     "normal": [number(v) for v in normal],
                     "chebyshev": [number(v) for v in chebyshev],
                     "estimator": estimator,
-                    "flags": list(flags),
+                    "marks": list(flags),
                 }
                 for key, estimate, se, normal, chebyshev, estimator, flags in zip(
                     self.keys, self.estimate, self.se(), ends, wide, self.estimator, self.flags, strict=True

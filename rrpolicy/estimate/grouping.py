@@ -102,6 +102,7 @@ def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> 
     """Return the groups of an axis, and what each counts: (V, groups), or None for every category by itself."""
     shown = tuple(c for c in axis.columns if c in names)
     mask = condition.masks[id(axis)][1] if id(axis) in condition.masks else np.ones(len(axis.original), dtype=bool)
+    mask = mask & condition.kept.get(id(axis), np.True_)
     if not shown:
         return GroupAxis((), ((),)), mask[:, None]
     positions = [axis.columns.index(c) for c in shown]

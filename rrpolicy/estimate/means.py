@@ -19,8 +19,9 @@ from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import count, total
 from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, Crosstab
 from rrpolicy.estimate.estimates import FEW_IN_GROUP, MOMENT, NOT_ESTIMABLE, Estimates
-from rrpolicy.estimate.expression import Expression
+from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import Weighed, beside, check_size, contracted, grouping, groups_of, weighed
+from rrpolicy.estimate.predicate import parse_condition
 from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.estimate.weights import AxisWeights, Mask
@@ -97,7 +98,9 @@ def mean(
         PolicyError: RR274 if the column holds no numbers, or is grouped by as well.
     """
     check_target(target, level)
-    condition = split(where, release.columns)
+    conjuncts = parse_condition(where) if isinstance(where, str) else tuple(where or ())
+    release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
+    condition = split(conjuncts, release.columns)
     shown = where if isinstance(where, str) else None
     names, axes = grouping(release.columns, by, condition)
     refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "means")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -295,6 +295,11 @@ class Release:
         codes, n = count(self.data, [*axes, *(axis for axis, _ in others)], condition.filter, condition.parameters)
         cells = weighed(axes, others, codes, len(n))
         return cells.sums(n * (cells.weight >= 1).astype(float))
+
+    def reading(self, names: Iterable[str]) -> Release:
+        """Return the release as it is read for a question that names these columns alone."""
+        del names
+        return self
 
     def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
         """Return, by released cells of the axes, sums of w, w^2 and of records, w the weight of the condition."""

@@ -19,7 +19,7 @@ from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import count
 from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, group_values
 from rrpolicy.estimate.estimates import FEW_IN_GROUP, MOMENT, NOT_ESTIMABLE, Estimates
-from rrpolicy.estimate.expression import Expression
+from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import CELLS, beside, check_size, grouping, groups_of, weighed
 from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target, check_target
@@ -86,6 +86,7 @@ def shares(
             counts are spread inside released groups.
     """
     check_target(target, level)
+    release = release.reading([*by, *(c for e in (*condition, *part) for c in columns_of(e))])
     smaller, larger = split([*condition, *part], release.columns), split(condition, release.columns)
     names, axes = grouping(release.columns, by, smaller)
     outer = {release.columns.name(c) for c in within}

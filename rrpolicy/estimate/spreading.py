@@ -88,13 +88,18 @@ def refuse_biased(axes: Sequence[AxisWeights], what: str) -> None:
     Raises:
         PolicyError: RR288.
     """
+    if not all(axis.unbiased for axis in axes):
+        raise biased(axes, what)
+
+
+def biased(axes: Sequence[AxisWeights], what: str) -> PolicyError:
+    """Return the error (RR288) for what rests on unbiased counts; arguments as for `refuse_biased`."""
     columns = [repr(c) for axis in axes if not axis.unbiased for c in axis.columns]
-    if columns:
-        raise PolicyError(
-            Problem(
-                "RR288",
-                f"{what} cannot be estimated from {', '.join(columns)}: counts spread inside groups are biased and "
-                "have no covariance",
-                hint="ask for a crosstab, which says what is certain; or study the groups as they were released",
-            )
+    return PolicyError(
+        Problem(
+            "RR288",
+            f"{what} cannot be estimated from {', '.join(columns) or 'this table'}: counts spread inside groups are "
+            "biased and have no covariance",
+            hint="ask for a crosstab, which says what is certain; or study the groups as they were released",
         )
+    )

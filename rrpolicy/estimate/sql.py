@@ -113,7 +113,9 @@ def _corrected(name: str, parts: Sequence[WeightFile | str], records: int) -> tu
         return name, spread_view(name, columns, joins, shown, weight)
     taken = {c.casefold() for c in columns}
     estimate, se, se_population, low, high = result_names(columns)
-    n, w, square, variance, population = (_free(k, taken) for k in ("n", "w", "sum_w2", "var_table", "var_population"))
+    n, w, square, variance, population, middle = (
+        _free(k, taken) for k in ("n", "w", "sum_w2", "var_table", "var_population", "middle")
+    )
     joined = "\n    ".join(joins)
     N = f"{records}::DOUBLE"
     return (
@@ -137,11 +139,15 @@ WITH r AS (
     SELECT {listed}, {estimate}, sqrt(CASE WHEN {variance} < 0 THEN {population} ELSE {variance} END) AS {se},
         sqrt({population}) AS {se_population}
     FROM variances
+), centred AS (
+    SELECT *, CASE WHEN {estimate} + {_Z95} * {se} <= 0 THEN 0 WHEN {estimate} - {_Z95} * {se} >= {N} THEN {N}
+        ELSE {estimate} END AS {middle}
+    FROM errors
 )
 SELECT {listed}, {estimate}, {se}, {se_population},
-    least(greatest({estimate} - {_Z95} * {se}, 0), {N}) AS {low},
-    least(greatest({estimate} + {_Z95} * {se}, 0), {N}) AS {high}
-FROM errors ORDER BY {listed};""",  # noqa: S608 - text for a file, names are quoted
+    least(greatest({middle} - {_Z95} * {se}, 0), {N}) AS {low},
+    least(greatest({middle} + {_Z95} * {se}, 0), {N}) AS {high}
+FROM centred ORDER BY {listed};""",  # noqa: S608 - text for a file, names are quoted
     )
 
 
@@ -154,6 +160,7 @@ def _heading(records: int) -> str:
 --   variance, table     = sum(w^2) - sum(w)      (this table: only the randomisation is random)
 --   variance, population = N/(N-1) * (sum(w^2) - sum(w)^2/N)   (the table is a random sample of a population)
 -- se is of this table (of the population where its own variance is negative); low and high are its 95 % interval.
+-- An interval that lies outside [0, N] altogether is drawn around the nearest possible count instead: never a point.
 -- A normal interval is unreliable where fewer than 5 released records have the category.
 -- A condition on a randomised column is one on `original` of its weights; on any other column, a plain WHERE."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rrpolicy.estimate.crosstab import MEANING
+from rrpolicy.estimate.crosstab import MEANING, SPREAD
 
 if TYPE_CHECKING:
     from typing import Any
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.answer import Answer
     from rrpolicy.estimate.crosstab import Crosstab
     from rrpolicy.estimate.estimates import Estimates
+    from rrpolicy.estimate.target import Target
 
 _FINE = 1000
 _TARGETS = {
@@ -22,6 +23,8 @@ _TARGETS = {
 _NOTHING_DRAWN = "this table's counts"
 _INTERVALS = "an estimate may lie outside [0, N], its interval does not"
 _BOUNDS = "low and high are not an interval of confidence: no count can lie outside them"
+_NO_BOUNDS = "no interval: what is certain holds for this table alone"
+_SPREAD_OF_POPULATION = "spread evenly inside released groups: biased, without a standard error or an interval"
 
 
 def summary(table: Crosstab) -> str:
@@ -30,11 +33,13 @@ def summary(table: Crosstab) -> str:
     marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for r in rows for f in r.flags))}
     percent = f"{100 * table.level:g} %"
     ends = ["low, certain", "high, certain"] if table.biased else [f"low {percent}", f"high {percent}"]
-    header = [*map(_plain, table.by), "estimate", "se", *ends, ""]
+    spread = table.biased and table.target == "table"
+    errors = ("se", "low", "high") if spread or not table.biased else ()
+    header = [*map(_plain, table.by), "estimate", *(["se", *ends] if errors else ()), ""]
     body = [
         [
             *(_plain(str(r.group[b])) for b in table.by),
-            *(f"{v:,.1f}" if math.isfinite(v) else "-" for v in (r.estimate, r.se, r.low, r.high)),
+            *(f"{v:,.1f}" if math.isfinite(v) else "-" for v in (r.estimate, *(getattr(r, k) for k in errors))),
             " ".join(marks[f] for f in r.flags),
         ]
         for r in rows
@@ -45,16 +50,21 @@ def summary(table: Crosstab) -> str:
         "  ".join(_padded(c, widths[i], i in left) for i, c in enumerate(line)).rstrip() for line in [header, *body]
     ]
     where = "" if table.where is None else f" where {_plain(table.where)}"
-    spread = table.biased and table.target == "table"
+    told = _INTERVALS if not table.biased else _BOUNDS if spread else _NO_BOUNDS
     return "\n".join(
         [
             f"Estimated counts{where}: {_NOTHING_DRAWN if spread else _TARGETS[table.target]}",
-            f"{table.records:,} records; {table.method}; {_BOUNDS if table.biased else _INTERVALS}",
+            f"{table.records:,} records; {table.method}; {told}",
             "",
             *lines,
-            *(f"{mark} {MEANING[flag]}" for flag, mark in marks.items()),
+            *(f"{mark} {_meaning(flag, table.target)}" for flag, mark in marks.items()),
         ]
     )
+
+
+def _meaning(flag: str, target: Target) -> str:
+    """Return what a mark of a count means; of a population nothing is certain."""
+    return _SPREAD_OF_POPULATION if flag == SPREAD and target == "population" else MEANING[flag]
 
 
 def _padded(text: str, width: int, left: bool) -> str:
@@ -67,13 +77,13 @@ def _plain(text: str) -> str:
 
 
 def to_csv(table: Crosstab) -> str:
-    """Return the rows as CSV with a header; several flags are joined by "; "."""
+    """Return the rows as CSV with a header; several marks are joined by "; "."""
     import csv
     import io
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*table.column_names, "estimate", "se", "low", "high", "flags", "released"])
+    writer.writerow([*table.column_names, "estimate", "se", "low", "high", "marks", "released"])
     for r in table.rows:
         group = [str(v).lower() if isinstance(v, bool) else v for v in (r.group[b] for b in table.by)]
         writer.writerow([*group, r.estimate, r.se, r.low, r.high, "; ".join(r.flags), r.released])
@@ -144,14 +154,19 @@ def answer_summary(found: Answer) -> str:
     ]
     where = "" if found.where is None else f" where {_plain(found.where)}"
     biased = any(m.certain is not None for m in found.measured)
-    ends = "bounds that are certain" if biased else f"{100 * found.level:g} % intervals"
+    ends = f"low and high are {'bounds that are certain' if biased else f'{100 * found.level:g} % intervals'}"
+    if biased and found.target == "population":
+        ends = _NO_BOUNDS
     return "\n".join(
         [
             f"Estimates{where}: {_TARGETS[found.target]}",
-            f"{found.records:,} records; low and high are {ends}",
+            f"{found.records:,} records; {ends}",
             "",
             *rows,
-            *(f"{mark} {MEANINGS[flag]}" for flag, mark in marks.items()),
+            *(
+                f"{mark} {_meaning(flag, found.target)}" if flag == SPREAD else f"{mark} {MEANINGS[flag]}"
+                for flag, mark in marks.items()
+            ),
             *(f"note: {note}" for note in found.notes),
         ]
     )
@@ -182,7 +197,7 @@ def _field(value: Any) -> Any:
 def _shown(value: Any) -> str:
     """Return a value of an answer as the terminal shows it; empty for a column that is summed over."""
     if isinstance(value, float):
-        return _number(value) if abs(value) < _FINE else f"{value:,.1f}"
+        return f"{value:,.1f}" if math.isfinite(value) and abs(value) >= _FINE else _number(value)
     return "" if value is None else _plain(str(value))
 
 

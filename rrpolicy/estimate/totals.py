@@ -15,7 +15,7 @@ import numpy as np
 from rrpolicy.estimate.condition import split
 from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, group_values
 from rrpolicy.estimate.estimates import MOMENT, Estimates
-from rrpolicy.estimate.expression import Expression
+from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.means import Sums, numbers_of
 from rrpolicy.estimate.spreading import refuse_biased
@@ -63,6 +63,7 @@ def totals(
         PolicyError: as `Release.mean`.
     """
     check_target(target, level)
+    release = release.reading([value, *by, *(c for e in condition for c in columns_of(e))])
     chosen = split(condition, release.columns)
     names, axes = grouping(release.columns, by, chosen)
     refuse_biased([*axes, *(axis for axis, _ in chosen.masks.values())], "totals")

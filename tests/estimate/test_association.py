@@ -67,7 +67,7 @@ def test_results_read_as_frame_dictionary_text_and_picture(survey):
     frame = found.to_frame()
 
     assert list(frame.columns) == [
-        "measure", "estimate", "se", "low", "high", "low_chebyshev", "high_chebyshev", "estimator", "flags",
+        "measure", "estimate", "se", "low", "high", "low_chebyshev", "high_chebyshev", "estimator", "marks",
     ]  # fmt: skip
     assert frame["estimator"].tolist() == ["moment", "moment"]
     document = found.to_dict()

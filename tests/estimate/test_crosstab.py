@@ -181,7 +181,7 @@ def test_a_result_reads_as_frame_dictionary_and_text(publish, survey):
 
     frame, document, text = table.to_frame(), table.to_dict(), table.summary()
 
-    assert list(frame.columns) == ["sex", "estimate", "se", "low", "high", "flags", "released"]
+    assert list(frame.columns) == ["sex", "estimate", "se", "low", "high", "marks", "released"]
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert [r["estimate"] for r in document["rows"]] == frame["estimate"].tolist() == table.estimate.tolist()
     assert document["method"] == "moment (unbiased)"
@@ -202,9 +202,46 @@ def test_estimates_are_not_clipped_and_intervals_are(publish, made):
     assert high.estimate == pytest.approx(142)
     assert low.low == 0
     assert high.high == 100
-    assert low.high >= low.low
-    assert low.flags == ("few records",)
-    assert high.flags == ()
+    assert low.flags == ("few records", "outside the possible")
+    assert high.flags == ("outside the possible",)
+
+
+def test_an_interval_outside_the_possible_is_no_point(publish, made):
+    sex = made.retention("sex", SEX, [((0, 1), "3/4")])
+    table = open_release(publish([sex], {"sex": ["F"] * 96 + ["M"] * 4})).crosstab("sex")
+    half = 1.959963984540054 * table.se()
+
+    assert (np.abs(table.estimate - np.clip(table.estimate, 0, 100)) > half).all()  # [0, 0] and [100, 100] if clipped
+    assert table.conf_int().tolist() == [[pytest.approx(100 - half[0]), 100], [0, pytest.approx(half[1])]]
+    assert "outside the possible" in table.to_frame()["marks"][1]
+    assert "lies outside what is possible" in table.summary()
+
+
+def test_a_share_outside_the_possible_is_no_point_and_marked(publish, made):
+    sex = made.retention("sex", SEX, [((0, 1), "3/4")])
+    release = open_release(publish([sex], {"sex": ["F"] * 96 + ["M"] * 4}))
+    row = release.query("SELECT sex, share() FROM release GROUP BY sex").rows[1]
+
+    assert row["low"] == 0 < row["high"]
+    assert "outside the possible" in row["marks"]
+
+
+def test_categories_that_the_condition_excludes_have_no_row(publish, made):
+    sex = made.retention("sex", SEX, [((0, 1), "3/4")])
+    rows = {"sex": ["F"] * 60 + ["M"] * 40, "town": ["a", "b", "c", "d"] * 25}
+    release = open_release(publish([sex, made.identity("town", ("a", "b", "c", "d"))], rows))
+
+    assert [r.group["town"] for r in release.crosstab("town", where="town = 'c'").rows] == ["c"]
+    table = release.crosstab(["town", "sex"], where="town <> 'c' AND town IN ('a', 'c', 'd')")
+    assert [r.group["town"] for r in table.rows] == ["a", "a", "d", "d"]
+    assert table.estimate.sum() == pytest.approx(50)
+    shares = release.query("SELECT town, share() FROM release WHERE town IN ('b') GROUP BY town")
+    assert [(r["town"], r["estimate"]) for r in shares.rows] == [("b", 1.0)]
+
+
+def test_the_text_of_an_error_tells_what_to_do(publish, survey):
+    with pytest.raises(PolicyError, match="did you mean 'sex'"):
+        open_release(publish(*survey[:2], carried=survey[2])).crosstab("sexx")
 
 
 def test_a_negative_variance_is_replaced_and_marked(publish, made):

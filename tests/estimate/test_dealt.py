@@ -1,4 +1,4 @@
-"""Counting across two tables: moments by enumerating every matching, coverage by simulation, SQL and R that agree."""
+"""Counting across two tables: bounds by enumerating every matching and by simulation, SQL and R that agree."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,10 @@ def document(channel: Groups, records: int, form: str, paths: Mapping[str, str])
     }
 
 
-def publish(folder: Path, original: Any, seed: int = 1, form: Any = "parquet", size: int = 2) -> Any:
-    from dataclasses import replace
-
-    channel = replace(CHANNEL, size=size)
+def publish(
+    folder: Path, original: Any, seed: int = 1, form: Any = "parquet", size: int = 2, *, channel: Groups = CHANNEL
+) -> Any:
+    channel = replace(channel, size=size)
     folder.mkdir(parents=True, exist_ok=True)
     sink = FolderSink(channel.tables(), folder, form, folder)
     channel.draw(original, Streams.for_tests(seed), sink)
@@ -108,7 +109,7 @@ MEMBERS = [[(0, 0), (0, 1), (1, 0)], [(0, 0), (1, 1)], [(1, 0), (1, 0)]]
 HELD = [[0, 1, 2], [0, 3], [1, 2]]
 
 
-def test_moments_are_those_of_every_matching(tmp_path):
+def test_bounds_are_those_of_every_matching(tmp_path):
     release = by_hand(tmp_path, MEMBERS, HELD)
     counted: dict[tuple[str, str], list[int]] = {(s, d): [] for s in SEX for d in VALUES}
     for matching in itertools.product(*(itertools.permutations(values) for values in HELD)):
@@ -122,7 +123,9 @@ def test_moments_are_those_of_every_matching(tmp_path):
     for row in release.crosstab(["sex", "disease"]).rows:
         numbers = counted[row.group["sex"], row.group["disease"]]
         assert row.estimate == pytest.approx(np.mean(numbers))
-        assert row.se == pytest.approx(np.std(numbers))
+        assert (row.low, row.high) == (min(numbers), max(numbers))
+        assert row.flags == (() if row.low == row.high else ("spread",))
+        assert row.se == 0 if row.low == row.high else np.isnan(row.se)
 
 
 def test_conditions_on_both_tables(tmp_path):
@@ -132,10 +135,10 @@ def test_conditions_on_both_tables(tmp_path):
         pairs = [(p, v) for g, m in zip(MEMBERS, matching, strict=True) for p, v in zip(g, m, strict=True)]
         numbers.append(sum(sex == 1 and value in {1, 3} for (sex, _), value in pairs))
     (row,) = release.crosstab(where="disease IN ('cold', 'none') AND sex = 'm'").rows
-    (same,) = release.crosstab(["sex"], where="disease IN ('cold', 'none') AND sex = 'm'").rows[1:]
+    (same,) = release.crosstab(["sex"], where="disease IN ('cold', 'none') AND sex = 'm'").rows
 
-    assert (row.estimate, row.se) == pytest.approx((np.mean(numbers), np.std(numbers)))
-    assert (same.estimate, same.se) == pytest.approx((row.estimate, row.se))
+    assert (row.estimate, row.low, row.high) == pytest.approx((np.mean(numbers), min(numbers), max(numbers)))
+    assert (same.estimate, same.low, same.high) == pytest.approx((row.estimate, row.low, row.high))
     named = release.crosstab(["disease"], where="disease IN ('cold', 'none') AND sex = 'm'").rows
     assert sum(r.estimate for r in named) == pytest.approx(row.estimate)
 
@@ -164,36 +167,88 @@ def test_margins_add_up_and_formats_agree(tmp_path):
         assert np.allclose(table.estimate.sum(axis=1), original.counts("sex").dense())
 
 
-def covered(tmp_path: Path, dependence: float, target: Any = "table") -> tuple[float, float]:
-    """Return how often 95 % intervals hold the count, and how often they would without looking at dependence."""
-    inside, plain, rounds = 0, 0, 0
-    for seed in range(160):
-        original = people(900, seed, dependence)
+@pytest.mark.parametrize("dependence", [0.0, 0.3, 0.6])
+def test_bounds_hold_the_count_whatever_goes_with_what(tmp_path, dependence):
+    for seed in range(12):
+        original = people(300, seed, dependence)
         release = publish(tmp_path / str(seed), original, seed)
-        truth = original.counts("age", "disease").dense()
-        if target == "population":
-            truth = np.full((2, 4), 900 / 8)
-        table = release.crosstab(["age", "disease"], target=target)
-        ends = table.conf_int().reshape(2, 4, 2)
-        inside += int(((ends[..., 0] <= truth) & (truth <= ends[..., 1])).sum())
-        naive = 1.96 * np.sqrt(np.maximum(table.estimate * (1 - table.estimate / 900), 0))
-        plain += int((np.abs(table.estimate - truth) <= naive).sum())
-        rounds += 8
-        shutil.rmtree(tmp_path / str(seed))
-    return inside / rounds, plain / rounds
+        for by in (["age", "disease"], ["sex", "age", "disease"]):
+            ends = release.crosstab(by).conf_int()
+            truth = original.counts(*by).dense().reshape(-1)
+            assert ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).all()
 
 
-def test_intervals_cover_where_values_go_by_chance(tmp_path):
-    inside, naive = covered(tmp_path, 0.0)
+def test_nothing_is_certain_of_the_population(tmp_path):
+    table = publish(tmp_path, people(300, 1)).crosstab(["sex", "disease"], target="population")
 
-    assert 0.92 < inside < 0.98
-    assert naive > 0.985  # a standard error of independent weights is far too long
+    assert np.isnan(table.conf_int()).all()
+    assert np.isnan(table.se()).all()
+    assert "certain" not in table.summary().replace("what is certain holds for this table alone", "")
+    assert "low" not in table.summary()
 
 
-def test_intervals_of_the_population_cover(tmp_path):
-    inside, _ = covered(tmp_path, 0.0, "population")
+def test_the_sensitive_column_alone_has_the_error_of_a_sample(tmp_path):
+    original = people(300, 1)
+    table = publish(tmp_path, original).crosstab("disease", target="population")
+    x = original.counts("disease").dense()
 
-    assert 0.92 < inside < 0.98
+    assert table.se() == pytest.approx(np.sqrt(300 / 299 * (x - x**2 / 300)))
+
+
+ALONE = [
+    ("SELECT disease, share() FROM release GROUP BY disease", lambda x: x / x.sum()),
+    (
+        "SELECT disease, count(*) / sum(count(*)) OVER () FROM release WHERE disease <> 'flu' GROUP BY disease",
+        lambda x: x[[0, 1, 3]] / x[[0, 1, 3]].sum(),
+    ),
+    ("SELECT count(*) FILTER (WHERE disease = 'cold') / count(*) AS estimate FROM release", lambda x: x[1:2] / x.sum()),
+]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
+@pytest.mark.parametrize(("sql", "truth"), ALONE)
+def test_shares_of_the_sensitive_column_alone_are_exact(tmp_path, sql, truth, form):
+    original = people(300, 5)
+    found = publish(tmp_path, original, form=form).query(sql)
+
+    assert found.estimate[:, 0] == pytest.approx(truth(original.counts("disease").dense()))
+    assert (found.se() == 0).all()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sex, disease, share() FROM release GROUP BY sex, disease",
+        "SELECT disease, share() FROM release WHERE sex = 'f' GROUP BY disease",
+        "SELECT sex, count(*) FILTER (WHERE disease = 'flu') / count(*) FROM release GROUP BY sex",
+    ],
+)
+def test_shares_that_are_spread_are_refused(tmp_path, sql):
+    with pytest.raises(PolicyError, match="RR288"):
+        publish(tmp_path, people(300, 5)).query(sql)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
+def test_an_empty_label_loses_nobody(tmp_path, form, monkeypatch):
+    monkeypatch.setitem(DOMAINS, "sex", ("", "m"))
+    monkeypatch.setitem(DOMAINS, "disease", ("acne", "", "flu", "none"))
+    empty = replace(CHANNEL, known=(column("sex"), column("age")), sensitive=column("disease"))
+    original = people(300, 5)
+    release = publish(tmp_path, original, form=form, channel=empty)
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect() as connection:
+        connection.execute((tmp_path / "estimate.sql").read_text())
+        found = connection.execute('SELECT sex, disease, estimate FROM "estimate_sex_by_disease"').fetchall()
+        alone = connection.execute('FROM "estimate_disease"').fetchall()
+    x = original.counts("disease").dense()
+
+    table = release.crosstab(["sex", "disease"])
+    assert {(s, d): n for s, d, n in found} == pytest.approx(
+        {(r.group["sex"], r.group["disease"]): r.estimate for r in table.rows}
+    )
+    assert table.estimate.sum() == pytest.approx(300)
+    assert dict(alone) == dict(zip(DOMAINS["disease"], x, strict=True))
+    assert release.crosstab("disease", where="sex = ''").estimate.sum() == original.counts("sex").dense()[0]
 
 
 def test_where_values_go_with_other_columns_estimates_lie_nearer_to_independence(tmp_path):
@@ -204,8 +259,9 @@ def test_where_values_go_with_other_columns_estimates_lie_nearer_to_independence
 
     assert (np.abs(table.estimate - independent) < np.abs(truth - independent))[:, :2].all()
     assert "drawn towards independence" in table.method
-    assert {row.flags for row in table.rows} == {("by chance in groups",)}
+    assert {row.flags for row in table.rows} == {("spread",)}
     assert "drawn towards" in table.summary()
+    assert "low, certain" in table.summary()
 
 
 def test_a_cube_has_the_tables_of_every_subset(tmp_path):
@@ -258,14 +314,12 @@ def test_estimate_sql_runs_and_agrees(tmp_path, form, monkeypatch):
         found = connection.execute('FROM "estimate_sex_by_disease"').fetchall()
         exact = dict(connection.execute('FROM "estimate_disease"').fetchall())
         (records,) = connection.execute("SELECT sum(share) FROM joined").fetchone() or (None,)
-        population = connection.execute('SELECT se_population FROM "estimate_sex_by_disease"').fetchall()
     table = release.crosstab(["sex", "disease"])
-    ends = table.conf_int()
 
-    for (sex, disease, estimate, se, _, low, high), row, (a, b) in zip(found, table.rows, ends, strict=True):
+    for (sex, disease, estimate, low, high, marks), row in zip(found, table.rows, strict=True):
         assert (sex, disease) == (row.group["sex"], row.group["disease"])
-        assert (estimate, se, low, high) == pytest.approx((row.estimate, row.se, a, b))
-    assert [p for (p,) in population] == pytest.approx(table.se("population").reshape(-1).tolist())
+        assert (estimate, low, high) == pytest.approx((row.estimate, row.low, row.high))
+        assert marks == "; ".join(row.flags) == "spread"
     assert exact == {r.group["disease"]: r.estimate for r in release.crosstab(["disease"]).rows}
     assert records == pytest.approx(700)
 
@@ -291,9 +345,8 @@ def test_the_readme_in_r_agrees(tmp_path):
         pytest.skip("needs Rscript")
     release = publish(tmp_path, people(400, 7, 0.2), form="csv")
     code = (tmp_path / "README.md").read_text().split("```r\n")[1].split("```")[0]
-    code = code.removesuffix("estimate\nse\n") + 'cat(sprintf("%.9f", estimate["f", ]), sprintf("%.9f", se["f", ]))'
+    code = code.replace("\nestimate\n", "\n").replace("\nse\n", "\n") + 'cat(sprintf("%.9f", estimate["f", ]))'
     done = subprocess.run(["Rscript", "-e", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    numbers = list(map(float, done.stdout.split()))
     rows = [r for r in release.crosstab(["sex", "disease"]).rows if r.group["sex"] == "f"]
 
-    assert numbers == pytest.approx([*(r.estimate for r in rows), *(r.se for r in rows)], abs=1e-6)
+    assert list(map(float, done.stdout.split())) == pytest.approx([r.estimate for r in rows], abs=1e-6)

@@ -201,3 +201,35 @@ def test_the_r_example_reads_each_column_as_its_labels_are(made):
     assert 'read.csv("data.csv", colClasses = c("numeric", "logical", NA)' in text
     assert 'read.csv("weights/n.csv", colClasses = c("numeric", "numeric", "numeric")' in text
     assert 'read.csv("weights/yes.csv", colClasses = c("logical", "logical", "numeric")' in text
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "duckdb"])
+def test_an_empty_label_loses_nobody(publish, made, file_format):
+    sex = made.retention("sex", ("", "M"), [((0, 1), "4/5")])
+    town = made.identity("town", ("", "a", "b"))
+    rows = {"sex": ["", "", "M", ""] * 30, "town": ["", "a", "b"] * 40}
+    folder = publish([sex, town], rows, file_format)
+    for path, content in public_files(json.loads((folder / "release.json").read_text())).items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content)
+    found = run(folder, ["estimate_sex", "estimate_by_sex_by_town"])
+    release = open_release(folder)
+
+    for name, by in (("estimate_sex", ["sex"]), ("estimate_by_sex_by_town", ["sex", "town"])):
+        expected = {tuple(r.group.values()): r.estimate for r in release.crosstab(by).rows}
+        assert {tuple(r[: len(by)]): r[len(by)] for r in found[name][1]} == pytest.approx(expected)
+        assert sum(expected.values()) == pytest.approx(120)
+    assert release.crosstab(where="town = ''").estimate.sum() == pytest.approx(40)
+    assert release.crosstab(where="town <> 'a'").estimate.sum() == pytest.approx(80)
+
+
+def test_an_interval_outside_the_possible_is_no_point(publish, made):
+    sex = made.retention("sex", ("F", "M"), [((0, 1), "3/4")])
+    folder = publish([sex], {"sex": ["F"] * 96 + ["M"] * 4})
+    for path, content in public_files(json.loads((folder / "release.json").read_text())).items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content)
+    (_, rows) = run(folder, ["estimate_sex"])["estimate_sex"]
+
+    assert [r[-2:] for r in rows] == [pytest.approx(list(e)) for e in open_release(folder).crosstab("sex").conf_int()]
+    assert all(high > low for *_, low, high in rows)
