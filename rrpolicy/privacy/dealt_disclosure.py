@@ -63,11 +63,11 @@ class DealtRisks(Risks):
     @cached_property
     def success(self) -> tuple[Array, Array]:
         """Return (k,) lower and upper bounds of the chance that the true value is read."""
-        most = self.risk.copy()
+        most, shares = self.risk.copy(), self.evidence.shares
         rows = max(1, CHUNK // self.evidence.histograms.shape[1])
         for start in range(0, len(most), rows):
             part = slice(start, start + rows)
-            c = self.evidence.shares[self.group[part]]
+            c = shares[self.group[part]]
             own = self.share[part, None]
             other = c * np.minimum(self.own[1][part, None], own / (own + c))
             other[np.arange(len(other)), self.value[part]] = 0.0
