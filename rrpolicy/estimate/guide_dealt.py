@@ -37,9 +37,10 @@ NEVER = """## What not to do
 
 - Do not join the tables and count the rows: every record would stand as often as its group has values.
 - Do not take a record's value from its group. Which of the values is the record's own is not in this release.
-- Do not use the standard error of a sum of independent weights: records of one group have its values between them.
+- Do not give an estimate a standard error, as of a sum of independent weights: records of one group have its values
+  between them, and the estimate is biased. The bounds are what is certain.
 - Do not study how the sensitive column goes with the others as if nothing had happened: estimates are drawn towards
-  independence, all the more the larger the groups, and no interval here covers that.
+  independence, all the more the larger the groups.
 - Do not try to find out who is in it. The other columns are as they were, and people may be recognised by them."""
 
 
@@ -78,12 +79,12 @@ def _how_to_count(p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
 | | |
 |---|---|
 | estimate | sum(a b / n) |
-| variance, this table | sum(a (n − a) b (n − b) / (n² (n − 1))) |
-| variance, the population it was drawn from | N/(N−1) · (estimate − estimate²/N) − variance of this table |
+| the true count is at least | sum(max(0, a + b − n)) |
+| and at most | sum(min(a, b)) |
 
-The estimate spreads a group's values evenly over its records. That is right on average if, inside groups, values go
-with records by chance, and the 95 % interval, estimate ± 1.96 · √variance, then covers the count. Where the sensitive
-column goes with the others it lies nearer to independence than the truth."""
+The estimate spreads a group's values evenly over its records: right on average only if, inside groups, values go with
+records by chance; where the sensitive column goes with the others it lies nearer to independence than the truth. No
+standard error covers that, so none is given. The two bounds are certain, whatever goes with what."""
 
 
 def _sql(document: Mapping[str, Any], plain: Callable[[str], str]) -> str:
@@ -104,7 +105,7 @@ def _r(document: Mapping[str, Any], p: Mapping[str, Any]) -> str:
     if len(names) == 1 or form == "duckdb":
         return "## In R\n\nRead the tables through the package `duckdb`, and count as in `estimate.sql`."
     read = "read.csv" if form == "csv" else "as.data.frame(arrow::read_parquet"
-    ends = ', check.names = FALSE, na.strings = "")' if form == "csv" else "))"
+    ends = ", check.names = FALSE, na.strings = character(0))" if form == "csv" else "))"
     paths = {name: r_text(document["data"]["tables"][name]["path"]) for name in (p["of"], p["table"])}
     column, value, key, count = (r_text(text) for text in (names[0], p["column"], p["key"], p["count"]))
     return f"""## In R
@@ -117,9 +118,11 @@ b <- data.frame(g = as.character(st[[{key}]]), v = st[[{value}]], b = st[[{count
 n <- data.frame(g = names(tapply(b$b, b$g, sum)), n = as.vector(tapply(b$b, b$g, sum)))
 m <- merge(merge(a[a$a > 0, ], b), n)
 estimate <- tapply(m$a * m$b / m$n, list(m$q, m$v), sum)
-se <- sqrt(tapply(m$a * (m$n - m$a) * m$b * (m$n - m$b) / (m$n^2 * (m$n - 1)), list(m$q, m$v), sum))
+low <- tapply(pmax(0, m$a + m$b - m$n), list(m$q, m$v), sum)
+high <- tapply(pmin(m$a, m$b), list(m$q, m$v), sum)
 estimate
-se
+low
+high
 ```"""
 
 
@@ -128,12 +131,12 @@ def _rrpolicy(document: Mapping[str, Any], plain: Callable[[str], str]) -> str:
     return f"""## With rrpolicy
 
 ```python
-from rrpolicy.estimate.opening import open_release
+import rrpolicy
 
-open_release(".").crosstab([{plain(names)}]).to_frame()
+rrpolicy.open_release(".").crosstab([{plain(names)}]).to_frame()
 ```
 
-This adds conditions, any number of columns, and both targets."""
+This adds conditions, and any number of columns."""
 
 
 def _files(document: Mapping[str, Any], p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
