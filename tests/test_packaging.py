@@ -7,6 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,7 +48,10 @@ def test_plugin_module_loads_no_heavy_library() -> None:
 
 def test_artifacts_name_no_registry_and_no_workplace_path() -> None:
     """Files under version control name no package registry host and no absolute home path."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    command = ["git", "-c", "safe.directory=*", "ls-files"]  # a gate may run as somebody else than the checkout's owner
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     hosts = ("pypi" + ".org", "npmjs" + ".org", "deb.debian" + ".org", "/root" + "/", "/home" + "/")
     for name in listed:
         text = (ROOT / name).read_bytes().decode("utf-8", "ignore")
