@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rrpolicy.estimate.crosstab import MEANING, SPREAD
+from rrpolicy.estimate.crosstab import MEANING, SHARED, SPREAD
 
 if TYPE_CHECKING:
     from typing import Any
@@ -24,6 +24,10 @@ _NOTHING_DRAWN = "this table's counts"
 _INTERVALS = "an estimate may lie outside [0, N], its interval does not"
 _BOUNDS = "low and high are not an interval of confidence: no count can lie outside them"
 _NO_BOUNDS = "no interval: what is certain holds for this table alone"
+_SHARED_OF_POPULATION = (
+    "spread evenly inside groups: biased, drawn towards independence; the standard error holds only if values go by "
+    "chance inside groups"
+)
 _SPREAD_OF_POPULATION = "spread evenly inside released groups: biased, without a standard error or an interval"
 
 
@@ -34,8 +38,9 @@ def summary(table: Crosstab) -> str:
     percent = f"{100 * table.level:g} %"
     ends = ["low, certain", "high, certain"] if table.biased else [f"low {percent}", f"high {percent}"]
     spread = table.biased and table.target == "table"
-    errors = ("se", "low", "high") if spread or not table.biased else ()
-    header = [*map(_plain, table.by), "estimate", *(["se", *ends] if errors else ()), ""]
+    known = any(math.isfinite(r.se) for r in rows)
+    errors = ("se", "low", "high")[: 3 if spread or not table.biased else int(known)]
+    header = [*map(_plain, table.by), "estimate", *["se", *ends][: len(errors)], ""]
     body = [
         [
             *(_plain(str(r.group[b])) for b in table.by),
@@ -64,7 +69,8 @@ def summary(table: Crosstab) -> str:
 
 def _meaning(flag: str, target: Target) -> str:
     """Return what a mark of a count means; of a population nothing is certain."""
-    return _SPREAD_OF_POPULATION if flag == SPREAD and target == "population" else MEANING[flag]
+    of_population = {SPREAD: _SPREAD_OF_POPULATION, SHARED: _SHARED_OF_POPULATION}
+    return of_population[flag] if flag in of_population and target == "population" else MEANING[flag]
 
 
 def _padded(text: str, width: int, left: bool) -> str:
