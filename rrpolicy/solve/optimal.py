@@ -29,6 +29,8 @@ ACTIVE = 40
 """Constraints added to the working set at a time, those with the largest values first."""
 STARTS = 5
 KNEE = -0.9
+FINE = 1e-3
+"""How far a point is scaled down at most beyond what it takes."""
 HUGE = 1e12
 TOLERANCE = 1e-7
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -209,8 +211,11 @@ def _descend(problem: Allocation, counted: Counted, rho: Array, common: float) -
             break
         working = np.union1d(working, largest).astype(np.int64)
         rho = _slsqp(problem, counted, rho, working, min(common, 1.0) * 1e-3)
-    rho = _inside(counted, rho, common)
-    return _End(rho, problem.objective.value(rho), Evaluations(counted.values, counted.jacobians))
+    inside = _inside(counted, rho, common)
+    if np.abs(inside / rho - 1).max() > FINE:  # the search ended where nothing holds: once more, from where all does
+        again = _inside(counted, _slsqp(problem, counted, inside, working, min(common, 1.0) * 1e-3), common)
+        inside = min(inside, again, key=problem.objective.value)
+    return _End(inside, problem.objective.value(inside), Evaluations(counted.values, counted.jacobians))
 
 
 def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, least: float) -> Array:
@@ -237,10 +242,16 @@ def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, lea
 
 
 def _inside(counted: Counted, rho: Array, common: float) -> Array:
-    """Return the point itself if it holds within tolerance, else scaled down until it does, else the common start."""
+    """Return the point itself if it holds within tolerance, else scaled down as it takes, or the common start."""
+    outside = 1.0
     for scale in (1.0, 1 - 1e-6, 1 - 1e-4, 1 - 1e-2, 0.9, 0.75, 0.5):
-        if not counted.over(rho * scale, TOLERANCE):
-            return rho * scale
+        if counted.over(rho * scale, TOLERANCE):
+            outside = scale
+            continue
+        while outside - scale > FINE:
+            middle = (scale + outside) / 2
+            scale, outside = (scale, middle) if counted.over(rho * middle, TOLERANCE) else (middle, outside)  # noqa: PLW2901 bisected
+        return rho * scale
     return np.full(len(rho), common)
 
 

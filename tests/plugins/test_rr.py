@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channel.axes import Identity, Retention
@@ -125,6 +125,7 @@ def test_it_conforms(make, assessors, table, name):
     epsilon=st.fractions(2, 20, max_denominator=10),
     percentile=st.sampled_from([None, "5"]),
 )
+@example(name="rr-both", risk=Fraction(8, 29), link=Fraction(1, 50), epsilon=Fraction(9), percentile=None)
 def test_every_requirement_holds_at_once(make, assessors, plan, name, **limits):
     required = [
         make["requirement"]("attribute-disclosure", threshold=limits["risk"]),
