@@ -61,9 +61,12 @@ class RowDigest:
             TypeError: if, in these rows or in those before, a column's type has no canonical form, or the columns
                 differ from those before.
         """
+        self._beside.run(self._update, batch)
+
+    def _update(self, batch: pa.RecordBatch) -> None:
         while self._rows + batch.num_rows >= BLOCK:
             take = BLOCK - self._rows
-            self._beside.run(self._block, [*self._waiting, batch.slice(0, take)])
+            self._block([*self._waiting, batch.slice(0, take)])
             self._waiting, self._rows, batch = [], 0, batch.slice(take)
         if batch.num_rows:
             self._waiting.append(batch)
