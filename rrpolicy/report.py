@@ -114,6 +114,9 @@ class AttributePanel:
     parameters: tuple[Fact, ...] = field(metadata={"help": "probabilities, with the exact fraction"})
     matrix: MatrixPanel | None = field(metadata={"help": "None where nothing is randomised, or it is too big to read"})
     domain: str = field(metadata={"help": "declared by the policy, or observed in the data; and how many categories"})
+    reason: str = field(
+        default="", metadata={"help": "why it is released as it is, in the policy's words; empty if it is not"}
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,8 @@ def _generalised(decoder: Decoder) -> Iterator[tuple[str, list[Any], list[list[i
 
 def _unchanged(plan: Plan) -> list[str]:
     """Return what is released as it is: never touched, or by parameters that change nothing."""
-    found = list(unchanged(plan))
+    reasons = {a.release_as: a.why_unchanged for a in plan.policy.released}
+    found = [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(plan)]
     for decoder in plan.channel.decoders():
         if decoder.form == "retention":
             blocks: Any = decoder.parameters["blocks"]

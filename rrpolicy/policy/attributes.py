@@ -73,11 +73,12 @@ class _Reader:
             release_as=self.table.release_as or self.name,
             hierarchy=self.hierarchy(full),
             assume_unlinkable=self.table.assume_unlinkable,
+            unchanged=self.table.unchanged,
             place=place,
         )
 
     def fit_role(self) -> None:
-        for key in ("release_as", "assume_unlinkable"):
+        for key in ("release_as", "assume_unlinkable", "unchanged"):
             at = self.node.get(key)
             if at is not None and self.role.dropped:
                 self.refuse("RR219", f"'{self.name}' is {self.role.value} and never released, so it has no {key}", at)

@@ -17,7 +17,7 @@ from rrpolicy.canonical import Value
 from rrpolicy.policy.rational import Rational
 
 SCHEMA = 1
-RELAXABLE = ("assume_unlinkable", "accept", "audit_counts", "domain", "min_rows")
+RELAXABLE = ("assume_unlinkable", "unchanged", "accept", "audit_counts", "domain", "min_rows")
 ROLES = ("identifier", "excluded", "quasi-identifier", "sensitive", "insensitive")
 
 _SEMVER = (
@@ -160,6 +160,7 @@ class AttributeTable(Table):
     )
     release_as: Line | None = Field(None, description="The released column's name; default the column's own.")
     assume_unlinkable: Line | None = Field(None, description="The reason why nobody is linked through this column.")
+    unchanged: Line | None = Field(None, description="The reason why this column is released as it is.")
 
 
 class PrivacyEntry(Table):

@@ -131,10 +131,14 @@ def _below_floor(base: Merged, child: Node) -> Iterator[Problem]:
 
 
 def _attribute_below(name: str, old: Node | None, new: Node, relaxable: frozenset[str]) -> Iterator[Problem]:
-    reason = new.get("assume_unlinkable")
-    if reason is not None and (old is None or old.get("assume_unlinkable") is None):
-        what = f"assumes '{name}' to be unlinkable"
-        yield from _relaxed(f"attributes.{name}.assume_unlinkable", reason, relaxable, what)
+    stated = {
+        "assume_unlinkable": f"assumes '{name}' to be unlinkable",
+        "unchanged": f"states why '{name}' is released unchanged",
+    }
+    for key, what in stated.items():
+        reason = new.get(key)
+        if reason is not None and (old is None or old.get(key) is None):
+            yield from _relaxed(f"attributes.{name}.{key}", reason, relaxable, what)
     if old is None:
         return
     was, role = old.get("role"), new.get("role")

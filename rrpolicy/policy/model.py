@@ -57,6 +57,7 @@ class Attribute:
         release_as: the released column's name.
         hierarchy: `hierarchy[j][i]` is what `domain[i]` becomes at level j; level 0 is the domain. None if none.
         assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
+        unchanged: the steward's reason why the column is released as it is; None if none is stated.
         place: where the attribute stands in the policy.
     """
 
@@ -71,12 +72,18 @@ class Attribute:
     release_as: str = ""
     hierarchy: tuple[tuple[Value, ...], ...] | None = None
     assume_unlinkable: str | None = None
+    unchanged: str | None = None
     place: Place | None = field(default=None, compare=False)
 
     @property
     def categorical(self) -> bool:
         """Whether the column has a domain, declared or observed."""
         return self.domain is not None or self.observed
+
+    @property
+    def why_unchanged(self) -> str | None:
+        """Return why the column may be released as it is; that it links nobody says so, too."""
+        return self.assume_unlinkable if self.unchanged is None else self.unchanged
 
     def to_json(self) -> Json:
         """Return the attribute as plain data."""
@@ -94,6 +101,7 @@ class Attribute:
             "release_as": self.release_as,
             "hierarchy": None if self.hierarchy is None else [list(level) for level in self.hierarchy],
             "assume_unlinkable": self.assume_unlinkable,
+            "unchanged": self.unchanged,
         }
 
 

@@ -93,4 +93,5 @@ def _attribute(document: Mapping[str, Any]) -> Attribute:
         release_as=document["release_as"],
         hierarchy=None if hierarchy is None else tuple(tuple(level) for level in hierarchy),
         assume_unlinkable=document["assume_unlinkable"],
+        unchanged=document["unchanged"],
     )

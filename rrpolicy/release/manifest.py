@@ -118,6 +118,7 @@ def _attribute(attribute: Attribute) -> Json:
         "scale": attribute.scale,
         "hierarchy": _hierarchy(attribute),
         "assume_unlinkable": attribute.assume_unlinkable,
+        "unchanged": attribute.unchanged,
     }
 
 

@@ -126,6 +126,7 @@ def _panel(
         parameters=facts,
         matrix=matrix,
         domain="; ".join(dict.fromkeys(_domain(a) for a in together)),
+        reason="" if randomised else together[0]["unchanged"] or together[0]["assume_unlinkable"] or "",
     )
 
 

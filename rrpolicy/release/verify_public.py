@@ -245,4 +245,5 @@ def _attribute(document: Mapping[str, Any]) -> Attribute:
         hierarchy=None if document["hierarchy"] is None else tuple(tuple(level) for level in document["hierarchy"]),
         release_as=document["release_as"],
         assume_unlinkable=document["assume_unlinkable"],
+        unchanged=document["unchanged"],
     )

@@ -153,6 +153,7 @@ CHANGES = [
     ("person =", "persons ="),
     ('{ role = "insensitive" }', '{ role = "insensitive", release_as = "h" }'),
     ('{ role = "insensitive" }', '{ role = "insensitive", assume_unlinkable = "because" }'),
+    ('{ role = "insensitive" }', '{ role = "insensitive", unchanged = "because" }'),
     ('"M"] }', '"M"], scale = "ordinal" }'),
     ('"M"] }', '"M"], hierarchy = [{ "*" = ["F", "M"] }] }'),
     ("k = 5", "k = 6"),

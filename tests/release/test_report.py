@@ -103,6 +103,8 @@ def public(tmp_path: Path) -> Path:
                 "domain": SEX,
                 "observed": False,
                 "scale": "nominal",
+                "assume_unlinkable": None,
+                "unchanged": None,
             },
             {
                 "name": "area",
@@ -111,6 +113,8 @@ def public(tmp_path: Path) -> Path:
                 "domain": AREA,
                 "observed": True,
                 "scale": "nominal",
+                "assume_unlinkable": None,
+                "unchanged": None,
             },
             {
                 "name": "hours",
@@ -119,6 +123,8 @@ def public(tmp_path: Path) -> Path:
                 "domain": None,
                 "observed": False,
                 "scale": "interval",
+                "assume_unlinkable": None,
+                "unchanged": "told to nobody",
             },
         ],
         "channel": {"kind": "product", "version": 1},
@@ -238,6 +244,8 @@ def test_counts_at_hand_spare_reading_the_data(public: Path) -> None:
 
 
 def test_panels_tell_treatment_parameters_and_matrix(public: Path) -> None:
+    from rrpolicy_reports.html import HtmlRenderer
+
     sex, area, hours = public_report(public).attributes
 
     assert Fact("Keep probability", "0.9") in sex.parameters
@@ -248,6 +256,8 @@ def test_panels_tell_treatment_parameters_and_matrix(public: Path) -> None:
     assert area.matrix.rows[0] == pytest.approx((0.6, 0.2, 0.2))
     assert area.domain == "3 categories, observed in the data"
     assert (hours.matrix, hours.parameters) == (None, ())
+    assert (sex.reason, area.reason, hours.reason) == ("", "", "told to nobody")
+    assert b"told to nobody" in HtmlRenderer().render(public_report(public))
 
 
 def test_no_audit_number_is_on_the_public_page(public: Path) -> None:
