@@ -14,7 +14,7 @@ from rrpolicy.channel.product import Product
 from rrpolicy.channel.recode import Recode
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.model import Assessor, PerClass, Written
+from rrpolicy.privacy.model import Assessor, Layout, PerClass, Written
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes import Classes, Mask
@@ -162,6 +162,7 @@ def assessor(
     sensitive: Callable[[Requirement, Policy], tuple[str, ...]],
     per_class: Callable[[Requirement, Policy], tuple[PerClass, ...]],
     supported: Callable[[Requirement, Policy, Sequence[type[Axis]]], str | None] = supports,
+    layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None,
 ) -> Assessor:
     """Return a model's assessor for product channels that leave nothing to chance.
 
@@ -173,6 +174,7 @@ def assessor(
         sensitive: the attributes that are counted.
         per_class: for lattice search.
         supported: as `Assessor.supports`.
+        layout: as `Assessor.layout`.
     """
 
     def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
@@ -201,4 +203,5 @@ def assessor(
         supports=supported,
         per_class=per_class,
         measure=measure,
+        layout=layout,
     )

@@ -27,7 +27,7 @@ from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.grouped import Outcome, Words, assessor, conclude
-from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.model import Assessor, Layout, Order, PerClass
 from rrpolicy.privacy.sensitive import not_sensitive, targets
 
 if TYPE_CHECKING:
@@ -102,16 +102,8 @@ class LDiversity:
         return words + (f" ({', '.join(options.sensitive)})" if options.sensitive else "")
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
-        """Refuse attributes that are not sensitive, and more values than a domain has."""
-        names = targets(options.sensitive, policy)
-        reason = not_sensitive(names, policy)
-        if reason is not None:
-            return reason
-        for name in names:
-            domain = policy.attributes[name].domain
-            if domain is not None and len(domain) < options.l:
-                return f"l = {exact(options.l)} is out of reach: '{name}' has {len(domain)} categories"
-        return None
+        """Refuse attributes that are not sensitive; how many values l can count is the channel's business."""
+        return not_sensitive(targets(options.sensitive, policy), policy)
 
     def compare(self, old: Options, new: Options) -> Order:
         """Compare l and c; frequency implies entropy, and entropy implies distinct, at the same l."""
@@ -144,7 +136,22 @@ def words(kind: Kind) -> Words:
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, REFERENCE, find=find, limit=_limit, sensitive=_sensitive, per_class=per_class),)
+    return (
+        assessor(NAME, REFERENCE, find=find, limit=_limit, sensitive=_sensitive, per_class=per_class, layout=layout),
+    )
+
+
+def layout(requirement: Requirement, policy: Policy, axes: Layout) -> tuple[str, str] | None:
+    """Refuse an l above the number of categories of an attribute: a class shows the values of each by itself."""
+    del axes
+    options = requirement.options
+    assert isinstance(options, Options)
+    for name in targets(options.sensitive, policy):
+        domain = policy.attributes[name].domain
+        if domain is not None and len(domain) < options.l:
+            reason = f"l = {exact(options.l)} is out of reach: '{name}' has {len(domain)} categories"
+            return reason, f"ask for l = {len(domain)} at most, or leave '{name}' out of the entry's `sensitive`"
+    return None
 
 
 def satisfied(options: Options, histograms: Histograms) -> Mask:

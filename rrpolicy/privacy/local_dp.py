@@ -40,7 +40,7 @@ REFERENCE = "epsilon = sum_a max_u log(max_v P_a[u,v] / min_v P_a[u,v])"
 ADVERSARY = {
     "record": (
         "Knows all transition matrices, the whole release and everybody else's record; tries to tell any two values of "
-        "one person's whole record apart."
+        "one person's record apart."
     ),
     "attribute": (
         "Knows all transition matrices, the whole release, everybody else's record and what is released unchanged of "
@@ -144,7 +144,8 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
         limit=options.epsilon,
         verdict=Verdict.HOLDS if log_at_most(ratio, options.epsilon) else Verdict.FAILS,
         basis=Basis.CHANNEL,
-        adversary=ADVERSARY[options.scope] + (exposed.why_infinite if in_record else ""),
+        adversary=ADVERSARY[options.scope]
+        + (exposed.record_of + exposed.why_infinite if in_record else exposed.randomised_are),
         assumptions=(*(exposed.assumptions if in_record else ()), SINGLE_RECORDS),
         beside=(
             attribute_epsilon(exposed) if in_record else record_epsilon(exposed),

@@ -96,7 +96,8 @@ def _assessor(model: str, reference: str, find: Find) -> Assessor:
         found = written.classes("data", names, [sensitive.name], within, None)
         return find(requirement, policy, _renamed(found, sensitive.name, sensitive.attribute))
 
-    return Assessor(model, Parted, (), Basis.RELEASE, reference, assess, supports, measure=measure)
+    layout = l_diversity.layout if model == l_diversity.NAME else None
+    return Assessor(model, Parted, (), Basis.RELEASE, reference, assess, supports, measure=measure, layout=layout)
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:

@@ -130,7 +130,7 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
         limit=options.k,
         verdict=Verdict.HOLDS if k >= options.k else Verdict.FAILS,
         basis=Basis.CHANNEL,
-        adversary=ADVERSARY + exposed.why_infinite,
+        adversary=ADVERSARY + exposed.record_of + exposed.why_infinite,
         assumptions=(*exposed.assumptions, SINGLE_RECORDS, PUBLIC_RECORDS),
         beside=(
             link_bound(k),

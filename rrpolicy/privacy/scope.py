@@ -57,16 +57,40 @@ class Exposure:
         """Return what record scope rests on because the policy says so."""
         return tuple(
             f"'{c.name}' is assumed unlinkable ({c.assume_unlinkable}): the adversary neither knows it of anyone nor "
-            "knows how it goes with the randomised attributes."
+            "knows how it goes with the randomised attributes. Its own values are not protected: it is released unchanged."
             for c in self.unlinkable
         )
+
+    @property
+    def record_of(self) -> str:
+        """Return the sentences that say what a record is made of, in record scope, and what is told of it anyway."""
+        parts = (*self.randomised, *self.unchanged)
+        made = f" A record is here made of {_listed(parts)}." if parts else ""
+        if not self.unlinkable:
+            return made
+        names = [c.attribute for c in self.unlinkable]
+        those = f"{_listed(names)}, {'which is' if len(names) == 1 else 'which are'} assumed unlinkable"
+        return (
+            f"{made} No part of it: {those} and released unchanged; any two values of such a column are told apart with "
+            "certainty."
+        )
+
+    @property
+    def randomised_are(self) -> str:
+        """Return the sentence that says of what attribute scope speaks."""
+        return f" Randomised: {_listed(self.randomised) or 'nothing'}."
+
+    @property
+    def swapped(self) -> str:
+        """Return what of a person is swapped in record scope, in words."""
+        return f"values of {_listed((*self.randomised, *self.unchanged))}" if self.unlinkable else "whole record"
 
     @property
     def why_infinite(self) -> str:
         """Return a sentence on what is released unchanged; empty if nothing is."""
         if not self.unchanged:
             return ""
-        names = ", ".join(f"'{name}'" for name in self.unchanged)
+        names = _listed(self.unchanged)
         return f" Released unchanged and taken to be known: {names}; nothing hides a person whose value is rare there."
 
 
@@ -122,7 +146,7 @@ def record_epsilon(exposed: Exposure) -> Companion:
         "epsilon, record scope",
         epsilon(exposed.record),
         Basis.CHANNEL,
-        "Swapping one person's whole record for any other changes the chance of any release by at most e^epsilon.",
+        f"Swapping one person's {exposed.swapped} for any other changes the chance of any release by at most e^epsilon.",
     )
 
 
@@ -203,6 +227,10 @@ def never_bounded(policy: Policy, *, record: bool) -> str | None:
                 "randomise it, or state `assume_unlinkable`"
             )
     return None
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def _product(ratios: Iterable[Fraction | None]) -> Fraction | None:

@@ -216,6 +216,20 @@ def test_together_counts_combinations_and_says_what_that_leaves(write: Write) ->
     assert beside(finding, "frequency l of income alone") == 1
 
 
+def test_together_l_may_exceed_every_single_domain(write: Write, tmp_path: Path, capsys: Any) -> None:
+    path = write(TOGETHER.replace("l = 4", "l = 8"))  # of 5 x 4 combinations
+
+    assert [f.verdict for f in check(open_policy(path)).findings] == [Verdict.HOLDS]
+    (finding,) = planned(path).assessment.findings
+    assert finding.reached.value == 8
+    release, key = tmp_path / "release", tmp_path / "key.json"
+    assert main(["release", str(path), "--out", str(release), "--key", str(key)]) == 0
+    assert main(["verify", str(release), "--source", str(tmp_path / "people.csv"), "--key", str(key)]) == 0
+    capsys.readouterr()
+    too_large = write(TOGETHER.replace("l = 4", "l = 20"))
+    assert [p.code for p in problems(too_large)] == ["RR295"]
+
+
 def test_the_conformance_kit_accepts_the_mechanism(write: Write) -> None:
     for rest in (TWO, TOGETHER):
         path = write(rest)

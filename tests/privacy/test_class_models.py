@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrpolicy.channel.axes import Domain, Identity, Recode, Retention
+from rrpolicy.channel.parted import Parted
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.channel.streams import Streams
@@ -263,7 +264,7 @@ def test_what_cannot_be_asked_of_a_policy_is_refused(people):
     k, l, t = k_anonymity.KAnonymity(), l_diversity.LDiversity(), t_closeness.TCloseness()
     assert refused(k, k=5) is None
     assert "out of reach" in refused(k, replace(people, source=SourceSettings("t.csv", min_rows=4)), k=5)
-    assert "out of reach" in refused(l, kind="distinct", l=5)
+    assert refused(l, kind="distinct", l=5) is None  # what l can count is the channel's business
     assert "sensitive" in refused(l, kind="distinct", l=2, sensitive=("age",))
     assert refused(t, t=0, distance="hierarchical") is None
     plain = replace(people.attributes["disease"], scale="nominal", hierarchy=None)
@@ -272,6 +273,19 @@ def test_what_cannot_be_asked_of_a_policy_is_refused(people):
     assert "no hierarchy" in refused(t, policy, t=0, distance="hierarchical")
     nobody = replace(people, attributes={"disease": people.attributes["disease"]})
     assert "no quasi-identifier" in refused(k, nobody, k=2)
+
+
+def test_a_class_cannot_hold_more_values_than_a_domain(people, registry):
+    kept = Outline(Product, ((("age", "sex"), Recode), (("disease",), Identity)))
+    for kind, c in (("distinct", None), ("entropy", None), ("frequency", None), ("recursive", 2)):
+        registry.assessor(asked("l-diversity", kind=kind, l=4, c=c), people, kept)
+        with pytest.raises(PolicyError, match="out of reach") as refused:
+            registry.assessor(asked("l-diversity", kind=kind, l=5, c=c), people, kept)
+        (problem,) = refused.value.problems
+        assert problem.code == "RR227"
+    parted = Outline(Parted)
+    with pytest.raises(PolicyError, match="out of reach"):
+        registry.assessor(asked("l-diversity", kind="distinct", l=5), people, parted)
 
 
 def test_requirements_are_ordered_by_strength():

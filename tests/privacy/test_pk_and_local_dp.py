@@ -243,8 +243,53 @@ def test_carried_columns_count_like_unchanged_ones(reason: str | None) -> None:
     finding = pk_anonymity.assess(pk(2), channel, 10)
 
     assert finding.verdict is (Verdict.FAILS if reason is None else Verdict.HOLDS)
-    assert ("hours" in finding.adversary) == (reason is None)
+    assert ("Released unchanged and taken to be known: 'hours'" in finding.adversary) == (reason is None)
+    assert ("No part of it: 'hours'" in finding.adversary) == (reason is not None)
     assert beside(finding)["epsilon, record scope"] == (math.inf if reason is None else pytest.approx(math.log(3)))
+
+
+def largest_ratio(law: Callable[[Any], dict[Any, Fraction]], values: Sequence[Any]) -> Fraction | None:
+    """Return the largest ratio of the chances of one release, over any two values; None for infinity."""
+    ratios: list[Fraction | None] = []
+    for one, other in itertools.permutations(values, 2):
+        for released, chance in law(one).items():
+            if chance:
+                beside_it = law(other).get(released, F(0))
+                ratios.append(chance / beside_it if beside_it else None)
+    return None if None in ratios else max((r for r in ratios if r is not None), default=F(1))
+
+
+def test_a_record_is_what_is_named_and_an_unlinkable_column_is_told_with_certainty() -> None:
+    keep, hours = F(3, 4), ("1.0", "2.0")
+    channel = product(
+        Retention.uniform("a", letters(2), keep),
+        carried=[Column("hours", "carried", (), "DOUBLE", "hours", "told to the interviewer")],
+    )
+
+    def law(value: tuple[int, str]) -> dict[Any, Fraction]:
+        return {(u, value[1]): keep if u == value[0] else 1 - keep for u in range(2)}
+
+    whole = [(v, h) for v in range(2) for h in hours]
+    finding = local_dp.assess(dp(2), channel, 10)
+
+    assert largest_ratio(law, whole) is None
+    assert largest_ratio(law, [(v, hours[0]) for v in range(2)]) == exposure(channel).record == F(3)
+    for found in (finding, pk_anonymity.assess(pk(2), channel, 10)):
+        assert "whole record" not in found.adversary
+        assert "made of 'a'." in found.adversary
+        assert "any two values of such a column are told apart with certainty" in found.adversary
+        assert any("'hours'" in text and "not protected" in text for text in found.assumptions)
+    swaps = [c.meaning for c in local_dp.assess(dp(2, "attribute"), channel, 10).beside if "record scope" in c.name]
+    assert swaps == [
+        "Swapping one person's values of 'a' for any other changes the chance of any release by at most e^epsilon."
+    ]
+
+
+def test_each_scope_names_its_attributes() -> None:
+    channel = product(Retention.uniform("a", letters(2), F(3, 4)), Identity.of("b", letters(2)))
+
+    assert "made of 'a', 'b'." in local_dp.assess(dp(2), channel, 10).adversary
+    assert local_dp.assess(dp(2, "attribute"), channel, 10).adversary.endswith("Randomised: 'a'.")
 
 
 def test_an_unchanged_attribute_of_one_category_tells_nothing() -> None:
