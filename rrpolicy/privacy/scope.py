@@ -57,7 +57,8 @@ class Exposure:
         """Return what record scope rests on because the policy says so."""
         return tuple(
             f"'{c.name}' is assumed unlinkable ({c.assume_unlinkable}): the adversary neither knows it of anyone nor "
-            "knows how it goes with the randomised attributes. Its own values are not protected: it is released unchanged."
+            "knows how it goes with the randomised attributes. Its own values are not protected: it is released "
+            "unchanged."
             for c in self.unlinkable
         )
 
@@ -71,8 +72,8 @@ class Exposure:
         names = [c.attribute for c in self.unlinkable]
         those = f"{_listed(names)}, {'which is' if len(names) == 1 else 'which are'} assumed unlinkable"
         return (
-            f"{made} No part of it: {those} and released unchanged; any two values of such a column are told apart with "
-            "certainty."
+            f"{made} No part of it: {those} and released unchanged; any two values of such a column are told apart "
+            "with certainty."
         )
 
     @property
@@ -146,7 +147,8 @@ def record_epsilon(exposed: Exposure) -> Companion:
         "epsilon, record scope",
         epsilon(exposed.record),
         Basis.CHANNEL,
-        f"Swapping one person's {exposed.swapped} for any other changes the chance of any release by at most e^epsilon.",
+        f"Swapping one person's {exposed.swapped} for any other changes the chance of any release by at most "
+        "e^epsilon.",
     )
 
 
