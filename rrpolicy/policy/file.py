@@ -14,10 +14,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
+from rrpolicy.policy.directions import RELAXABLE
 from rrpolicy.policy.rational import Rational
 
 SCHEMA = 1
-RELAXABLE = ("assume_unlinkable", "unchanged", "accept", "audit_counts", "domain", "min_rows")
 ROLES = ("identifier", "excluded", "quasi-identifier", "sensitive", "insensitive")
 
 _SEMVER = (

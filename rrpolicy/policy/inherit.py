@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.document import Node, read_document
 from rrpolicy.policy.file import SCHEMA, PolicyFile
+from rrpolicy.policy.floor import below_floor
 from rrpolicy.policy.problems import mark, problems_of, spelled
 
-_DROPPED = frozenset({"identifier", "excluded"})
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -59,7 +59,7 @@ def _merged(path: Path, shown: str, problems: list[Problem], below: tuple[str, .
     base = _baseline(extends, shown, problems, (*below, os.path.realpath(path)))
     if base is None:
         return Merged(root, own, complete=False)
-    problems += _below_floor(base, root)
+    problems += below_floor(base.root, base.relaxable, root)
     stated = root.get("policy", "may_relax") is not None
     relaxable = base.relaxable & own if stated else base.relaxable
     return Merged(_fold(base.root, root), relaxable, base.complete, (base.root.place.file, *base.baselines))
@@ -106,72 +106,6 @@ def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[s
                 Problem("RR240" if missing else problem.code, problem.message, place, problem.expected, problem.hint)
             )
         return None
-
-
-def _below_floor(base: Merged, child: Node) -> Iterator[Problem]:
-    attributes = child.get("attributes")
-    for name, node in attributes.table.items() if attributes is not None else ():
-        yield from _attribute_below(name, base.root.get("attributes", name), node, base.relaxable)
-    counts, before = child.get("release", "audit_counts"), base.root.get("release", "audit_counts")
-    if counts is not None and counts.value is True and (before is None or before.value is not True):
-        yield from _relaxed("release.audit_counts", counts, base.relaxable, "turns on `audit_counts`")
-    fewest, floor = child.get("source", "min_rows"), base.root.get("source", "min_rows")
-    if fewest is not None and floor is not None and _lower(fewest, floor):
-        what = f"lowers `min_rows` from {floor.value} to {fewest.value}"
-        yield from _relaxed("source.min_rows", fewest, base.relaxable, what)
-    accepted = _listed(base.root, "release", "accept")
-    for item in _items(child, "release", "accept"):
-        if isinstance(item.value, str) and item.value not in accepted:
-            what = f"accepts '{item.value}', which the baseline does not"
-            yield from _relaxed("release.accept", item, base.relaxable, what)
-    for item in _items(child, "policy", "may_relax"):
-        if isinstance(item.value, str) and not _covered(item.value, base.relaxable):
-            message = f"the baseline does not let '{item.value}' be relaxed, so this policy cannot pass that on"
-            yield Problem("RR244", message, item.place, "a part of the baseline's `may_relax`")
-
-
-def _attribute_below(name: str, old: Node | None, new: Node, relaxable: frozenset[str]) -> Iterator[Problem]:
-    stated = {
-        "assume_unlinkable": f"assumes '{name}' to be unlinkable",
-        "unchanged": f"states why '{name}' is released unchanged",
-    }
-    for key, what in stated.items():
-        reason = new.get(key)
-        if reason is not None and (old is None or old.get(key) is None):
-            yield from _relaxed(f"attributes.{name}.{key}", reason, relaxable, what)
-    if old is None:
-        return
-    was, role = old.get("role"), new.get("role")
-    if was is not None and role is not None and isinstance(role.value, str):
-        free = was.value == "insensitive" or role.value in _DROPPED
-        if not free and was.value != role.value:
-            message = f"'{name}' is {was.value} in the baseline and cannot become {role.value}"
-            expected = f"{was.value}, or a dropped role (identifier, excluded)"
-            yield Problem("RR242", message, role.place, expected, f"the baseline says so at {was.place}")
-    domain, declared = new.get("domain"), old.get("bins") or old.get("domain")
-    if domain is not None and domain.value == "observed" and declared is not None and declared.value != "observed":
-        what = f"takes the domain of '{name}' from the data, where the baseline declares it"
-        yield from _relaxed(f"attributes.{name}.domain", domain, relaxable, what)
-
-
-def _relaxed(key: str, node: Node, relaxable: frozenset[str], what: str) -> Iterator[Problem]:
-    last = key.rpartition(".")[2]
-    if not _covered(key, relaxable):
-        yield Problem(
-            "RR243",
-            f"the policy {what}; a baseline is a floor",
-            node.place,
-            "no less than the baseline asks",
-            f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]',
-        )
-
-
-def _lower(new: Node, old: Node) -> bool:
-    return isinstance(new.value, int) and isinstance(old.value, int) and new.value < old.value
-
-
-def _covered(key: str, relaxable: frozenset[str]) -> bool:
-    return key in relaxable or key.rpartition(".")[2] in relaxable
 
 
 def _items(root: Node, *keys: str) -> list[Node]:

@@ -1,0 +1,91 @@
+"""In which direction each key of the policy language is weaker: a policy may not go there below its baseline.
+
+Weaker is what lets a release pass that the baseline refuses, or tells more than the baseline lets be told. A key that
+is not in this table fails a test. `rrpolicy.policy.floor` works from it; docs/baselines.md is the table in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Direction(Enum):
+    """What of a key is weaker, in words."""
+
+    NEVER = "never"
+    APPENDED = "never: entries are added to the baseline's, none is taken away"
+    STATED = "when stated, where the baseline does not state it"
+    ADMITTED = "when stated of a column that the baseline names without it"
+    SET = "when it is"
+    LOWERED = "when lowered"
+    RAISED = "when raised"
+    CHANGED = "when other than the baseline's"
+    FINER = "when it tells apart what the baseline does not, or is in another order, or is not declared"
+    ROLE = "when changed, but to a dropped role, or from insensitive"
+    PASSED_ON = "when it names what the baseline does not let be relaxed"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The direction of a key.
+
+    Attributes:
+        direction: in which the key is weaker.
+        why: the reason, for docs/baselines.md.
+        value: of SET, the weaker value; of STATED and ADMITTED, the value that says nothing; of LOWERED and RAISED,
+            the number that stands where none is stated, None for no limit.
+    """
+
+    direction: Direction
+    why: str
+    value: object = None
+
+
+_LOCATION = "it says where the data are, or how they are read; the table is the same to every requirement"
+_PERSONS = "it is said to people and decides nothing"
+_REQUIRED = "the baseline's entries hold as they stand, whatever else is required"
+_DECIDED = "the requirements decide, whatever the mechanism does"
+
+RULES: Mapping[str, Rule] = {
+    "schema": Rule(Direction.NEVER, "it is the version of the language"),
+    "policy.name": Rule(Direction.NEVER, _PERSONS),
+    "policy.version": Rule(Direction.NEVER, _PERSONS),
+    "policy.owner": Rule(Direction.NEVER, _PERSONS),
+    "policy.purpose": Rule(Direction.NEVER, _PERSONS),
+    "policy.extends": Rule(Direction.NEVER, "`check --extends FILE` demands a baseline"),
+    "policy.plugins": Rule(Direction.APPENDED, "what a plugin offers has a name of its own"),
+    "policy.may_relax": Rule(Direction.PASSED_ON, "only the baseline's owner lets the baseline be relaxed"),
+    "source.uri": Rule(Direction.NEVER, _LOCATION),
+    "source.table": Rule(Direction.NEVER, _LOCATION),
+    "source.min_rows": Rule(Direction.LOWERED, "a table that came in part is accepted"),
+    "source.population": Rule(Direction.NEVER, _PERSONS),
+    "attributes.*.role": Rule(Direction.ROLE, "the role says who may be harmed"),
+    "attributes.*.domain": Rule(Direction.FINER, "more is told of each person, or the data tell what the domain is"),
+    "attributes.*.bins": Rule(Direction.FINER, "more is told of each person"),
+    "attributes.*.labels": Rule(Direction.NEVER, "the bins say what is told apart"),
+    "attributes.*.outside": Rule(Direction.ADMITTED, "values that the baseline refuses are accepted", "reject"),
+    "attributes.*.nulls": Rule(Direction.ADMITTED, "nulls that the baseline refuses are accepted", "reject"),
+    "attributes.*.scale": Rule(Direction.NEVER, "a requirement that goes by distances names them itself"),
+    "attributes.*.hierarchy": Rule(Direction.CHANGED, "t-closeness by the hierarchy would measure something else"),
+    "attributes.*.release_as": Rule(Direction.NEVER, "it is a name"),
+    "attributes.*.assume_unlinkable": Rule(Direction.STATED, "every guarantee rests on it"),
+    "attributes.*.unchanged": Rule(Direction.STATED, "a column may then be released as it is"),
+    "privacy.model": Rule(Direction.APPENDED, _REQUIRED),
+    "privacy.where": Rule(Direction.APPENDED, _REQUIRED),
+    "privacy.*": Rule(Direction.APPENDED, _REQUIRED),
+    "mechanism.name": Rule(Direction.NEVER, _DECIDED),
+    "mechanism.*": Rule(Direction.NEVER, _DECIDED),
+    "utility.metric": Rule(Direction.APPENDED, _REQUIRED),
+    "utility.max": Rule(Direction.APPENDED, _REQUIRED),
+    "utility.*": Rule(Direction.APPENDED, _REQUIRED),
+    "release.format": Rule(Direction.NEVER, "the same values are written"),
+    "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
+    "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
+}
+"""Dotted key -> its rule; `*` stands for a column, or for the options of a plugin."""
+
+_FREE = frozenset({Direction.NEVER, Direction.APPENDED, Direction.ROLE, Direction.PASSED_ON})
+RELAXABLE = tuple(dict.fromkeys(key.rpartition(".")[2] for key, rule in RULES.items() if rule.direction not in _FREE))
+"""What a baseline's `may_relax` may name."""

@@ -1,0 +1,223 @@
+"""Every key of the policy language has a stated direction, and a baseline forbids it: key by key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from rrpolicy.errors import PolicyError
+from rrpolicy.policy.directions import RELAXABLE, RULES, Direction, Rule
+from rrpolicy.policy.file import PolicyFile
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "baselines.md"
+WRITE = os.environ.get("RRPOLICY_WRITE_DOCS") == "1"
+
+
+def models(annotation: Any, above: str) -> Iterator[tuple[type[BaseModel], str]]:
+    """Yield the tables that a type nests, with their dotted key; `*` for the keys of a mapping."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation, above
+    below = f"{above}.*" if getattr(annotation, "__origin__", None) is dict else above
+    for argument in get_args(annotation):
+        yield from models(argument, below)
+
+
+def keys(model: type[BaseModel], above: str = "") -> Iterator[str]:
+    """Yield the dotted keys of a table."""
+    for name, field in model.model_fields.items():
+        key = ".".join(filter(None, [above, field.alias or name]))
+        nested = list(models(field.annotation, key))
+        for table, place in nested:
+            yield from keys(table, place)
+        if not nested:
+            yield key
+    if model.model_config.get("extra") == "allow":
+        yield f"{above}.*"
+
+
+def test_every_key_has_a_direction_and_every_direction_a_key():
+    assert sorted(keys(PolicyFile)) == sorted(RULES)
+    assert all(rule.why for rule in RULES.values())
+
+
+BASE = {
+    "policy": {"name": '"base"', "version": '"1.0.0"', "owner": '"an office"', "plugins": "[]"},
+    "source": {"uri": '"survey.csv"', "min_rows": "100"},
+    "attributes.sex": {"role": '"quasi-identifier"', "domain": '["F", "M", "X"]'},
+    "attributes.age": {"role": '"quasi-identifier"', "bins": "[0, 20, 40, inf]", "scale": '"ordinal"'},
+    "attributes.disease": {"role": '"sensitive"', "domain": '["none", "flu"]'},
+    "attributes.region": {"role": '"sensitive"', "domain": '["a", "b"]', "hierarchy": '[{ "*" = ["a", "b"] }]'},
+    "attributes.hours": {"role": '"insensitive"'},
+    "mechanism": {"name": '"flip"'},
+    "release": {"accept": '["marginal:sex"]'},
+}
+
+# key of the table -> for each case: section, key and value that the policy states, and whether it is weaker
+CASES: dict[str, list[tuple[str, str, str, bool]]] = {
+    "source.min_rows": [("source", "min_rows", "99", True), ("source", "min_rows", "101", False)],
+    "attributes.*.domain": [
+        ("attributes.sex", "domain", '"observed"', True),
+        ("attributes.sex", "domain", '["F", "M", "X", "other"]', True),
+        ("attributes.sex", "domain", '["M", "F"]', True),
+        ("attributes.sex", "domain", '["F", "M"]', False),
+    ],
+    "attributes.*.bins": [
+        ("attributes.age", "bins", "[0, 20, 30, 40, inf]", True),
+        ("attributes.age", "bins", "[0, 40, inf]", False),
+    ],
+    "attributes.*.outside": [
+        ("attributes.sex", "outside", '"other"', True),
+        ("attributes.sex", "outside", '"reject"', False),
+    ],
+    "attributes.*.nulls": [("attributes.sex", "nulls", '"none"', True), ("attributes.sex", "nulls", '"reject"', False)],
+    "attributes.*.hierarchy": [
+        ("attributes.region", "hierarchy", '[{ "a" = ["a"], "b" = ["b"] }, { "*" = ["a", "b"] }]', True),
+        ("attributes.region", "hierarchy", '[{ "*" = ["a", "b"] }]', False),
+        ("attributes.sex", "hierarchy", '[{ "*" = ["F", "M", "X"] }]', False),
+    ],
+    "attributes.*.assume_unlinkable": [("attributes.hours", "assume_unlinkable", '"because"', True)],
+    "attributes.*.unchanged": [
+        ("attributes.hours", "unchanged", '"because"', True),
+        ("attributes.sex", "unchanged", '"because"', True),
+    ],
+    "attributes.*.role": [
+        ("attributes.disease", "role", '"quasi-identifier"', True),
+        ("attributes.disease", "role", '"insensitive"', True),
+        ("attributes.hours", "role", '"sensitive"\ndomain = ["1", "2"]', False),
+    ],
+    "release.accept": [
+        ("release", "accept", '["marginal:age"]', True),
+        ("release", "accept", '["marginal:sex"]', False),
+    ],
+    "release.audit_counts": [("release", "audit_counts", "true", True), ("release", "audit_counts", "false", False)],
+    "policy.may_relax": [("policy", "may_relax", '["min_rows"]', True), ("policy", "may_relax", "[]", False)],
+}
+FREE = {Direction.NEVER, Direction.APPENDED}
+ONE_BY_ONE = [(key, *case) for key, cases in CASES.items() for case in cases]
+
+
+def written(sections: dict[str, dict[str, str]]) -> str:
+    tables = (
+        "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in table.items())])
+        for name, table in sections.items()
+    )
+    return "\n".join(["schema = 1", *tables, '[[privacy]]\nmodel = "k"\nk = 3\n'])
+
+
+def extended(load, write, section: str, key: str, value: str, *, relaxed: tuple[str, ...] = ()) -> list[str]:
+    """Return the codes of what is wrong with a policy that restates one table of the baseline."""
+    base = {name: dict(table) for name, table in BASE.items()}
+    if relaxed:
+        base["policy"]["may_relax"] = str(list(relaxed)).replace("'", '"')
+    write(written(base), "base.toml")
+    restated = dict(BASE[section]) if section.startswith("attributes.") else {}
+    child = {"policy": {"extends": '"base.toml"'}}
+    child[section] = child.get(section, {}) | restated | {key: value}
+    try:
+        load(write(written(child), "child.toml"))
+    except PolicyError as error:
+        return [p.code for p in error.problems]
+    return []
+
+
+def test_every_direction_is_tried_with_a_weaker_value():
+    tried = {key for key, *_, weaker in ONE_BY_ONE if weaker}
+    assert tried == {key for key, rule in RULES.items() if rule.direction not in FREE}
+
+
+@pytest.mark.parametrize("case", ONE_BY_ONE, ids=lambda c: f"{c[0]} {c[3]}")
+def test_a_baseline_forbids_what_is_weaker_and_nothing_else(load, write, case):
+    rule, section, key, value, weaker = case
+    code = {Direction.ROLE: "RR242", Direction.PASSED_ON: "RR244"}.get(RULES[rule].direction, "RR243")
+
+    assert extended(load, write, section, key, value) == ([code] if weaker else [])
+
+
+@pytest.mark.parametrize("case", ONE_BY_ONE, ids=lambda c: f"{c[0]} {c[3]}")
+def test_the_baseline_may_let_it_be_relaxed(load, write, case):
+    rule, section, key, value, _ = case
+    if RULES[rule].direction is Direction.ROLE:
+        assert key not in RELAXABLE
+        return
+    relaxed = key if section == "policy" else f"{section}.{key}"
+    for names in ((relaxed.replace("policy.may_relax", "min_rows"),), (relaxed, "domain")):
+        if {n.rpartition(".")[2] for n in names} <= set(RELAXABLE):
+            assert extended(load, write, section, key, value, relaxed=names) == []
+
+
+def test_categories_may_not_be_left_out_of_a_column_that_is_named_again(load, write):
+    for column, values, key in (("sex", "domain", "bins"), ("age", "bins", "domain")):
+        write(written(BASE), "base.toml")
+        other = {"bins": "[0, 1, 2]", "domain": '["1", "2"]'}[key]
+        table = {k: v for k, v in BASE[f"attributes.{column}"].items() if k != values} | {key: other}
+        child = {"policy": {"extends": '"base.toml"'}, f"attributes.{column}": table}
+        with pytest.raises(PolicyError) as caught:
+            load(write(written(child), "child.toml"))
+        (problem,) = caught.value.problems
+        assert problem.code == "RR243"
+        assert problem.place.text.startswith(key)
+        assert f"`{values}` of '{column}'" in problem.message
+
+
+def test_a_dropped_column_needs_nothing_of_the_baseline(load, write):
+    write(written(BASE), "base.toml")
+    child = {"policy": {"extends": '"base.toml"'}, "attributes.region": {"role": '"excluded"'}}
+
+    assert "region" not in [a.name for a in load(write(written(child), "child.toml")).released]
+
+
+def test_one_hierarchy_file_is_one_hierarchy_from_wherever_it_is_named(load, write, tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "region.csv").write_text("a;*\nb;*\n")
+    base = {**BASE, "attributes.region": {**BASE["attributes.region"], "hierarchy": '"region.csv"'}}
+    write(written(base), "base.toml")
+    for name, codes in (("../region.csv", []), ("./region.csv", ["RR243", "RR215"])):
+        region = {**BASE["attributes.region"], "hierarchy": f'"{name}"'}
+        child = {"policy": {"extends": '"../base.toml"'}, "attributes.region": region}
+        (tmp_path / "deep" / "child.toml").write_text(written(child))
+        try:
+            load(tmp_path / "deep" / "child.toml")
+            found = []
+        except PolicyError as error:
+            found = [p.code for p in error.problems]
+        assert found == codes
+
+
+WRONG = ["5", "true", '"sex"', '{ a = "b" }', "[[1], 2]"]
+PLACES = [(s, k) for _, s, k, _, _ in ONE_BY_ONE] + [("attributes.age", "scale"), ("source", "uri")]
+
+
+@pytest.mark.parametrize("place", dict.fromkeys(PLACES), ids=".".join)
+def test_values_of_a_wrong_kind_are_problems_of_their_own(load, write, place):
+    section, key = place
+    for file, value in product(("base.toml", "child.toml"), WRONG):
+        sections = {name: {s: dict(table) for s, table in BASE.items()} for name in ("base.toml", "child.toml")}
+        sections["child.toml"]["policy"]["extends"] = '"base.toml"'
+        sections[file][section][key] = value
+        write(written(sections["base.toml"]), "base.toml")
+        child = write(written(sections["child.toml"]), "child.toml")
+        with suppress(PolicyError):
+            load(child)
+
+
+def row(key: str, rule: Rule) -> str:
+    value = f" `{str(rule.value).lower()}`" if rule.direction is Direction.SET else ""
+    return f"| `{key}` | {rule.direction.value}{value} | {rule.why} |"
+
+
+def test_the_guide_lists_every_key_with_its_direction():
+    text = GUIDE.read_text()
+    head = "| key | weaker | why |\n|---|---|---|\n"
+    table = head + "\n".join(row(key, rule) for key, rule in RULES.items()) + "\n"
+    if WRITE:
+        before, _, rest = text.partition(head)
+        after = rest.partition("\n\n")[2]
+        GUIDE.write_text(f"{before}{table}\n{after}")
+    assert table in GUIDE.read_text(), "RRPOLICY_WRITE_DOCS=1 writes it again"
