@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date, datetime, time
 from decimal import Decimal
 
 from pydantic_core import PydanticCustomError
@@ -11,9 +13,9 @@ from pydantic_core import PydanticCustomError
 from rrpolicy.canonical import Value
 from rrpolicy.errors import Problem
 from rrpolicy.policy.document import Node
-from rrpolicy.policy.file import AttributeTable, category
+from rrpolicy.policy.file import AttributeTable, category, moment
 from rrpolicy.policy.hierarchy import HierarchyError, read_hierarchy
-from rrpolicy.policy.model import Attribute, Bins, Role
+from rrpolicy.policy.model import Attribute, Bins, Role, intervals
 from rrpolicy.policy.problems import spelled, suggest
 
 REJECT = "reject"
@@ -51,8 +53,9 @@ class _Reader:
     def attribute(self) -> Attribute:
         place = replace(self.node.key, key=f"attributes.{self.name}")
         self.fit_role()
+        missing = None if self.table.missing is None else tuple(self.table.missing)
         if self.role.dropped:
-            return Attribute(self.name, self.role, None, release_as=self.name, place=place)
+            return Attribute(self.name, self.role, None, release_as=self.name, missing=missing, place=place)
         bins = self.bins()
         domain = bins.labels if bins is not None else self.domain()
         observed = self.table.domain == "observed"
@@ -74,6 +77,7 @@ class _Reader:
             hierarchy=self.hierarchy(full),
             assume_unlinkable=self.table.assume_unlinkable,
             unchanged=self.table.unchanged,
+            missing=missing,
             place=place,
         )
 
@@ -100,7 +104,7 @@ class _Reader:
         edges = self.edges(at)
         if edges is None:
             return None
-        names: list[str] = _intervals(edges) if self.table.labels is None else list(self.table.labels)
+        names = intervals(edges) if self.table.labels is None else tuple(self.table.labels)
         if len(names) != len(edges) - 1:
             message = f"{len(edges) - 1} bins, but {len(names)} labels"
             self.refuse("RR213", message, labels or at, f"{len(edges) - 1} labels")
@@ -108,19 +112,24 @@ class _Reader:
         if len(set(names)) != len(names):
             self.refuse("RR213", "a label stands twice", labels or at, "a label of its own for each bin")
             return None
-        return Bins(edges, tuple(names))
+        return Bins(edges, names)
 
-    def edges(self, at: Node) -> tuple[float, ...] | None:
-        expected = "two or more increasing numbers; the first may be -inf, the last inf"
-        edges: list[float] = []
+    def edges(self, at: Node) -> tuple[float | str, ...] | None:
+        expected = "two or more increasing numbers, dates or times; the first may be -inf, the last inf"
+        kinds: set[str] = set()
+        edges: list[float | str] = []
         for item in at.items:
             value = item.value
-            number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
-            edge = _float(value) if isinstance(value, (int, Decimal)) and number else None
-            if edge is None or edge != edge:  # noqa: PLR0124
+            edge = _edge(value)
+            if edge is None:
                 self.refuse("RR213", f"{spelled(value)} is not an edge of a bin", item, expected)
                 return None
-            if edges and edge <= edges[-1]:
+            if not isinstance(edge, float) or math.isfinite(edge):
+                kinds.add(type(value).__name__ if isinstance(edge, str) else "number")
+            if len(kinds) > 1:
+                self.refuse("RR213", f"{spelled(value)} is of another kind than the edge before it", item, expected)
+                return None
+            if edges and not _below(edges[-1], edge):
                 self.refuse("RR213", f"{spelled(value)} does not lie above the edge before it", item, expected)
                 return None
             edges.append(edge)
@@ -253,6 +262,24 @@ class _Reader:
             return None
 
 
+def _edge(value: object) -> float | str | None:
+    """Return an edge of bins: a double, or a date or time as text; None if it is none."""
+    if isinstance(value, (date, time)):
+        aware = isinstance(value, (datetime, time)) and value.tzinfo is not None
+        return None if aware else moment(value)
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        return None
+    edge = _float(value)
+    return edge if edge == edge else None  # noqa: PLR0124
+
+
+def _below(edge: float | str, other: float | str) -> bool:
+    """Return whether an edge lies below another; texts of one kind of date or time sort as these do."""
+    if isinstance(edge, str) and isinstance(other, str):
+        return edge < other
+    return edge == -math.inf or other == math.inf if isinstance(edge, str) or isinstance(other, str) else edge < other
+
+
 def _float(value: int | Decimal) -> float | None:
     """Return the nearest double; None where a finite number has none."""
     try:
@@ -261,12 +288,6 @@ def _float(value: int | Decimal) -> float | None:
         return None
     written_infinite = isinstance(value, Decimal) and value.is_infinite()
     return None if edge in {float("inf"), float("-inf")} and not written_infinite else edge
-
-
-def _intervals(edges: Sequence[float]) -> list[str]:
-    last = len(edges) - 2
-    ends = (")" if i < last or edges[i + 1] == float("inf") else "]" for i in range(len(edges) - 1))
-    return [f"[{a:.15g}, {b:.15g}{end}" for a, b, end in zip(edges, edges[1:], ends, strict=False)]
 
 
 def _alike(values: Sequence[Value]) -> tuple[Value, ...]:

@@ -46,6 +46,7 @@ class Rule:
 _LOCATION = "it says where the data are, or how they are read; the table is the same to every requirement"
 _PERSONS = "it is said to people and decides nothing"
 _REQUIRED = "the baseline's entries hold as they stand, whatever else is required"
+_CODES = "a code less is released as a value, a code more hides a value from the requirements that count it"
 _DECIDED = "the requirements decide, whatever the mechanism does"
 
 RULES: Mapping[str, Rule] = {
@@ -60,6 +61,12 @@ RULES: Mapping[str, Rule] = {
     "source.uri": Rule(Direction.NEVER, _LOCATION),
     "source.table": Rule(Direction.NEVER, _LOCATION),
     "source.min_rows": Rule(Direction.LOWERED, "a table that came in part is accepted"),
+    "source.missing": Rule(Direction.CHANGED, _CODES),
+    "source.csv.delimiter": Rule(Direction.NEVER, _LOCATION),
+    "source.csv.encoding": Rule(Direction.NEVER, _LOCATION),
+    "source.csv.decimal": Rule(Direction.NEVER, _LOCATION),
+    "source.csv.quote": Rule(Direction.NEVER, _LOCATION),
+    "source.csv.skip": Rule(Direction.NEVER, _LOCATION),
     "source.population": Rule(Direction.NEVER, _PERSONS),
     "attributes.*.role": Rule(Direction.ROLE, "the role says who may be harmed"),
     "attributes.*.domain": Rule(Direction.FINER, "more is told of each person, or the data tell what the domain is"),
@@ -72,6 +79,7 @@ RULES: Mapping[str, Rule] = {
     "attributes.*.release_as": Rule(Direction.NEVER, "it is a name"),
     "attributes.*.assume_unlinkable": Rule(Direction.STATED, "every guarantee rests on it"),
     "attributes.*.unchanged": Rule(Direction.STATED, "a column may then be released as it is"),
+    "attributes.*.missing": Rule(Direction.CHANGED, _CODES),
     "privacy.model": Rule(Direction.APPENDED, _REQUIRED),
     "privacy.where": Rule(Direction.APPENDED, _REQUIRED),
     "privacy.*": Rule(Direction.APPENDED, _REQUIRED),

@@ -6,6 +6,7 @@ The descriptions are the editor's help: `rrpolicy schema` prints them.
 from __future__ import annotations
 
 import re
+from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal
@@ -56,11 +57,13 @@ def _not_negative(value: Fraction) -> Fraction:
 
 
 def category(value: object) -> Value:
-    """Read a category.
+    """Read a category; dates and times become text as ISO 8601 has it, a space between the two.
 
     Raises:
-        PydanticCustomError: if it is not text without NUL, a finite number or a boolean.
+        PydanticCustomError: if it is not text without NUL, a finite number, a boolean, a date or a time without offset.
     """
+    if isinstance(value, (date, time)):
+        return moment(value)
     if isinstance(value, Decimal) and value.is_finite() and abs(float(value)) < float("inf"):
         return float(value)
     if isinstance(value, str) and "\0" in value:
@@ -71,7 +74,41 @@ def category(value: object) -> Value:
         return value
     if isinstance(value, float) and abs(value) < float("inf"):
         return value
-    raise _refusal("a category: text, a finite number, true or false")
+    raise _refusal("a category: text, a finite number, true or false, a date or a time")
+
+
+def moment(value: date | time) -> str:
+    """Return a date or time as engines spell it.
+
+    Raises:
+        PydanticCustomError: if it has an offset from UTC.
+    """
+    if isinstance(value, (datetime, time)) and value.tzinfo is not None:
+        raise _refusal("a date or time without an offset from UTC")
+    text = value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+    return text.rstrip("0") if "." in text else text
+
+
+def missing_code(value: object) -> Value:
+    """Read a code of missing values.
+
+    Raises:
+        PydanticCustomError: if it is not text without NUL, a finite number, a date or a time without offset.
+    """
+    if isinstance(value, bool):
+        raise _refusal("a code: text, a finite number, a date or a time")
+    return category(value)
+
+
+def _delimiter(text: str) -> str:
+    if (
+        len(text) != 1
+        or not (text.isascii() and (text == "\t" or text.isprintable()))
+        or text.isalnum()
+        or text in "\"'.-+"
+    ):
+        raise _refusal('one character between fields, such as ";" or "\\t"')
+    return text
 
 
 Line = Annotated[
@@ -84,6 +121,15 @@ Relaxable = Annotated[
     str, AfterValidator(_relaxable), WithJsonSchema({"type": "string", "pattern": f"(^|\\.)({'|'.join(RELAXABLE)})$"})
 ]
 Category = Annotated[Value, PlainValidator(category), WithJsonSchema(_CATEGORY_SCHEMA)]
+Code = Annotated[Value, PlainValidator(missing_code), WithJsonSchema({"type": ["string", "number"]})]
+Delimiter = Annotated[
+    str, AfterValidator(_delimiter), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 1})
+]
+Encoding = Literal[
+    "utf-8", "utf-16", "latin-1", "iso-8859-2", "iso-8859-7", "iso-8859-9", "iso-8859-15", "windows-1250",
+    "windows-1251", "windows-1252", "windows-1253", "windows-1254", "cp437", "cp850", "cp852", "mac-roman", "koi8-r",
+    "shift_jis", "euc-jp", "euc-kr", "gb18030", "big5",
+]  # fmt: skip
 Domain = Annotated[
     Any,
     WithJsonSchema(
@@ -95,7 +141,7 @@ Domain = Annotated[
         }
     ),
 ]
-Edges = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2})]
+Edges = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": ["number", "string"]}, "minItems": 2})]
 Levels = Annotated[
     Any,
     WithJsonSchema(
@@ -134,6 +180,16 @@ class PolicyTable(Table):
     may_relax: list[Relaxable] | None = Field(None, description="What policies that extend this one may relax.")
 
 
+class CsvTable(Table):
+    """How a CSV file is spelled; `rrpolicy init` finds it out."""
+
+    delimiter: Delimiter | None = Field(None, description="Between fields; default a comma, a tab in a .tsv file.")
+    encoding: Encoding = Field("utf-8", description="The encoding of the text.")
+    decimal: Literal[".", ","] = Field(".", description="The decimal separator of numbers.")
+    quote: Literal['"', "'", ""] = Field('"', description="Around fields, doubled inside of them; empty if none is.")
+    skip: int = Field(0, ge=0, le=1000, description="Lines before the header, such as a title.")
+
+
 class SourceTable(Table):
     """Where the table is."""
 
@@ -141,6 +197,10 @@ class SourceTable(Table):
     table: Line | None = Field(None, description="The table or view inside a database.")
     min_rows: int | None = Field(None, ge=1, description="Fewer records are refused.")
     population: Line | None = Field(None, description="The population that the records were drawn from.")
+    missing: list[Code] = Field(
+        [], description="Codes that stand for a missing value, in every column that names none of its own."
+    )
+    csv: CsvTable = Field(CsvTable(), description="How a CSV file is spelled.")
 
 
 class AttributeTable(Table):
@@ -150,7 +210,9 @@ class AttributeTable(Table):
         description="What the column is to an attacker; identifier and excluded columns are never released."
     )
     domain: Domain = Field(None, description='The categories, or "observed" (a disclosure that the report lists).')
-    bins: Edges = Field(None, description="Edges of intervals [a, b), the last closed; may end in inf.")
+    bins: Edges = Field(
+        None, description="Edges of intervals [a, b), the last closed: numbers, which may end in inf, dates or times."
+    )
     labels: list[Line] | None = Field(None, description="The categories that the bins become.")
     outside: Category | None = Field(None, description="The category of what is not in the domain; absent refuses it.")
     nulls: Category | None = Field(None, description='The category of nulls; "reject" (default) refuses them.')
@@ -161,6 +223,9 @@ class AttributeTable(Table):
     release_as: Line | None = Field(None, description="The released column's name; default the column's own.")
     assume_unlinkable: Line | None = Field(None, description="The reason why nobody is linked through this column.")
     unchanged: Line | None = Field(None, description="The reason why this column is released as it is.")
+    missing: list[Code] | None = Field(
+        None, description="Codes that stand for a missing value in this column, in place of those of [source]."
+    )
 
 
 class PrivacyEntry(Table):

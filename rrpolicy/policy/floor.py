@@ -80,6 +80,8 @@ def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
         for name, table in attributes.table.items() if attributes is not None else ():
             before = base.get("attributes", name)
             old = None if before is None else before.get(last)
+            if old is None and table.get(last) is not None:
+                old = base.get("source", last)  # what holds of every column that says nothing of its own
             yield _Compared(f"attributes.{name}.{last}", name, old, table.get(last), table, before is not None)
     elif section and last != "*":
         above = child.get(*section.split("."))

@@ -5,7 +5,8 @@ Plain frozen data. `rrpolicy.policy.load.load_policy` makes it; nothing downstre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -33,10 +34,23 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Intervals of a number: [a, b), the last closed; edges increase, the outer ones may be infinite."""
+    """Intervals of a number, a date or a time: [a, b), the last closed.
 
-    edges: tuple[float, ...]
+    Attributes:
+        edges: they increase, the outer ones may be infinite; dates and times are text as ISO 8601 has it.
+        labels: of the intervals.
+    """
+
+    edges: tuple[float | str, ...]
     labels: tuple[str, ...]
+
+
+def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
+    """Return the labels that bins have by themselves: `[0, 20)`, the last one closed unless it has no end."""
+    shown = [e if isinstance(e, str) else f"{e:.15g}" for e in edges]
+    last = "]" if edges[-1] != math.inf else ")"
+    ends = [")"] * (len(edges) - 2) + [last]
+    return tuple(f"[{a}, {b}{end}" for a, b, end in zip(shown, shown[1:], ends, strict=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +72,7 @@ class Attribute:
         hierarchy: `hierarchy[j][i]` is what `domain[i]` becomes at level j; level 0 is the domain. None if none.
         assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
+        missing: codes that stand for a missing value in this column; None: those of [source].
         place: where the attribute stands in the policy.
     """
 
@@ -73,6 +88,7 @@ class Attribute:
     hierarchy: tuple[tuple[Value, ...], ...] | None = None
     assume_unlinkable: str | None = None
     unchanged: str | None = None
+    missing: tuple[Value, ...] | None = None
     place: Place | None = field(default=None, compare=False)
 
     @property
@@ -97,11 +113,15 @@ class Attribute:
             "scale": self.scale,
             "bins": None
             if self.bins is None
-            else {"edges": [number(e) for e in self.bins.edges], "labels": list(self.bins.labels)},
+            else {
+                "edges": [number(e) if isinstance(e, float) else e for e in self.bins.edges],
+                "labels": list(self.bins.labels),
+            },
             "release_as": self.release_as,
             "hierarchy": None if self.hierarchy is None else [list(level) for level in self.hierarchy],
             "assume_unlinkable": self.assume_unlinkable,
             "unchanged": self.unchanged,
+            "missing": None if self.missing is None else list(self.missing),
         }
 
 
@@ -154,13 +174,76 @@ class MechanismChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class CsvSettings:
+    """The [source.csv] table: how a CSV file is spelled.
+
+    Attributes:
+        delimiter: between fields; None: a comma, in a .tsv file a tab.
+        encoding: of the text, a name that Python knows.
+        decimal: the decimal separator.
+        quote: around fields; empty if none is.
+        skip: lines before the header.
+    """
+
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    decimal: Literal[".", ","] = "."
+    quote: str = '"'
+    skip: int = 0
+
+    def to_json(self) -> Json:
+        """Return the settings as plain data."""
+        return {
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "decimal": self.decimal,
+            "quote": self.quote,
+            "skip": self.skip,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How an engine is to read a table.
+
+    Attributes:
+        csv: how a CSV file is spelled.
+        missing: codes of missing values, in every column.
+        of: such codes of single columns, in place of the others.
+    """
+
+    csv: CsvSettings = CsvSettings()
+    missing: tuple[Value, ...] = ()
+    of: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+
+    def codes(self, column: str) -> tuple[Value, ...]:
+        """Return the codes that stand for a missing value in a column."""
+        return self.of.get(column, self.missing)
+
+
+PLAIN = Reading()
+"""As it stands: commas, UTF-8, no codes."""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """The [source] table. `uri` is relative to the policy's folder and not part of the digest."""
+    """The [source] table. `uri` is relative to the policy's folder and not part of the digest.
+
+    Attributes:
+        uri: of the table.
+        table: inside a database.
+        min_rows: fewer records are refused.
+        population: that the records were drawn from.
+        missing: codes of missing values, in every column that names none of its own.
+        csv: how a CSV file is spelled.
+    """
 
     uri: str
     table: str | None = None
     min_rows: int | None = None
     population: str | None = None
+    missing: tuple[Value, ...] = ()
+    csv: CsvSettings = CsvSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +290,12 @@ class Policy:
         return tuple(a for a in self.attributes.values() if a.role in roles)
 
     @property
+    def reading(self) -> Reading:
+        """Return how the table is to be read."""
+        own = {a.name: a.missing for a in self.attributes.values() if a.missing is not None}
+        return Reading(self.source.csv, self.source.missing, own)
+
+    @property
     def released(self) -> tuple[Attribute, ...]:
         """Return every attribute that is not dropped, in the policy's order."""
         return tuple(a for a in self.attributes.values() if not a.role.dropped)
@@ -232,6 +321,8 @@ class Policy:
                 "table": self.source.table,
                 "min_rows": self.source.min_rows,
                 "population": self.source.population,
+                "missing": list(self.source.missing),
+                "csv": self.source.csv.to_json(),
             },
             "attributes": [a.to_json() for a in self.attributes.values()],
             "privacy": [r.to_json() for r in self.requirements],

@@ -18,6 +18,7 @@ from rrpolicy.policy.document import Node
 from rrpolicy.policy.file import PolicyTable, PrivacyEntry, ReleaseTable, SourceTable, UtilityEntry
 from rrpolicy.policy.model import (
     Attribute,
+    CsvSettings,
     Gate,
     MechanismChoice,
     ReleaseSettings,
@@ -101,7 +102,10 @@ class Resolver:
             hint = "let the engine's own configuration hold them; a policy is read by many"
             self.problems.append(Problem("RR221", "the uri holds credentials", place, "a uri without secrets", hint))
         uri = override if override is not None else table.uri
-        return SourceSettings(uri, table.table, table.min_rows, table.population) if uri is not None else None
+        if uri is None:
+            return None
+        csv = CsvSettings(**table.csv.model_dump())
+        return SourceSettings(uri, table.table, table.min_rows, table.population, tuple(table.missing), csv)
 
     def attributes(self) -> dict[str, Attribute | None]:
         """Read [attributes]; None stands for one that has a problem."""

@@ -13,6 +13,7 @@ from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.model import (
     Attribute,
     Bins,
+    CsvSettings,
     Gate,
     MechanismChoice,
     Policy,
@@ -45,7 +46,14 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
         owner=head["owner"],
         purpose=head["purpose"],
         plugins=tuple(head["plugins"]),
-        source=SourceSettings(uri, source["table"], source["min_rows"], source["population"]),
+        source=SourceSettings(
+            uri,
+            source["table"],
+            source["min_rows"],
+            source["population"],
+            tuple(source["missing"]),
+            CsvSettings(**source["csv"]),
+        ),
         attributes={a["name"]: _attribute(a) for a in document["attributes"]},
         requirements=tuple(requirement_from_json(r, catalogue) for r in document["privacy"]),
         mechanism=MechanismChoice(
@@ -79,6 +87,13 @@ def _options(known: Mapping[str, type[BaseModel]], name: str, options: Json, wha
     return known[name].model_validate(options)
 
 
+def _edge(document: Json) -> float | str:
+    """Read an edge of bins: a number, an infinity, or a date or time as text."""
+    if isinstance(document, str) and document not in {"inf", "-inf"}:
+        return document
+    return parse_number(document)
+
+
 def _attribute(document: Mapping[str, Any]) -> Attribute:
     bins, hierarchy, domain = document["bins"], document["hierarchy"], document["domain"]
     return Attribute(
@@ -89,9 +104,10 @@ def _attribute(document: Mapping[str, Any]) -> Attribute:
         outside=document["outside"],
         nulls=document["nulls"],
         scale=document["scale"],
-        bins=None if bins is None else Bins(tuple(parse_number(e) for e in bins["edges"]), tuple(bins["labels"])),
+        bins=None if bins is None else Bins(tuple(map(_edge, bins["edges"])), tuple(bins["labels"])),
         release_as=document["release_as"],
         hierarchy=None if hierarchy is None else tuple(tuple(level) for level in hierarchy),
         assume_unlinkable=document["assume_unlinkable"],
         unchanged=document["unchanged"],
+        missing=None if document["missing"] is None else tuple(document["missing"]),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.recode import ANYTHING
+from rrpolicy.policy.model import intervals
 from rrpolicy.solve.levels import Recoded
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Side:
         if len(group) == self.size:
             return ANYTHING
         bins = self.attribute.bins
-        if bins is not None and domain[group[0]] == f"[{bins.edges[group[0]]:.15g}, {bins.edges[group[0] + 1]:.15g})":
+        if bins is not None and domain[: len(bins.labels)] == intervals(bins.edges):
             last = str(domain[group[-1]])
             return f"{str(domain[group[0]]).partition(',')[0]},{last.partition(',')[2]}"
         return f"{domain[group[0]]} to {domain[group[-1]]}"

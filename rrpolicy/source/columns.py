@@ -23,7 +23,7 @@ _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", 
 _NOTHING = '"NULL"'  # a column that never held a value
 _REALS = {"FLOAT", "DOUBLE"}
 _WIDE = {"HUGEINT": "DECIMAL(38,0)", "UBIGINT": "DECIMAL(20,0)"}
-_MOMENTS = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+MOMENTS = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 
 
 def family(kind: str) -> Family:
@@ -38,7 +38,7 @@ def family(kind: str) -> Family:
         return Family.REAL
     if kind == "BOOLEAN":
         return Family.BOOLEAN
-    return Family.MOMENT if kind in _MOMENTS else Family.OTHER
+    return Family.MOMENT if kind in MOMENTS else Family.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,16 @@ class Stored:
         type: DuckDB's name of its type; for text that spells values of another type (CSV), that type.
         spelled: whether it is stored as text, whatever its type (CSV).
         collated: whether comparing its text might take different texts for equal.
+        comma: whether its numbers are spelled with a decimal comma (CSV).
+        odd: of text beside numbers, how many records hold text that spells no number (CSV); 0 elsewhere.
     """
 
     name: str
     type: str
     spelled: bool = False
     collated: bool = False
+    comma: bool = False
+    odd: int = 0
 
     @property
     def family(self) -> Family:
@@ -75,7 +79,10 @@ class Stored:
         """Return SQL for its values in its type; NaN is null and there is no negative zero."""
         if self.family is Family.TEXT:
             return self.text
-        sql = f"{identifier(self.name)}::{self.type}" if self.spelled else identifier(self.name)
+        sql = identifier(self.name)
+        if self.spelled:
+            point = f"replace({sql}, ',', '.')" if self.comma and self.type == "DOUBLE" else sql
+            sql = f"{point}::{self.type}"
         if self.type in _REALS:
             return f"(CASE WHEN isnan({sql}) THEN NULL ELSE {sql} + 0 END)"
         return sql
@@ -93,6 +100,8 @@ class Stored:
     @property
     def observed(self) -> str:
         """Return SQL for its values as an observed domain lists them."""
+        if self.family is Family.MOMENT:
+            return f"({self.typed})::VARCHAR"
         if self.family is Family.REAL and self.type != "FLOAT":
             return f"({self.typed})::DOUBLE"
         return self.released

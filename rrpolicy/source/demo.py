@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import parse_qsl
 
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import PLAIN, Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,13 +41,14 @@ class DemoSource:
     schemes: ClassVar[tuple[str, ...]] = ("demo",)
 
     @contextmanager
-    def open(self, uri: str, table: str | None, scratch: Path) -> Iterator[TableSnapshot]:
+    def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[TableSnapshot]:
         """Make the demo table in the scratch folder and open it; see `Source.open`.
 
         Args:
             uri: `demo:survey` with the options `records` and `seed`.
             table: None.
             scratch: where the table is written.
+            reading: the codes of missing values.
 
         Raises:
             DataError: RR300 if there is no such demo table.
@@ -62,7 +64,7 @@ class DemoSource:
             raise DataError(Problem("RR300", f"'{uri}': {error}")) from None
         path = scratch / "survey.parquet"
         pq.write_table(made, path)
-        with DuckDBSource().open(f"parquet:{path}", table, scratch) as snapshot:
+        with DuckDBSource().open(f"parquet:{path}", table, scratch, reading) as snapshot:
             yield snapshot
 
 

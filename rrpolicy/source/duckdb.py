@@ -14,9 +14,11 @@ from typing import ClassVar
 import duckdb
 
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source import database, delimited, parquet
 from rrpolicy.source.failures import engine_errors
 from rrpolicy.source.files import Pinned, pin, shown
+from rrpolicy.source.missing import masked
 from rrpolicy.source.quoting import literal
 from rrpolicy.source.snapshot import ARRAY_BITS, TableSnapshot
 
@@ -32,16 +34,17 @@ class DuckDBSource:
     schemes: ClassVar[tuple[str, ...]] = (*PARQUET, *CSV, *DATABASE)
 
     @contextmanager
-    def open(self, uri: str, table: str | None, scratch: Path) -> Iterator[TableSnapshot]:
+    def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[TableSnapshot]:
         """Open a table; see `Source.open`.
 
         Args:
             uri: a path, a glob of Parquet files, or one of these after `parquet:`, `csv:` or `duckdb:`.
             table: the table or view of a database, such as `people` or `schema.people`.
             scratch: where DuckDB spills.
+            reading: how a CSV file is spelled, and the codes of missing values.
 
         Raises:
-            DataError: RR300 to RR309 if it cannot be read.
+            DataError: RR300 to RR309 or RR326 if it cannot be read.
             RefusedError: RR410 if it changes while it is opened.
         """
         scheme, path = _split(uri)
@@ -55,7 +58,7 @@ class DuckDBSource:
         connection = _connect(scratch)
         try:
             with engine_errors(name):
-                opened = _opened(connection, kind, pinned, table, scratch)
+                opened = _opened(connection, kind, pinned, table, scratch=scratch, reading=reading)
             opened.unchanged()
             yield opened
         finally:
@@ -63,7 +66,13 @@ class DuckDBSource:
 
 
 def _opened(
-    connection: duckdb.DuckDBPyConnection, kind: str, pinned: Pinned, table: str | None, scratch: Path
+    connection: duckdb.DuckDBPyConnection,
+    kind: str,
+    pinned: Pinned,
+    table: str | None,
+    *,
+    scratch: Path,
+    reading: Reading,
 ) -> TableSnapshot:
     name = shown(pinned.pattern)
     if kind in DATABASE:
@@ -72,13 +81,18 @@ def _opened(
         source, columns = database.find(connection, name, table)
     elif kind in CSV:
         _confine(connection, scratch, pinned.files)
-        names = _named(name, _single(name, pinned))
-        source = delimited.scan(escaped(pinned.files[0]), names)
-        count, columns = delimited.columns(connection, source, names)
+        path = _single(name, pinned)
+        file = delimited.text_file(path, reading.csv, scratch)
+        names = _named(name, delimited.header(path, file, reading.csv))
+        source, count, columns = delimited.columns(
+            connection, delimited.scan(escaped(file.path), file, names), names, reading
+        )
+        delimited.check_complete(path, file, count)
         return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch)
     else:
         _confine(connection, scratch, pinned.files)
         source, columns = parquet.find(connection, name, [escaped(f) for f in pinned.files])
+    source = masked(source, columns, reading)
     row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
     assert row is not None
     return TableSnapshot(name, source, {c.name: c for c in columns}, row[0], pinned, connection, scratch)
@@ -92,8 +106,7 @@ def _single(name: str, pinned: Pinned) -> str:
     return pinned.files[0]
 
 
-def _named(name: str, path: str) -> tuple[str, ...]:
-    names = delimited.header(path)
+def _named(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     folded = [n.casefold() for n in names]
     fault = None
     if "" in names:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, time
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Attribute
-from rrpolicy.source.columns import Family, Stored
+from rrpolicy.source.columns import MOMENTS, Family, Stored
 from rrpolicy.source.quoting import listed, literal
 
 OUTSIDE = -1
@@ -172,6 +173,12 @@ def comparison(attribute: Attribute, column: Stored) -> Comparison:
     elif column.family in {Family.INTEGER, Family.REAL}:
         fits = [not isinstance(v, (bool, str)) for v in domain]
         kind, sql = _numeric(column, [v for v, fit in zip(domain, fits, strict=True) if fit])
+    elif column.family is Family.MOMENT:
+        instants = [parsed(v, column.type) for v in domain]
+        fits = [instant is not None for instant in instants]
+        if len(set(instants) - {None}) < sum(fits):
+            raise _twice(attribute, column)
+        kind, sql = column.type, column.typed
     else:
         raise type_error(attribute, column, meant[0] if meant else "")
     for value, fit in zip(domain, fits, strict=True):
@@ -179,6 +186,38 @@ def comparison(attribute: Attribute, column: Stored) -> Comparison:
             raise type_error(attribute, column, value)
     pairs = [(place, value) for place, (value, fit) in enumerate(zip(domain, fits, strict=True)) if fit]
     return Comparison(tuple(p for p, _ in pairs), tuple(v for _, v in pairs), kind, sql)
+
+
+def parsed(value: Value, kind: str) -> date | time | None:
+    """Return the date or time that a category spells, as a column of an engine type holds it; None if it spells none.
+
+    Args:
+        value: the category.
+        kind: DATE, TIME, TIMESTAMP, …
+    """
+    if not isinstance(value, str):
+        return None
+    try:
+        if kind == "DATE":
+            return date.fromisoformat(value) if len(value) == len("2020-01-01") else None
+        if kind == "TIME":
+            read: datetime | time = time.fromisoformat(value)
+        else:
+            read = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return read if read.tzinfo is None else None
+
+
+def _twice(attribute: Attribute, column: Stored) -> DataError:
+    return DataError(
+        Problem(
+            "RR312",
+            f"two categories of '{attribute.name}' are one {column.type}",
+            attribute.place,
+            "a category for each date or time",
+        )
+    )
 
 
 def _numeric(column: Stored, values: list[Value]) -> tuple[str, str]:
@@ -193,8 +232,12 @@ def _numeric(column: Stored, values: list[Value]) -> tuple[str, str]:
 def type_error(attribute: Attribute, column: Stored, value: Value) -> DataError:
     """Return RR312 for a category that the column cannot hold."""
     spoken = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}[type(value)]
-    if column.family in {Family.MOMENT, Family.OTHER}:
+    if column.family is Family.MOMENT:
+        hint = "write dates and times as TOML does, such as 2026-01-31 or 2026-01-31 08:00:00"
+    elif column.family is Family.OTHER:
         hint = "turn it into text in a view or in the file that the policy reads"
+    elif column.odd and not isinstance(value, str):
+        return DataError(text_among_numbers(attribute, column))
     else:
         hint = "write the domain in the column's type, or read the column through a view that casts it"
     return DataError(
@@ -208,40 +251,66 @@ def type_error(attribute: Attribute, column: Stored, value: Value) -> DataError:
     )
 
 
+def text_among_numbers(attribute: Attribute, column: Stored) -> Problem:
+    """Return RR312 for a column whose numbers are read as text because of others that are none."""
+    records = "1 record holds" if column.odd == 1 else f"{column.odd:,} records hold"
+    return Problem(
+        "RR312",
+        f"{records} text that spells no number in '{attribute.name}', so the column is text",
+        attribute.place,
+        "a column of numbers",
+        f"name the codes that stand for no value: `missing = [\"NA\"]` of '{attribute.name}' or under [source]",
+    )
+
+
 def _binned(attribute: Attribute, column: Stored) -> str:
     """Return SQL for the code of the bin: [a, b), the last one closed."""
     bins = attribute.bins
     assert bins is not None
-    if column.family not in {Family.INTEGER, Family.REAL}:
-        raise DataError(
-            Problem(
-                "RR312",
-                f"the column of '{attribute.name}' is {column.type} ({column.family.value}), bins need numbers",
-                attribute.place,
-                "a column of numbers",
-                "give a `domain` in place of `bins`, or read the column through a view that casts it",
-            )
-        )
+    moments = any(isinstance(e, str) for e in bins.edges)
+    if column.family not in ({Family.MOMENT} if moments else {Family.INTEGER, Family.REAL}) or (
+        moments and any(isinstance(e, str) and parsed(e, column.type) is None for e in bins.edges)
+    ):
+        raise DataError(_unbinnable(attribute, column, moments=moments))
     domain = attribute.domain or ()
     codes = [position(domain, label) for label in bins.labels]
     outside = code_of(attribute, attribute.outside, OUTSIDE)
-    x = f"({column.typed})::DOUBLE"
-    low, high = literal(float(bins.edges[0])), literal(float(bins.edges[-1]))
-    inner = _search(x, [float(e) for e in bins.edges[1:-1]], codes)
-    return (
-        f"CASE WHEN {x} IS NULL THEN {code_of(attribute, attribute.nulls, NULL)}"
-        f" WHEN {x} < {low} OR {x} > {high} THEN {outside} ELSE {inner} END"
+    x = column.typed if moments else f"({column.typed})::DOUBLE"
+    edges = [_edge(e, column.type) for e in bins.edges]
+    beyond = [f"{x} {sign} {sql}" for sign, sql in (("<", edges[0]), (">", edges[-1])) if sql]
+    beyond = [f" WHEN {' OR '.join(beyond)} THEN {outside}"] if beyond else []
+    absent = code_of(attribute, attribute.nulls, NULL)
+    return f"CASE WHEN {x} IS NULL THEN {absent}{''.join(beyond)} ELSE {_search(x, edges[1:-1], codes)} END"
+
+
+def _edge(edge: float | str, kind: str) -> str:
+    """Return SQL of an edge; empty for an infinite one beside dates or times, which all lie inside."""
+    if isinstance(edge, str):
+        return f"{literal(edge)}::{kind}"
+    return literal(float(edge)) if kind not in MOMENTS else ""
+
+
+def _unbinnable(attribute: Attribute, column: Stored, *, moments: bool) -> Problem:
+    if column.odd and not moments:
+        return text_among_numbers(attribute, column)
+    needed = "dates or times as the bins are" if moments else "numbers"
+    return Problem(
+        "RR312",
+        f"the column of '{attribute.name}' is {column.type} ({column.family.value}), bins need {needed}",
+        attribute.place,
+        f"a column of {needed}",
+        "give a `domain` in place of `bins`, or read the column through a view that casts it",
     )
 
 
-def _search(x: str, edges: list[float], codes: list[int]) -> str:
+def _search(x: str, edges: list[str], codes: list[int]) -> str:
     """Return SQL of a binary search: `edges` part the codes."""
     if not edges:
         return str(codes[0])
     middle = len(edges) // 2
     below = _search(x, edges[:middle], codes[: middle + 1])
     above = _search(x, edges[middle + 1 :], codes[middle + 1 :])
-    return f"CASE WHEN {x} < {literal(edges[middle])} THEN {below} ELSE {above} END"
+    return f"CASE WHEN {x} < {edges[middle]} THEN {below} ELSE {above} END"
 
 
 def released_type(attribute: Attribute, column: Stored) -> str:
@@ -259,9 +328,9 @@ def released_type(attribute: Attribute, column: Stored) -> str:
             )
         return column.released_type
     if attribute.domain is None:
-        if column.family in {Family.MOMENT, Family.OTHER}:
+        if column.family is Family.OTHER:
             raise type_error(attribute, column, "")
-        return column.released_type
+        return "VARCHAR" if column.family is Family.MOMENT else column.released_type
     encode(attribute, column, "k")
     return domain_type(attribute.domain)
 

@@ -45,7 +45,10 @@ def _csv(what: str, text: str) -> Problem:
     where = f"{what}, line {line[1]}" if line else what
     if "unicode" in text.lower() or "utf-8" in text.lower():
         return Problem(
-            "RR304", f"{where}: not UTF-8 text", expected="UTF-8", hint="convert the file, as with `iconv -t UTF-8`"
+            "RR304",
+            f"{where}: not UTF-8 text",
+            expected="UTF-8",
+            hint='name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out',
         )
     found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
     if found:
@@ -58,7 +61,9 @@ def _csv(what: str, text: str) -> Problem:
     if "unterminated quote" in text:
         return Problem("RR303", f"{where}: a quoted field does not end", hint='double every quote inside it: ""')
     return Problem(
-        "RR303", f"{where}: the row cannot be read as CSV", hint="commas, fields quoted with double quotes, UTF-8"
+        "RR303",
+        f"{where}: the row cannot be read as CSV",
+        hint="fields parted, quoted and encoded as [source.csv] says; by default commas, double quotes, UTF-8",
     )
 
 

@@ -37,7 +37,7 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
 
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     source, uri = engine(policy.source.uri, sources, Path(policy.folder), policy)
-    with _placed(policy), source.open(uri, policy.source.table, scratch) as snapshot:
+    with _placed(policy), source.open(uri, policy.source.table, scratch, policy.reading) as snapshot:
         yield read(policy, snapshot)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rrpolicy.canonical import Value
-from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.policy.model import PLAIN, Attribute, Policy, Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,13 +62,16 @@ class Source(Protocol):
 
     schemes: ClassVar[tuple[str, ...]]
 
-    def open(self, uri: str, table: str | None, scratch: Path) -> AbstractContextManager[Snapshot]:
+    def open(
+        self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN
+    ) -> AbstractContextManager[Snapshot]:
         """Open a table.
 
         Args:
             uri: where it is; resolved against the policy's folder already.
             table: the table or view inside a database.
             scratch: a folder of mode 0700 for spilling; the caller wipes it.
+            reading: codes of missing values, which become null, and how a CSV file is spelled; by default nothing.
 
         Raises:
             DataError: if it cannot be read (RR30x).

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
 from rrpolicy.policy.model import Attribute
-from rrpolicy.source.columns import Stored
+from rrpolicy.source.columns import MOMENTS, Stored
 from rrpolicy.source.encoding import Encoded, encode, released_type, swift
 from rrpolicy.source.failures import engine_errors
 from rrpolicy.source.files import Pinned
@@ -220,6 +220,7 @@ class _Query:
 
         for table, how in (e.joined for e in self.encoded if e.joined):
             kind = {"VARCHAR": pa.string(), "HUGEINT": pa.decimal128(38, 0), "BIGINT": pa.int64()}.get(how.type)
+            kind = pa.string() if how.type in MOMENTS else kind
             values = pa.array(how.values, kind or pa.float64())
             yield table, pa.table({"value": values, "code": pa.array(how.places, pa.int32())})
 

@@ -49,9 +49,9 @@ def test_every_key_has_a_direction_and_every_direction_a_key():
 
 BASE = {
     "policy": {"name": '"base"', "version": '"1.0.0"', "owner": '"an office"', "plugins": "[]"},
-    "source": {"uri": '"survey.csv"', "min_rows": "100"},
+    "source": {"uri": '"survey.csv"', "min_rows": "100", "missing": '["NA"]'},
     "attributes.sex": {"role": '"quasi-identifier"', "domain": '["F", "M", "X"]'},
-    "attributes.age": {"role": '"quasi-identifier"', "bins": "[0, 20, 40, inf]", "scale": '"ordinal"'},
+    "attributes.age": {"role": '"quasi-identifier"', "bins": "[0, 20, 40, inf]", "scale": '"ordinal"', "missing": "[99]"},
     "attributes.disease": {"role": '"sensitive"', "domain": '["none", "flu"]'},
     "attributes.region": {"role": '"sensitive"', "domain": '["a", "b"]', "hierarchy": '[{ "*" = ["a", "b"] }]'},
     "attributes.hours": {"role": '"insensitive"'},
@@ -86,6 +86,18 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "attributes.*.unchanged": [
         ("attributes.hours", "unchanged", '"because"', True),
         ("attributes.sex", "unchanged", '"because"', True),
+    ],
+    "source.missing": [
+        ("source", "missing", '["NA", "?"]', True),
+        ("source", "missing", "[]", True),
+        ("source", "missing", '["NA"]', False),
+    ],
+    "attributes.*.missing": [
+        ("attributes.age", "missing", "[99, 98]", True),
+        ("attributes.age", "missing", "[]", True),
+        ("attributes.age", "missing", "[99]", False),
+        ("attributes.sex", "missing", '["?"]', True),
+        ("attributes.sex", "missing", '["NA"]', False),
     ],
     "attributes.*.role": [
         ("attributes.disease", "role", '"quasi-identifier"', True),

@@ -12,7 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import BaseModel
 
-from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Role, SourceSettings
+from rrpolicy.canonical import Value
+from rrpolicy.policy.model import (
+    PLAIN,
+    Attribute,
+    CsvSettings,
+    MechanismChoice,
+    Policy,
+    ReleaseSettings,
+    Role,
+    SourceSettings,
+)
 from rrpolicy.source.duckdb import DuckDBSource
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.original import TableOriginal
@@ -38,7 +48,13 @@ class NoOptions(BaseModel):
 
 
 def policy_of(
-    uri: object, *attributes: Attribute, table: str | None = None, min_rows: int | None = None, folder: str = "."
+    uri: object,
+    *attributes: Attribute,
+    table: str | None = None,
+    min_rows: int | None = None,
+    folder: str = ".",
+    missing: tuple[Value, ...] = (),
+    csv: CsvSettings = PLAIN.csv,
 ) -> Policy:
     return Policy(
         name="test",
@@ -46,7 +62,7 @@ def policy_of(
         owner="tests",
         purpose="tests",
         plugins=(),
-        source=SourceSettings(str(uri), table, min_rows),
+        source=SourceSettings(str(uri), table, min_rows, missing=missing, csv=csv),
         attributes={a.name: a for a in attributes},
         requirements=(),
         mechanism=MechanismChoice("none", NoOptions()),

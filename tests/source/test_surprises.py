@@ -59,8 +59,8 @@ def test_all_extra_and_missing_columns_are_told_at_once_with_what_was_meant(open
         ([True], (1,), "BOOLEAN (true or false), its domain holds a whole number"),
         ([1], (True,), "BIGINT (whole numbers), its domain holds true or false"),
         ([[1]], ("x",), "BIGINT[] (values that no release can carry), its domain holds text"),
-        (pa.array([0], pa.date32()), ("1970-01-01",), "DATE (dates or times), its domain holds text"),
-        (pa.array([0], pa.date32()), (), "DATE (dates or times), its domain holds text"),
+        (pa.array([0], pa.date32()), ("new year",), "DATE (dates or times), its domain holds text"),
+        (pa.array([0], pa.date32()), (1970,), "DATE (dates or times), its domain holds a whole number"),
         ([b"x"], (), "BLOB (values that no release can carry), its domain holds text"),
     ],
 )

@@ -1,0 +1,124 @@
+"""A CSV file's text: opened in its encoding, made into what the engine reads, and its records counted beside it.
+
+The engine reads UTF-8 that begins with the header. A file in another encoding, or with lines before its header, is
+copied so into the scratch folder first.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from rrpolicy.policy.model import CsvSettings
+
+CHUNK = 1 << 20
+LONGEST_FIELD = 1 << 30
+"""Characters of a field that are still counted; Python's own limit is 128 Ki."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file of UTF-8 text that begins with its header, packed by gzip or not.
+
+    Attributes:
+        path: where it is.
+        delimiter: between fields.
+        quote: around fields; empty if none is.
+    """
+
+    path: str
+    delimiter: str
+    quote: str
+
+    @property
+    def packed(self) -> bool:
+        """Return whether it is packed by gzip."""
+        return self.path.lower().endswith(".gz")
+
+    def header(self) -> list[str]:
+        """Return the fields of the first record; nothing if there is none.
+
+        Raises:
+            UnicodeDecodeError: if it is not UTF-8.
+            csv.Error, OSError, EOFError, zlib.error: if it cannot be read.
+        """
+        with _text(self.path, "utf-8-sig") as stream:
+            return next(self._reader(stream), [])
+
+    def records(self) -> int:
+        """Return the number of records after the header, empty lines not counted."""
+        with _text(self.path, "utf-8-sig") as stream:
+            return sum(1 for row in self._reader(stream) if row) - 1
+
+    def lines(self) -> int:
+        """Return the lines after the header that end outside of quotes, at the speed of reading.
+
+        These are the records, unless lines are empty, end otherwise than in a line feed, or quotes stand in the middle
+        of fields: then only `records` tells.
+        """
+        count, inside, last = 0, False, b""
+        quote = self.quote.encode()
+        with binary(self.path) as stream:
+            while chunk := stream.read(CHUNK):
+                for place, part in enumerate(chunk.split(quote) if quote else [chunk]):
+                    inside ^= place > 0
+                    count += 0 if inside else part.count(b"\n")
+                last = chunk[-1:]
+        return count - (last in {b"\n", b""})
+
+    def _reader(self, stream: IO[str]) -> Iterator[list[str]]:
+        csv.field_size_limit(LONGEST_FIELD)
+        if not self.quote:
+            return csv.reader(stream, delimiter=self.delimiter, quoting=csv.QUOTE_NONE, strict=True)
+        return csv.reader(stream, delimiter=self.delimiter, quotechar=self.quote, strict=True)
+
+
+def readable(path: str, settings: CsvSettings, scratch: Path) -> TextFile:
+    """Return a file as the engine can read it: itself, or a copy in the scratch folder.
+
+    Args:
+        path: of the file.
+        settings: how it is spelled.
+        scratch: where a copy may be made; the caller wipes it.
+
+    Raises:
+        UnicodeDecodeError: if a file that is copied is not in its encoding.
+        OSError, EOFError, zlib.error: if it cannot be read or copied.
+    """
+    plain = path.lower().removesuffix(".gz")
+    delimiter = settings.delimiter or ("\t" if plain.endswith(".tsv") else ",")
+    if settings.encoding == "utf-8" and not settings.skip:
+        return TextFile(path, delimiter, settings.quote)
+    copy = scratch / f"text-{secrets.token_hex(8)}.csv"
+    encoding = "utf-8-sig" if settings.encoding == "utf-8" else settings.encoding
+    with _text(path, encoding) as stream, copy.open("x", encoding="utf-8", newline="") as target:
+        copy.chmod(0o600)
+        for _ in range(settings.skip):
+            stream.readline()
+        while chunk := stream.read(CHUNK):
+            target.write(chunk)
+    return TextFile(str(copy), delimiter, settings.quote)
+
+
+@contextmanager
+def binary(path: str) -> Iterator[IO[bytes]]:
+    """Open a file's bytes, unpacked where its name ends in .gz."""
+    with Path(path).open("rb") as raw:
+        if path.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=raw) as unpacked:
+                yield unpacked  # type: ignore[misc]
+        else:
+            yield raw
+
+
+@contextmanager
+def _text(path: str, encoding: str) -> Iterator[IO[str]]:
+    with binary(path) as stream, io.TextIOWrapper(stream, encoding=encoding, newline="") as text:
+        yield text
