@@ -51,7 +51,12 @@ BASE = {
     "policy": {"name": '"base"', "version": '"1.0.0"', "owner": '"an office"', "plugins": "[]"},
     "source": {"uri": '"survey.csv"', "min_rows": "100", "missing": '["NA"]'},
     "attributes.sex": {"role": '"quasi-identifier"', "domain": '["F", "M", "X"]'},
-    "attributes.age": {"role": '"quasi-identifier"', "bins": "[0, 20, 40, inf]", "scale": '"ordinal"', "missing": "[99]"},
+    "attributes.age": {
+        "role": '"quasi-identifier"',
+        "bins": "[0, 20, 40, inf]",
+        "scale": '"ordinal"',
+        "missing": "[99]",
+    },
     "attributes.disease": {"role": '"sensitive"', "domain": '["none", "flu"]'},
     "attributes.region": {"role": '"sensitive"', "domain": '["a", "b"]', "hierarchy": '[{ "*" = ["a", "b"] }]'},
     "attributes.hours": {"role": '"insensitive"'},
