@@ -143,6 +143,13 @@ class Marginal:
     rows: tuple[MarginalRow, ...] = field(metadata={"help": "in the order of the domain"})
     remark: str | None = field(metadata={"help": "what else there is to say of it"})
     left_out: int = field(metadata={"help": "categories not shown: the rarest in the release"})
+    of: Literal["categories", "labels", "inside labels"] = field(
+        default="categories",
+        metadata={
+            "help": "what the rows are: categories; released labels of a generalised column, whose shares are exact; "
+            "or the categories inside these labels, with limits that are certain"
+        },
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,23 +36,34 @@ def command(
     population: Annotated[
         bool, typer.Option("--population", help="Intervals for the population that the table is a sample of.")
     ] = False,
+    spread: Annotated[
+        bool,
+        typer.Option(
+            "--spread",
+            help="Count generalised columns by the categories inside their labels: spread evenly, with certain bounds.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> int:
     """Estimate counts, with standard errors and intervals, from a release.
 
     Counts are unbiased and those of the original table; with --population, those of the population it was drawn from,
-    scaled to the number of records. Estimates may lie outside [0, N], their intervals do not.
+    scaled to the number of records. Estimates may lie outside [0, N], their intervals do not. Generalised columns are
+    counted by the labels that were released, which is exact.
     """
     from rrpolicy.estimate.opening import open_release
 
     release = open_release(bundle)
     target = "population" if population else "table"
-    table = release.crosstab(names(by or (), release), where, "population" if population else "table", level)
+    chosen = names(by or (), release)
+    table = release.crosstab(chosen, where, "population" if population else "table", level, spread=spread)
     form = Format.JSON if json else form
     show(table, form)
     if form is Format.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
         print(f"\nfor {other}; as data: --format csv or --json")
+        if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):
+            print("for the categories inside the released labels, with bounds that are certain: add --spread")
     return 0
 
 

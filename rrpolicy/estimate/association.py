@@ -174,7 +174,7 @@ def _proper(measure: Measure, likeliest: Callable[[], Array]) -> Array | None:
 def _exists(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
     """Return whether a measure is defined at a table."""
     margins = min(float(x.sum(axis=0).min()), float(x.sum(axis=1).min()))
-    if margins <= 0:
+    if margins <= 0 or min(x.shape) < 2:  # noqa: PLR2004 - a single category goes with nothing
         return False
     return measure.needs == "margins" or bool(((x > 0) | (allowed_zero & (x == 0))).all())
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.weights import AxisWeights
+from rrpolicy.estimate.spreading import SpreadWeights
+from rrpolicy.estimate.weights import AxisWeights, IdentityWeights
 
 Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
 _SHOWN = 12
@@ -23,13 +24,29 @@ class Columns:
 
     Attributes:
         columns: the released columns by name, in file order.
-        axes: how each category column is undone; coupled columns share one.
+        axes: how each category column is undone; coupled columns share one. Generalised columns are counted by the
+            labels that were released, which is exact.
         refused: columns whose form this version cannot count, with the error.
+        spread: generalised columns, with what their labels stand for.
     """
 
     columns: Mapping[str, Column]
     axes: Mapping[str, AxisWeights]
     refused: Mapping[str, PolicyError]
+    spread: Mapping[str, SpreadWeights] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, columns: Mapping[str, Column], axes: Mapping[str, AxisWeights], refused: Mapping[str, PolicyError]
+    ) -> Columns:
+        """Return what decoders say of columns, generalised ones at the level that was released."""
+        spread = {name: a for name, a in axes.items() if isinstance(a, SpreadWeights)}
+        level = {name: IdentityWeights(a.columns, a.released, a.released) for name, a in spread.items()}
+        return cls(columns, {**axes, **level}, refused, {name: a for name, a in spread.items() if a.randomised})
+
+    def inside(self) -> Columns:
+        """Return the same columns, generalised ones counted by the original categories inside their labels."""
+        return replace(self, axes={**self.axes, **self.spread})
 
     def name(self, name: str) -> str:
         """Return the exact name of a released column; the case of letters is forgiven where that is unambiguous.
@@ -68,8 +85,9 @@ class Columns:
 
     def domain(self, name: str) -> tuple[Value, ...]:
         """Return the original categories of a column, in domain order; raises as `axis` does."""
-        axis = self.axis(name)
-        j = axis.columns.index(self.name(name))
+        exact = self.name(name)
+        axis = self.spread.get(exact) or self.axis(exact)
+        j = axis.columns.index(exact)
         return tuple(dict.fromkeys(cell[j] for cell in axis.original))
 
     def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
@@ -83,6 +101,11 @@ class Columns:
         Raises:
             PolicyError: RR265 if it is of another type or no category of the column.
         """
+        if name in self.spread:
+            labels = tuple(cell[0] for cell in self.spread[name].released)
+            if not ordered and value in labels:
+                return value
+            return category(name, self.domain(name), value, ordered=ordered, labels=labels)
         if name in self.axes:
             return category(name, self.domain(name), value, ordered=ordered)
         kind = kind_of_type(self.columns[name].type)
@@ -92,14 +115,21 @@ class Columns:
         return float(value) if isinstance(value, Decimal) and self.columns[name].type in {"DOUBLE", "FLOAT"} else value
 
 
-def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool) -> Any:
+def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, labels: Sequence[Value] = ()) -> Any:
     """Check a constant that is compared with a category column.
+
+    Args:
+        name: of the column.
+        domain: its categories.
+        value: the constant.
+        ordered: compared by <, >, <= or >=.
+        labels: what else it could have been: the released labels of a generalised column.
 
     Raises:
         PolicyError: RR265 if it is of another type, is no category, or categories are compared by < or > that have
             no order of their own.
     """
-    kinds = {kind_of(v) for v in domain}
+    kinds = {kind_of(v) for v in (domain if ordered else (*labels, *domain))}
     if kind_of(value) not in kinds:
         expected = " or ".join(sorted(kinds))
         raise PolicyError(Problem("RR265", f"{name!r} has a {expected} for each category, not a {kind_of(value)}"))
@@ -107,11 +137,16 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool) -
         message = f"the categories of {name!r} are no numbers: < and > do not apply"
         raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))
     if not ordered and value not in domain:
-        close = difflib.get_close_matches(str(value), [str(v) for v in domain], n=1)
-        some = ", ".join(map(repr, domain[:_SHOWN])) + (", …" if len(domain) > _SHOWN else "")
-        hint = f"did you mean {close[0]!r}?" if close else f"its categories are {some}"
+        close = difflib.get_close_matches(str(value), [str(v) for v in (*labels, *domain)], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"its categories are {_some(domain)}"
+        if labels and not close:
+            hint = f"released were {_some(labels)}; {hint}"
         raise PolicyError(Problem("RR265", f"{value!r} is no category of {name!r}", hint=hint))
     return value
+
+
+def _some(values: Sequence[Value]) -> str:
+    return ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
 
 
 def kind_of(value: Any) -> Kind:

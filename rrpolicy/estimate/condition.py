@@ -12,7 +12,8 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.columns import Columns
 from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
 from rrpolicy.estimate.predicate import parse_condition
-from rrpolicy.estimate.weights import AxisWeights, Mask
+from rrpolicy.estimate.spreading import SpreadWeights, by_category, inside_labels
+from rrpolicy.estimate.weights import AxisWeights, Cell, Mask
 from rrpolicy.source.quoting import identifier
 
 
@@ -48,12 +49,17 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     for part in parse_condition(where) if isinstance(where, str) else where or ():
         expression = rewrite(part, lambda leaf: _typed(leaf, columns))
         names = columns_of(expression)
-        randomised = {id(a): a for n in names if n in columns.axes and (a := columns.axes[n]).randomised}
+        inside = inside_labels(expression, columns.spread)
+        if inside:
+            expression = by_category(expression, inside)
+        by_label = {n for n in names if n in columns.spread and n not in inside}
+        undone = {n: inside.get(n, columns.axes[n]) for n in names if n in columns.axes and n not in by_label}
+        randomised = {id(a): a for a in undone.values() if a.randomised}
         if not randomised:
             filters.append(f"({to_sql(expression, identifier, parameters)})")
             if len(set(names)) == 1 and names[0] in columns.axes:
                 plain = columns.axes[names[0]]
-                kept[id(plain)] = _mask(plain, expression) & kept.get(id(plain), np.True_)
+                kept[id(plain)] = _kept(plain, expression) & kept.get(id(plain), np.True_)
             continue
         axis = next(iter(randomised.values()))
         if not all(n in axis.columns for n in names):
@@ -64,7 +70,21 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
 
 
 def _mask(axis: AxisWeights, expression: Expression) -> Mask:
-    values = [dict(zip(axis.columns, cell, strict=True)) for cell in axis.original]
+    return _satisfying(axis.columns, axis.original, expression)
+
+
+def _kept(axis: AxisWeights, expression: Expression) -> Mask:
+    """Return which original cells can have a record whose released value satisfies an expression."""
+    if not isinstance(axis, SpreadWeights):
+        return _mask(axis, expression)
+    labels = _satisfying(axis.columns, axis.released, expression)
+    kept = np.zeros(len(axis.original), dtype=bool)
+    kept[[v for u in np.flatnonzero(labels) for v in axis.groups[u]]] = True
+    return kept
+
+
+def _satisfying(columns: Sequence[str], cells: Sequence[Cell], expression: Expression) -> Mask:
+    values = [dict(zip(columns, cell, strict=True)) for cell in cells]
     return np.array([holds(expression, v) for v in values], dtype=bool)
 
 

@@ -31,15 +31,12 @@ if TYPE_CHECKING:
 FEW_RECORDS = "few records"
 POPULATION_VARIANCE = "population variance"
 SPREAD = "spread"
-SHARED = "by chance in groups"
 OUTSIDE = "outside the possible"
 MEANING: Mapping[str, str] = {
     FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
     OUTSIDE: "the whole normal interval lies outside what is possible: it is drawn around the nearest possible value "
     "instead, and is unreliable",
-    SHARED: "spread evenly inside groups: biased, drawn towards independence; the standard error holds only if values "
-    "go by chance inside groups, while low and high are certain",
     SPREAD: "spread evenly inside released groups: biased, without a standard error; low and high are certain",
 }
 METHOD = "moment (unbiased)"

@@ -8,20 +8,13 @@ which satisfy what is asked of the sensitive one. Of the records that satisfy bo
 and any such number is possible; the spread estimate a b / n, the mean over all matchings, lies between. Groups add up:
 the sums are the tightest bounds of the count that the two tables leave open, whatever goes with what.
 
-Where values go with records by chance, X is hypergeometric, with E X = a b / n and
-
-    var X = a (n - a) b (n - b) / (n^2 (n - 1))
-
-Groups are independent of one another given what is released, so that variances add up; weights of records in one group
-depend on one another, and a plain standard error of their sum would be wrong. Of a population the estimate varies less
-than the table's own count does: N/(N-1) (X - X^2/N) - var X, by the law of total variance.
-
-The estimate is biased where that premise fails: where, in the original, the sensitive values go with other columns, it
-is drawn towards independence, which no standard error covers. Counts by the columns of one table alone are exact.
+It is biased where, in the original, the sensitive values go with other columns: it is drawn towards independence. No
+standard error belongs to it. The spread of the matchings around their mean would be one only if values went with
+records by chance, which the release cannot show, and the bias it leaves out is often many times as large. Counts by the
+columns of one table alone are exact.
 
 References:
-    Xiao, Tao 2006, "Anatomy", section 5, for the spread; Fréchet 1940 for the bounds (joint counts of given margins);
-    Johnson, Kemp, Kotz 2005, section 6.2, for the moments.
+    Xiao, Tao 2006, "Anatomy", section 5, for the spread; Fréchet 1940 for the bounds (joint counts of given margins).
 """
 
 from __future__ import annotations
@@ -35,7 +28,7 @@ import numpy as np
 
 from rrpolicy.estimate.condition import Condition
 from rrpolicy.estimate.contingency import DataFile, codes_of, scan, sql_of, unlike_description
-from rrpolicy.estimate.crosstab import SHARED, SPREAD, Crosstab, Row
+from rrpolicy.estimate.crosstab import Crosstab
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.sharing import ShareWeights
@@ -47,35 +40,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 METHOD = "uniform spread inside groups (biased: drawn towards independence)"
-
-
-@dataclass(frozen=True)
-class DealtCrosstab(Crosstab):
-    """Counts by uniform spread inside groups, with what is certain of them.
-
-    Attributes:
-        left_open: array of the variances of this table's counts given the release, if values go by chance inside
-            groups; NaN where categories that are taken together share groups.
-    """
-
-    left_open: Array = field(kw_only=True, repr=False)
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """Return the cells; those that are spread are marked with what their standard error rests on."""
-        return tuple(
-            replace(row, flags=tuple(SHARED if f == SPREAD and math.isfinite(row.se) else f for f in row.flags))
-            for row in super().rows
-        )
-
-    def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
-        """Return the variance of each estimate, if values go by chance inside groups."""
-        nothing = np.zeros(self.estimate.shape, dtype=bool)
-        if (target or self.target) == "table":
-            return self.left_open, nothing
-        N = self.records
-        sample = N / max(N - 1, 1) * (self.estimate - self.estimate**2 / N)
-        return np.maximum(sample - self.left_open, 0.0), nothing
 
 
 @dataclass(frozen=True)
@@ -142,15 +106,11 @@ class DealtRelease(Release):
         by_value = next((t for axis, (_, t) in zip(axes, grouped, strict=True) if axis is shared[0]), None)
         if shared[0] not in axes:
             by_value = condition.masks[id(shared[0])][1][:, None]
-        estimate, least, most, variance = self._spread(shared[0], axes, by_value, condition)
+        estimate, least, most = self._spread(shared[0], axes, by_value, condition)
         for place, (axis, (_, kept)) in enumerate(zip(axes, grouped, strict=True)):
             if axis is not shared[0]:
-                if kept is not None and (kept.sum(axis=0) > 1).any():
-                    variance = np.where(variance > 0, np.nan, variance)
-                estimate, least, most, variance = (
-                    axis.contract(x, place, kept, 1) for x in (estimate, least, most, variance)
-                )
-        return DealtCrosstab(
+                estimate, least, most = (axis.contract(x, place, kept, 1) for x in (estimate, least, most))
+        return Crosstab(
             names,
             where,
             target,
@@ -163,13 +123,12 @@ class DealtRelease(Release):
             METHOD,
             _axes=tuple((axis, t) for axis, (_, t) in zip(axes, grouped, strict=True)),
             certain=least,
-            left_open=variance,
         )
 
     def _spread(
         self, shared: ShareWeights, axes: Sequence[AxisWeights], by_value: Mask | None, condition: Condition
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return the estimates, the least and the most records that each can be, and variances, by cells of the axes.
+    ) -> tuple[Array, Array, Array]:
+        """Return the estimates, and the least and the most records that each can be, by cells of the axes.
 
         Args:
             shared: the sensitive column.
@@ -191,7 +150,7 @@ class DealtRelease(Release):
         def sums(name: str) -> Array:
             return np.bincount(flat, table.column(name).to_numpy(), cells).astype(np.float64).reshape(shape)
 
-        return sums("estimate"), sums("least"), sums("most"), sums("variance")
+        return sums("estimate"), sums("least"), sums("most")
 
     def _joined(self, shared: ShareWeights, plain: Sequence[AxisWeights], targets: Mask, condition: Condition) -> Any:
         """Return sums by the columns c0, c1, … of some axes and by the column `target`, as an arrow table."""
@@ -219,8 +178,7 @@ a AS (SELECT {key} AS g{shown}, count(*) AS a FROM {qit}{where} GROUP BY ALL),
 n AS (SELECT {key} AS g, sum({count})::DOUBLE AS n FROM {st} GROUP BY ALL),
 b AS (SELECT {key} AS g, target, sum({count}) AS b FROM {st} JOIN asked ON {value} = v GROUP BY ALL)
 SELECT {listed}target, sum(a * b / n) AS estimate, sum(greatest(a + b - n, 0))::DOUBLE AS least,
-    sum(least(a, b))::DOUBLE AS most,
-    sum(a * (n - a) * b * (n - b) / (n * n * greatest(n - 1, 1))) AS variance
+    sum(least(a, b))::DOUBLE AS most
 FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL"""  # noqa: S608 - names quoted, constants are parameters
             try:
                 return connection.sql(query, params=list(condition.parameters)).to_arrow_table()

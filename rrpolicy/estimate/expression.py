@@ -69,13 +69,18 @@ Expression: TypeAlias = Comparison | Member | Null | Not | And | Or
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
     """Return the columns an expression speaks of, once each, in order."""
+    return tuple(dict.fromkeys(leaf.column for leaf in leaves_of(expression)))
+
+
+def leaves_of(expression: Expression) -> tuple[Comparison | Member | Null, ...]:
+    """Return the parts that compare a column with constants, in order."""
     match expression:
-        case Comparison(column=c) | Member(column=c) | Null(column=c):
-            return (c,)
+        case Comparison() | Member() | Null():
+            return (expression,)
         case Not(part=part):
-            return columns_of(part)
+            return leaves_of(part)
         case And(parts=parts) | Or(parts=parts):
-            return tuple(dict.fromkeys(c for p in parts for c in columns_of(p)))
+            return tuple(leaf for p in parts for leaf in leaves_of(p))
 
 
 def holds(expression: Expression, values: Mapping[str, Any]) -> bool:

@@ -37,7 +37,8 @@ NEVER = """## What not to do
 
 - Do not join the tables and count the rows: every record would stand as often as its group has values.
 - Do not take a record's value from its group. Which of the values is the record's own is not in this release.
-- Do not use the standard error of a sum of independent weights: records of one group have its values between them.
+- Do not give the estimate a standard error: that of a sum of independent weights is wrong, as records of one group have
+  its values between them, and none covers the bias.
 - Do not study how the sensitive column goes with the others as if nothing had happened: estimates are drawn towards
   independence, all the more the larger the groups.
 - Do not try to find out who is in it. The other columns are as they were, and people may be recognised by them."""
@@ -80,11 +81,11 @@ def _how_to_count(p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
 | estimate | sum(a b / n) |
 | the true count is at least | sum(max(0, a + b − n)) |
 | and at most | sum(min(a, b)) |
-| standard error, if values go by chance inside groups | √ sum(a (n − a) b (n − b) / (n² (n − 1))) |
 
 The estimate spreads a group's values evenly over its records: right on average only if, inside groups, values go with
-records by chance, and the standard error rests on the same; where the sensitive column goes with the others, the
-estimate lies nearer to independence than the truth. The two bounds are certain, whatever goes with what."""
+records by chance; where the sensitive column goes with the others, the estimate lies nearer to independence than the
+truth. This release cannot show how much nearer, so that there is no standard error. The two bounds are certain,
+whatever goes with what."""
 
 
 def _sql(document: Mapping[str, Any], plain: Callable[[str], str]) -> str:
@@ -118,11 +119,9 @@ b <- data.frame(g = as.character(st[[{key}]]), v = st[[{value}]], b = st[[{count
 n <- data.frame(g = names(tapply(b$b, b$g, sum)), n = as.vector(tapply(b$b, b$g, sum)))
 m <- merge(merge(a[a$a > 0, ], b), n)
 estimate <- tapply(m$a * m$b / m$n, list(m$q, m$v), sum)
-se <- sqrt(tapply(m$a * (m$n - m$a) * m$b * (m$n - m$b) / (m$n^2 * pmax(m$n - 1, 1)), list(m$q, m$v), sum))
 low <- tapply(pmax(0, m$a + m$b - m$n), list(m$q, m$v), sum)
 high <- tapply(pmin(m$a, m$b), list(m$q, m$v), sum)
 estimate
-se
 low
 high
 ```"""

@@ -34,9 +34,9 @@ def how_to_count(weights: Sequence[WeightFile]) -> str:
     names = ", ".join(f"`{w.path}`" for w in weights)
     return f"""## How to count
 
-Count released labels as they are: those counts are exact. A count of *original* categories is estimated by spreading
-every record evenly over what its label stands for. The weight tables ({names}) hold, for every released label and every
-original category that it stands for, that share.
+Count released labels as they are: those counts are exact, and so are shares and tables of them. A count of *original*
+categories is estimated by spreading every record evenly over what its label stands for. The weight tables ({names})
+hold, for every released label and every original category that it stands for, that share.
 
 - One column: sum the weights over all records. Several columns: multiply a record's weights, one for each generalised
   column that the table or the condition names. Columns released as they are need none.

@@ -119,7 +119,7 @@ def _release(folder: Path, document: Mapping[str, Any]) -> Release:
                 axes.update(dict.fromkeys(weights.columns, weights))
         except PolicyError as error:
             refused[str(decoder.parameters.get("column"))] = error
-    known = Columns(columns, axes, refused)
+    known = Columns.of(columns, axes, refused)
     if "st" in files:
         from rrpolicy.estimate.dealt import DealtRelease
 

@@ -63,10 +63,12 @@ class Release:
         level: float = 0.95,
         *,
         estimator: Estimator = "moment",
+        spread: bool = False,
     ) -> Crosstab:
         """Estimate how many original records each combination of categories has; unbiased.
 
-        One pass over the data; only the marginal that is asked for is reconstructed, axis by axis.
+        One pass over the data; only the marginal that is asked for is reconstructed, axis by axis. Generalised columns
+        are counted by the labels that were released: nothing was drawn, and these counts are exact.
 
         Args:
             by: released names of category columns; none for a single count.
@@ -77,21 +79,38 @@ class Release:
             estimator: "moment": unbiased, cells may be negative. "em": maximum likelihood among tables without
                 negative cells. "projection": the nearest such table. Both are biased, and sums of cells differ
                 between queries; intervals belong to the moment estimate in every case.
+            spread: count generalised columns by the original categories inside their labels. The estimate spreads a
+                label evenly over its categories and is biased; low and high are certain.
 
         Raises:
             PolicyError: RR262-RR271 if a name, a value, the condition or the size is wrong, or the released values
                 do not determine the count; RR278 if there is no such estimator.
         """
+        if spread:
+            return self.inside().crosstab(by, where, target, level, estimator=estimator)
         condition = split(where, self.columns)
         table = self._crosstab([by] if isinstance(by, str) else by, where, condition, target, level)
         if estimator == "moment":
             return table
-        refuse_biased([axis for axis, _ in table.axes], "counts by another estimator")
+        parts = (*(axis for axis, _ in table.axes), *(axis for axis, _ in condition.masks.values()))
+        refuse_biased(parts, "counts by another estimator")
         from rrpolicy.estimate.estimators import constrained
 
         return constrained(self.data, table, condition, estimator)
 
-    def cube(self, by: Sequence[str], where: str | None = None, target: Target = "table", level: float = 0.95) -> Cube:
+    def inside(self) -> Release:
+        """Return the release with generalised columns counted by the original categories inside their labels."""
+        return replace(self, columns=self.columns.inside())
+
+    def cube(
+        self,
+        by: Sequence[str],
+        where: str | None = None,
+        target: Target = "table",
+        level: float = 0.95,
+        *,
+        spread: bool = False,
+    ) -> Cube:
         """Estimate the table of every subset of some columns, the grand total included, in one pass over the data.
 
         Args:
@@ -99,13 +118,14 @@ class Release:
             where: as for `crosstab`.
             target: as for `crosstab`.
             level: as for `crosstab`.
+            spread: as for `crosstab`.
 
         Raises:
             PolicyError: as `crosstab`; RR268 for more than 12 columns.
         """
         from rrpolicy.estimate.cube import cube
 
-        return cube(self, by, where, target, level)
+        return cube(self.inside() if spread else self, by, where, target, level)
 
     def mean(
         self,

@@ -8,7 +8,8 @@ from rrpolicy.source.quoting import identifier
 
 SPREAD_HEADING = """-- Counts by original category, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
 -- Columns were generalised: a released label stands for one original category or several, and `*` for any. Counts of
--- released labels are exact. A record counts in equal shares for every category that its label stands for:
+-- released labels are exact: they come first. Inside a label, a record counts in equal shares for every category that
+-- the label stands for:
 -- weight = product of one weight for each generalised column that the query names.
 --   estimate = sum(w)                  (biased where a group is not spread evenly; it has no standard error)
 --   low      = records with w = 1      (they are certain to be in the cell)
@@ -43,6 +44,19 @@ WITH r AS (
 SELECT {listed}, sum({n} * {w}) AS {estimate},
     sum(CASE WHEN {w} >= 1 THEN {n} ELSE 0 END) AS {low}, sum({n}) AS {high}
 FROM weighted GROUP BY ALL ORDER BY {listed};"""  # noqa: S608 - text for a file, names are quoted
+
+
+def released_view(columns: Sequence[str]) -> tuple[str, str]:
+    """Return the name and the SQL of the view that counts some columns by their released labels: exact.
+
+    Args:
+        columns: to group by.
+    """
+    name = "_by_".join(["released", *columns])
+    listed = ", ".join(map(identifier, columns))
+    n = _free("records", {c.casefold() for c in columns})
+    view = f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS\nSELECT {listed}, count(*) AS {n}"
+    return name, f"{view} FROM release GROUP BY ALL ORDER BY {n} DESC, {listed};"
 
 
 def _free(name: str, taken: set[str]) -> str:

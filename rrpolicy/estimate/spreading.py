@@ -12,13 +12,16 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.expression import Comparison, Expression, Member, Not, Null, leaves_of, rewrite
 from rrpolicy.estimate.weights import AxisWeights, Mask, cells_of
 
 if TYPE_CHECKING:
@@ -37,6 +40,30 @@ class SpreadWeights(AxisWeights):
     """
 
     groups: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def categories_of(self) -> Mapping[Value, tuple[Value, ...]]:
+        """Return the categories that each released label stands for."""
+        return {
+            label: tuple(self.original[v][0] for v in group)
+            for (label,), group in zip(self.released, self.groups, strict=True)
+        }
+
+    @cached_property
+    def own(self) -> frozenset[Value]:
+        """Return the labels whose categories no other label stands for: they are counted exactly by category, too."""
+        uses: dict[int, int] = {}
+        for group in self.groups:
+            for v in group:
+                uses[v] = uses.get(v, 0) + 1
+        pairs = zip(self.released, self.groups, strict=True)
+        return frozenset(label for (label,), group in pairs if all(uses[v] == 1 for v in group))
+
+    def is_label(self, value: Value) -> bool:
+        """Whether a constant is read as a released label; one that is a category, too, only if both mean the same."""
+        if value not in self.categories_of:
+            return False
+        return (value,) not in self.original or (value in self.own and self.categories_of[value] == (value,))
 
     @property
     def randomised(self) -> bool:
@@ -75,6 +102,70 @@ def spread_weights(decoder: Decoder) -> tuple[SpreadWeights, ...]:
     return tuple(
         SpreadWeights((name,), cells_of(released), cells_of(original), tuple(tuple(group) for group in groups))
         for name, released, original, groups in parts
+    )
+
+
+def inside_labels(expression: Expression, spread: Mapping[str, SpreadWeights]) -> dict[str, SpreadWeights]:
+    """Return the generalised columns that an expression compares with categories, not with released labels alone.
+
+    Args:
+        expression: its constants are labels or categories of their columns.
+        spread: the generalised columns.
+    """
+    return {
+        leaf.column: spread[leaf.column]
+        for leaf in leaves_of(expression)
+        if leaf.column in spread and not _by_label(leaf, spread[leaf.column])
+    }
+
+
+def _by_label(leaf: Comparison | Member | Null, axis: SpreadWeights) -> bool:
+    match leaf:
+        case Null():
+            return True
+        case Comparison(operator=operator, value=value):
+            return operator in {"=", "<>"} and axis.is_label(value)
+        case Member(values=values):
+            return all(map(axis.is_label, values))
+
+
+def by_category(expression: Expression, inside: Mapping[str, SpreadWeights]) -> Expression:
+    """Return an expression on generalised columns with the categories of a label in its place.
+
+    Args:
+        expression: compares some columns with labels and with categories.
+        inside: these columns.
+
+    Raises:
+        PolicyError: RR266 for a label that shares categories with other labels: it is no set of categories.
+    """
+
+    def leaf(part: Comparison | Member | Null) -> Expression:
+        axis = inside.get(part.column)
+        match part:
+            case Comparison(column=column, operator=("=" | "<>") as operator, value=value) if axis is not None:
+                member = Member(column, _categories(axis, value))
+                return member if operator == "=" else Not(member)
+            case Member(column=column, values=values) if axis is not None:
+                return Member(column, tuple(v for value in values for v in _categories(axis, value)))
+            case _:
+                return part
+
+    return rewrite(expression, leaf)
+
+
+def _categories(axis: SpreadWeights, value: Value) -> tuple[Value, ...]:
+    if (value,) in axis.original:
+        return (value,)
+    if value in axis.own:
+        return axis.categories_of[value]
+    raise PolicyError(
+        Problem(
+            "RR266",
+            f"OR and NOT may not mix the released label {value!r} of {axis.columns[0]!r} with categories: other labels "
+            "stand for some of its categories, too",
+            hint="count the label and the categories by two conditions",
+        )
     )
 
 

@@ -11,7 +11,7 @@ from rrpolicy.estimate import dealt_sql
 from rrpolicy.estimate.contingency import scan
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
-from rrpolicy.estimate.spread_sql import SPREAD_HEADING, spread_view
+from rrpolicy.estimate.spread_sql import SPREAD_HEADING, released_view, spread_view
 from rrpolicy.estimate.weightfiles import WeightFile, axes_of, headings, original_headings, weight_files, weight_tables
 from rrpolicy.estimate.weights import AxisWeights
 from rrpolicy.source.quoting import identifier, literal
@@ -52,7 +52,8 @@ def estimate_sql(document: Mapping[str, Any]) -> str:
     heading = _heading(int(document["records"])) if all(w.axis.unbiased for w in weights) else SPREAD_HEADING
     parts = [heading, _release_view(document, columns)]
     parts += [_weights_table(w, {c.name: c for c in columns}) for w in weights]
-    views = [one_way(w, int(document["records"])) for w in weights]
+    views = [released_view(w.axis.columns) for w in weights if not w.axis.unbiased]
+    views += [one_way(w, int(document["records"])) for w in weights]
     pair = _pair(document, weights)
     if pair:
         views.append(two_way(*pair, int(document["records"])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rrpolicy.estimate.crosstab import MEANING, SHARED, SPREAD
+from rrpolicy.estimate.crosstab import MEANING, SPREAD
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,12 +22,9 @@ _TARGETS = {
 }
 _NOTHING_DRAWN = "this table's counts"
 _INTERVALS = "an estimate may lie outside [0, N], its interval does not"
+_EXACT = "exact: what is counted was released as it is, or is counted by released labels"
 _BOUNDS = "low and high are not an interval of confidence: no count can lie outside them"
 _NO_BOUNDS = "no interval: what is certain holds for this table alone"
-_SHARED_OF_POPULATION = (
-    "spread evenly inside groups: biased, drawn towards independence; the standard error holds only if values go by "
-    "chance inside groups"
-)
 _SPREAD_OF_POPULATION = "spread evenly inside released groups: biased, without a standard error or an interval"
 
 
@@ -36,15 +33,17 @@ def summary(table: Crosstab) -> str:
     rows = table.rows
     marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for r in rows for f in r.flags))}
     percent = f"{100 * table.level:g} %"
-    ends = ["low, certain", "high, certain"] if table.biased else [f"low {percent}", f"high {percent}"]
     spread = table.biased and table.target == "table"
-    known = any(math.isfinite(r.se) for r in rows)
-    errors = ("se", "low", "high")[: 3 if spread or not table.biased else int(known)]
-    header = [*map(_plain, table.by), "estimate", *["se", *ends][: len(errors)], ""]
+    exact = table.target == "table" and not table.biased and all(r.se == 0 for r in rows)
+    ends = {"se": "se", "low": f"low {percent}", "high": f"high {percent}"}
+    if table.biased:
+        ends = {"low": "low, certain", "high": "high, certain"} if spread else {}
+    errors = {} if exact else ends
+    header = [*map(_plain, table.by), "count" if exact else "estimate", *errors.values(), ""]
     body = [
         [
             *(_plain(str(r.group[b])) for b in table.by),
-            *(f"{v:,.1f}" if math.isfinite(v) else "-" for v in (r.estimate, *(getattr(r, k) for k in errors))),
+            *(_count(v, exact=exact) for v in (r.estimate, *(getattr(r, k) for k in errors))),
             " ".join(marks[f] for f in r.flags),
         ]
         for r in rows
@@ -56,10 +55,11 @@ def summary(table: Crosstab) -> str:
     ]
     where = "" if table.where is None else f" where {_plain(table.where)}"
     told = _INTERVALS if not table.biased else _BOUNDS if spread else _NO_BOUNDS
+    what = _NOTHING_DRAWN if spread or exact else _TARGETS[table.target]
     return "\n".join(
         [
-            f"Estimated counts{where}: {_NOTHING_DRAWN if spread else _TARGETS[table.target]}",
-            f"{table.records:,} records; {table.method}; {told}",
+            f"{'Counts' if exact else 'Estimated counts'}{where}: {what}",
+            f"{table.records:,} records; {_EXACT if exact else f'{table.method}; {told}'}",
             "",
             *lines,
             *(f"{mark} {_meaning(flag, table.target)}" for flag, mark in marks.items()),
@@ -67,10 +67,13 @@ def summary(table: Crosstab) -> str:
     )
 
 
+def _count(value: float, *, exact: bool) -> str:
+    return f"{value:,.{0 if exact else 1}f}" if math.isfinite(value) else "-"
+
+
 def _meaning(flag: str, target: Target) -> str:
     """Return what a mark of a count means; of a population nothing is certain."""
-    of_population = {SPREAD: _SPREAD_OF_POPULATION, SHARED: _SHARED_OF_POPULATION}
-    return of_population[flag] if flag in of_population and target == "population" else MEANING[flag]
+    return _SPREAD_OF_POPULATION if flag == SPREAD and target == "population" else MEANING[flag]
 
 
 def _padded(text: str, width: int, left: bool) -> str:

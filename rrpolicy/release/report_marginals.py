@@ -16,10 +16,10 @@ from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.release.report_attributes import category
 from rrpolicy.report import Marginal, MarginalRow
-from rrpolicy.section import percent
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.spreading import SpreadWeights
     from rrpolicy.estimate.weights import AxisWeights
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
@@ -34,8 +34,6 @@ WIDEST = 5_000
 """Categories up to which a marginal is reconstructed for the page."""
 SETS = "Released as sets: the released share is that of the records whose set holds the category."
 GROUPS = "Released by groups of records: exact for all records together, not for some of them."
-FIRST = 12
-"""Released labels beside the categories that are named, the commonest first."""
 DIGITS = 3
 """Decimals of original shares (0.1 %) unless the policy admits exact counts into audit/."""
 
@@ -60,6 +58,9 @@ def marginals(
             continue
         if isinstance(axis, ShareWeights):
             found.append(_of_groups(release, axis))
+        elif name in release.columns.spread:
+            known = None if released is None else released.get(name)
+            found += _generalised(release, release.columns.spread[name], known)
         elif len(axis.columns) == 1:
             found.append(_marginal(release, axis, None if released is None else released.get(name)))
         else:
@@ -78,34 +79,44 @@ def _of_groups(release: Release, axis: ShareWeights) -> Marginal:
 
 
 def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Marginal:
-    counts = np.zeros(axis.counted)
-    if known is None:
-        (codes,), n = count(release.data, [axis])
-        np.add.at(counts, codes, n)
-    else:
-        counts += np.asarray(known, dtype=np.float64)
+    counts = _released(release, axis, known)
     shares = dict(zip(axis.released, counts[-len(axis.released) :] / release.records, strict=True))
     rows = [
         _row(category(cell[0]), shares.get(cell), row, release.records)
         for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
     ]
-    sure = not axis.unbiased
-    told = [SETS] if isinstance(axis, MembershipWeights) else []
-    own = set(axis.original)
-    other = [(category(cell[0]), share) for cell, share in shares.items() if cell not in own]
-    if other:
-        told.append(_labels(other))
-    return _finished(
-        Marginal(axis.columns[0], SURE if sure else LEVEL, tuple(rows), " ".join(told) or None, left_out=0)
+    remark = SETS if isinstance(axis, MembershipWeights) else None
+    return _finished(Marginal(axis.columns[0], LEVEL, tuple(rows), remark, left_out=0))
+
+
+def _generalised(release: Release, axis: SpreadWeights, known: Sequence[int] | None) -> tuple[Marginal, ...]:
+    """Return the table of a generalised column by released labels, exact, and that of the categories inside them."""
+    counts = _released(release, axis, known)
+    shares = [float(n) / release.records for n in counts]
+    labels = [
+        MarginalRow(category(cell[0]), None, share, share, share, share, None)
+        for cell, share in zip(axis.released, shares, strict=True)
+    ]
+    own = dict(zip(axis.released, shares, strict=True))
+    inside = [
+        _row(category(cell[0]), own.get(cell), row, release.records)
+        for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
+    ]
+    name = axis.columns[0]
+    return (
+        _finished(Marginal(name, SURE, tuple(labels), None, left_out=0, of="labels")),
+        _finished(Marginal(name, SURE, tuple(inside), None, left_out=0, of="inside labels")),
     )
 
 
-def _labels(shares: Sequence[tuple[str, float]]) -> str:
-    """Return in words how common the released labels are that are no original category."""
-    first = sorted(shares, key=lambda pair: -pair[1])[:FIRST]
-    named = ", ".join(f"{label} ({percent(share)})" for label, share in first)
-    more = f" and {len(shares) - FIRST} more" if len(shares) > FIRST else ""
-    return f"Released labels that are no category of their own: {named}{more}."
+def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Array:
+    """Return (axis.counted,) the released records, counted here unless they are known."""
+    if known is not None:
+        return np.asarray(known, dtype=np.float64)
+    counts = np.zeros(axis.counted)
+    (codes,), n = count(release.data, [axis])
+    np.add.at(counts, codes, n)
+    return counts
 
 
 def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
@@ -205,5 +216,7 @@ def with_original(marginals: Sequence[Marginal], shares: Mapping[str, Mapping[st
                 replace(row, original=shares.get(marginal.attribute, {}).get(row.category)) for row in marginal.rows
             ),
         )
+        if marginal.of != "labels"
+        else marginal
         for marginal in marginals
     )

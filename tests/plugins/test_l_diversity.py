@@ -271,16 +271,18 @@ def test_estimates_are_spread_and_bounded_and_sql_says_the_same(write: Write, na
         truth = Counter((r["town"], r["sex"]) for r in csv.DictReader(file))
     release = open_release(public)
 
-    table = release.crosstab(["town", "sex"])
+    table = release.crosstab(["town", "sex"], spread=True)
 
     assert table.estimate.sum() == pytest.approx(1500)
     for row in table.rows:
         assert row.low <= truth[row.group["town"], row.group["sex"]] <= row.high
         assert row.low - 1e-9 <= row.estimate <= row.high + 1e-9
         assert np.isnan(row.se) == (row.low != row.high)
-    assert np.isnan(release.crosstab(["town"], target="population").conf_int()).all() or not table.biased
+    of_population = release.crosstab(["town"], target="population", spread=True)
+    assert np.isnan(of_population.conf_int()).all() or not table.biased
     if table.biased:
-        for ask in (lambda: release.association("town", "sex"), lambda: release.independence("town", "disease")):
+        inside = release.inside()
+        for ask in (lambda: inside.association("town", "sex"), lambda: inside.independence("town", "disease")):
             with pytest.raises(PolicyError) as caught:
                 ask()
             assert caught.value.problems[0].code == "RR288"
@@ -288,11 +290,51 @@ def test_estimates_are_spread_and_bounded_and_sql_says_the_same(write: Write, na
     assert "certain" in table.summary() or not table.biased
     by_sql = views(public)
     for columns in (["town"], ["town", "age_group"]):
-        for row in release.crosstab(columns).rows:
+        for row in release.crosstab(columns, spread=True).rows:
             if "_by_".join(["estimate", *columns]) in by_sql:
                 found = by_sql["_by_".join(["estimate", *columns])].get(tuple(row.group[c] for c in columns), (0, 0, 0))
                 assert found == pytest.approx((row.estimate, row.low, row.high))
     assert by_sql
+
+
+def released_rows(public: Path, columns: str) -> Counter[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        return Counter(connection.execute(f"SELECT {columns} FROM read_parquet('{public}/data.parquet')").fetchall())
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_released_labels_are_counted_exactly_and_can_be_asked_for(write: Write, name: str) -> None:
+    path = write(ALGORITHMS[name])
+    assert main(["release", str(path), "--out", str(path.parent / "bundle")]) == 0
+    public = path.parent / "bundle" / "public"
+    release = open_release(public)
+    truth = released_rows(public, "town, disease")
+
+    table = release.crosstab(["town", "disease"])
+
+    assert not table.biased
+    assert {(r.group["town"], r.group["disease"]): r.estimate for r in table.rows if r.estimate} == truth
+    assert {(r.se, r.low - r.estimate, r.high - r.estimate) for r in table.rows} == {(0.0, 0.0, 0.0)}
+    assert "exact" in table.summary()
+    rates = release.query(
+        "SELECT town, count(*) FILTER (WHERE disease = 'flu') / count(*) AS flu FROM release GROUP BY town"
+    )
+    frame = rates.to_frame()
+    for town, rate in zip(frame["town"], frame["flu"], strict=True):
+        own = sum(n for (t, _), n in truth.items() if t == town)
+        assert rate == pytest.approx(truth[town, "flu"] / own) if own else np.isnan(rate)
+    for label in {t for t, _ in truth}:
+        axis = release.columns.spread.get("town")
+        quoted = label.replace("'", "''")
+        counted = release.crosstab(where=f"town = '{quoted}'")
+        if axis is None or axis.is_label(label):
+            assert counted.estimate.sum() == sum(n for (t, _), n in truth.items() if t == label)
+        else:  # a category that other labels stand for, too: bounds
+            (row,) = counted.rows
+            assert row.low <= sum(n for (t, _), n in truth.items() if t == label) <= row.high
+    found = release.association("town", "disease").to_frame()
+    assert found["estimate"].notna().any() == (len({t for t, _ in truth}) > 1)
+    assert found["estimator"].isin(["moment", "not estimable"]).all()
 
 
 def views(public: Path) -> dict[str, dict[tuple[Any, ...], tuple[float, ...]]]:

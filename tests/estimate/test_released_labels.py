@@ -1,0 +1,173 @@
+"""Generalised columns are counted, compared and queried by the labels that were released; what lies inside is bounded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.opening import open_release
+
+TOWNS = ("Aby", "Bro", "Cove", "Dale", "North")
+LABELS = ("North", "South", "*")
+GROUPS = ((0, 1, 4), (2, 3), (0, 1, 2, 3, 4))
+"""“North” is also a town of its own; “South” is all of Cove and Dale but for what was suppressed."""
+AGES = (10, 20, 30, 40)
+AGE_LABELS = ("10-20", "30-40")
+AGE_GROUPS = ((0, 1), (2, 3))
+
+
+def spread(made: Any) -> Any:
+    parameters = {
+        "columns": ["town", "age"],
+        "released": [list(LABELS), list(AGE_LABELS)],
+        "original": [list(TOWNS), list(AGES)],
+        "groups": [[list(g) for g in GROUPS], [list(g) for g in AGE_GROUPS]],
+    }
+    columns = (made.column("town", LABELS), made.column("age", AGE_LABELS))
+    document = made.decoder(["town", "age"], "spread", parameters) | {"unbiased": False, "independent": False}
+    return made.Axis(document, columns, [])
+
+
+@pytest.fixture
+def rows() -> dict[str, list[str]]:
+    rng = np.random.default_rng(7)
+    return {
+        "town": [LABELS[i] for i in rng.integers(0, 3, 400)],
+        "age": [AGE_LABELS[i] for i in rng.integers(0, 2, 400)],
+        "ill": [("no", "yes")[i] for i in rng.integers(0, 2, 400)],
+    }
+
+
+@pytest.fixture(params=["parquet", "csv", "duckdb"])
+def release(publish: Any, made: Any, rows: dict[str, list[str]], request: pytest.FixtureRequest) -> Any:
+    return open_release(publish([spread(made), made.identity("ill", ("no", "yes"))], rows, request.param))
+
+
+def tally(rows: dict[str, list[str]], *names: str) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(rows[n] for n in names), strict=True))
+
+
+def test_a_table_is_by_released_labels_and_exact(release, rows):
+    table = release.crosstab(["town", "ill"])
+
+    assert not table.biased
+    assert {(r.group["town"], r.group["ill"]): r.estimate for r in table.rows} == tally(rows, "town", "ill")
+    assert (table.se() == 0).all()
+    assert "count\n" in table.summary()
+    assert "exact" in table.summary()
+    assert release.domain("town") == TOWNS
+    assert release.association("town", "ill").estimator.count("moment") > 3
+    ages = [tally(rows, "age")[label,] for label in AGE_LABELS]
+    assert release.cube(["town", "age"]).table("age").estimate.reshape(-1).tolist() == ages
+
+
+def test_labels_are_conditions_on_what_was_released(release, rows):
+    both = release.crosstab(["ill"], where="town = 'South' AND age <> '10-20'")
+    expected = Counter(
+        ill
+        for town, age, ill in zip(rows["town"], rows["age"], rows["ill"], strict=True)
+        if (town, age) == ("South", "30-40")
+    )
+    either = release.crosstab(where="town = 'South' OR ill = 'yes'")
+    rate = release.query(
+        "SELECT age, count(*) FILTER (WHERE ill = 'yes') / count(*) AS ill FROM release WHERE town IN ('South', '*') GROUP BY age"
+    ).to_frame()
+
+    assert {r.group["ill"]: r.estimate for r in both.rows} == expected
+    assert not both.biased
+    assert either.estimate.sum() == sum(
+        t == "South" or i == "yes" for t, i in zip(rows["town"], rows["ill"], strict=True)
+    )
+    for age, share in zip(rate["age"], rate["ill"], strict=True):
+        inside = [
+            i
+            for t, a, i in zip(rows["town"], rows["age"], rows["ill"], strict=True)
+            if a == age and t in {"South", "*"}
+        ]
+        assert share == pytest.approx(inside.count("yes") / len(inside))
+    assert (rate["ill_se"] == 0).all()
+
+
+def test_categories_inside_labels_have_bounds(release, rows):
+    counts = tally(rows, "town")
+    (cove,) = release.crosstab(where="town = 'Cove'").rows
+    (old,) = release.crosstab(where="age >= 30").rows
+    (some,) = release.crosstab(where="age > 10").rows
+
+    assert (cove.low, cove.high) == (0, counts["South",] + counts["*",])
+    assert cove.estimate == pytest.approx(counts["South",] / 2 + counts["*",] / 5)
+    assert np.isnan(cove.se)
+    assert (old.low, old.high, old.se) == (old.estimate, old.estimate, 0)
+    assert old.estimate == tally(rows, "age")["30-40",]
+    assert (some.low, some.high) == (old.estimate, 400)
+
+
+def test_a_name_that_is_a_label_and_a_category_is_read_as_the_category(release, rows):
+    counts = tally(rows, "town")
+    (north,) = release.crosstab(where="town = 'North'").rows
+
+    assert (north.low, north.high) == (0, counts["North",] + counts["*",])
+    assert release.crosstab(["town"]).rows[0].estimate == counts["North",]
+
+
+def test_by_label_under_a_condition_inside_labels(release, rows):
+    table = release.crosstab(["town"], where="town IN ('Cove', 'Aby')")
+    counts = tally(rows, "town")
+
+    found = {r.group["town"]: (r.low, r.estimate, r.high) for r in table.rows}
+    assert found["South"] == (0, pytest.approx(counts["South",] / 2), counts["South",])
+    assert found["North"] == (0, pytest.approx(counts["North",] / 3), counts["North",])
+    assert found["*"] == (0, pytest.approx(counts["*",] * 2 / 5), counts["*",])
+
+
+def test_spread_counts_the_categories(release, rows):
+    table = release.crosstab(["town"], spread=True)
+    inside = release.crosstab(["town"], where="town = 'South'", spread=True)
+
+    assert table.biased
+    assert [r.group["town"] for r in table.rows] == list(TOWNS)
+    assert table.estimate.sum() == pytest.approx(400)
+    assert {r.group["town"]: (r.low, r.high) for r in inside.rows} == {
+        "Cove": (0, tally(rows, "town")["South",]),
+        "Dale": (0, tally(rows, "town")["South",]),
+    }
+    assert [t.biased for t in release.cube(["town", "ill"], spread=True).tables] == [True] * 4
+    for estimator in ("em", "projection"):
+        with pytest.raises(PolicyError, match="RR288"):
+            release.crosstab(["town"], spread=True, estimator=estimator)
+        with pytest.raises(PolicyError, match="RR288"):
+            release.crosstab(["ill"], where="town = 'Cove'", estimator=estimator)
+
+
+def test_labels_that_share_nothing_may_be_mixed_with_categories(release, rows):
+    ages = tally(rows, "age")
+    (mixed,) = release.crosstab(where="age = '30-40' OR age = 10").rows
+
+    assert (mixed.low, mixed.high) == (ages["30-40",], 400)
+    assert mixed.estimate == pytest.approx(ages["30-40",] + ages["10-20",] / 2)
+    (rest,) = release.crosstab(where="NOT (age = '30-40' OR age = 10)").rows
+    assert rest.estimate == pytest.approx(ages["10-20",] / 2)
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "words"),
+    [
+        ("town = 'South' OR town = 'Aby'", "RR266", "'South'"),
+        ("town = 'Sout'", "RR265", "did you mean 'South'"),
+        ("town = 'xyz'", "RR265", "released were 'North', 'South', '*'"),
+        ("town = 3", "RR265", "a text for each category"),
+        ("age < '30-40'", "RR265", "a number for each category"),
+        ("age >= 30 OR town = 'South'", "RR266", "OR and NOT"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(release, where, code, words):
+    with pytest.raises(PolicyError) as caught:
+        release.crosstab(where=where)
+
+    (problem,) = caught.value.problems
+    assert problem.code == code
+    assert words in f"{problem.message} {problem.hint}"
