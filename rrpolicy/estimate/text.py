@@ -20,7 +20,7 @@ _TARGETS = {
     "table": "this table's counts (only the randomisation is random)",
     "population": "N times the population's shares (the table is a random sample)",
 }
-_NOTHING_DRAWN = "this table's counts"
+_OF_TABLE = "this table's counts"
 _INTERVALS = "an estimate may lie outside [0, N], its interval does not"
 _EXACT = "exact: what is counted was released as it is, or is counted by released labels"
 _BOUNDS = "low and high are not an interval of confidence: no count can lie outside them"
@@ -55,7 +55,7 @@ def summary(table: Crosstab) -> str:
     ]
     where = "" if table.where is None else f" where {_plain(table.where)}"
     told = _INTERVALS if not table.biased else _BOUNDS if spread else _NO_BOUNDS
-    what = _NOTHING_DRAWN if spread or exact else _TARGETS[table.target]
+    what = _OF_TABLE if spread or exact else _TARGETS[table.target]
     return "\n".join(
         [
             f"{'Counts' if exact else 'Estimated counts'}{where}: {what}",
@@ -166,10 +166,11 @@ def answer_summary(found: Answer) -> str:
     ends = f"low and high are {'bounds that are certain' if biased else f'{100 * found.level:g} % intervals'}"
     if biased and found.target == "population":
         ends = _NO_BOUNDS
+    exact = found.target == "table" and not biased and bool((found.se() == 0).all())
     return "\n".join(
         [
-            f"Estimates{where}: {_TARGETS[found.target]}",
-            f"{found.records:,} records; {ends}",
+            f"{'Figures' if exact else 'Estimates'}{where}: {_OF_TABLE if exact else _TARGETS[found.target]}",
+            f"{found.records:,} records; {_EXACT if exact else ends}",
             "",
             *rows,
             *(

@@ -98,15 +98,27 @@ def test_cubes_of_coupled_columns(sets):
 def test_generalised_columns_have_bounds_in_place_of_intervals(spread):
     for by in (["age"], ["sex", "age"], []):
         listed = ", ".join([*by, "count(*)"])
-        found, expected = spread.query(f"SELECT {listed} FROM release GROUP BY ALL"), spread.crosstab(by)
+        found = spread.inside().query(f"SELECT {listed} FROM release GROUP BY ALL")
+        expected = spread.crosstab(by, spread=True)
         assert same(found.estimate, expected.estimate)
         assert same(found.se(), expected.se())
         assert same(found.conf_int(), expected.conf_int())
         assert same(found.conf_int(target="population"), expected.conf_int(target="population"))
-    assert "bounds that are certain" in spread.query("SELECT age, count(*) FROM release GROUP BY age").summary()
+    told = spread.query("SELECT sex, count(*) FROM release WHERE age = '20' GROUP BY sex").summary()
+    assert "bounds that are certain" in told
+
+
+def test_shares_of_released_labels_are_exact(spread):
+    found = spread.query("SELECT age, share() AS s FROM release GROUP BY age")
+    counts = spread.crosstab("age").estimate.reshape(-1)
+
+    assert same(found.estimate, counts / counts.sum())
+    assert (found.se() == 0).all()
+    assert "exact" in found.summary()
+    assert "intervals" not in found.summary()
 
 
 @pytest.mark.parametrize("item", ["share()", "count(*) FILTER (WHERE age = '20') / count(*)"])
-def test_shares_of_generalised_columns_are_refused(spread, item):
+def test_shares_of_what_lies_inside_labels_are_refused(spread, item):
     with pytest.raises(PolicyError, match="RR288"):
-        spread.query(f"SELECT age, {item} FROM release GROUP BY age")
+        spread.inside().query(f"SELECT age, {item} FROM release GROUP BY age")
