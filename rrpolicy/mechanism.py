@@ -11,8 +11,10 @@ from pydantic import BaseModel
 
 from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.identity import Identity
+from rrpolicy.channel.product import Product
 from rrpolicy.finding import Measure
-from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor
 
 if TYPE_CHECKING:
@@ -37,11 +39,25 @@ class Outline:
         channel: the channel class.
         axes: (attributes, axis class) in order; empty for channels without axes.
         fixed: the channel itself, if the policy alone determines it; `check` then assesses it.
+        kept: quasi-identifiers and sensitive attributes that the mechanism, being what it is, releases as they are,
+            such as anatomy's quasi-identifiers. Of any other that is released unchanged the policy must say why.
     """
 
     channel: type[Channel]
     axes: tuple[tuple[tuple[str, ...], type[Axis]], ...] = ()
     fixed: Channel | None = None
+    kept: tuple[str, ...] = ()
+
+    def unchanged(self, policy: Policy) -> tuple[Attribute, ...]:
+        """Return the attributes that are released as they are by the policy's own choice, in its order.
+
+        Without axes, only insensitive attributes are: what a channel without axes does to the others is its definition.
+        """
+        changed = {name for names, axis in self.axes if axis is not Identity for name in names}
+        changed |= set(self.kept)
+        if not issubclass(self.channel, Product):
+            changed |= {a.name for a in policy.released if a.role is not Role.INSENSITIVE}
+        return tuple(a for a in policy.released if a.name not in changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ class LDiversity:
         if options.algorithm == "tp":
             return Outline(Parted)
         axes = tuple(_axes(layout, policy))
-        return Outline(Product, axes, pinned(layout, policy) if layout.fixed else None)
+        kept = tuple(a.name for a in policy.with_role(Role.SENSITIVE))
+        return Outline(Product, axes, pinned(layout, policy) if layout.fixed else None, kept)
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel.

@@ -21,6 +21,11 @@ class Given:
     keep: Fraction | None = None
     retention: Fraction | None = None
 
+    @property
+    def certain(self) -> bool:
+        """Whether every value is kept with certainty."""
+        return Fraction(1) in {self.keep, self.retention}
+
     def keep_of(self, size: int) -> Fraction:
         """Return the keep probability in a block of so many categories."""
         if self.retention is not None:
@@ -88,7 +93,15 @@ class Treatment:
     @property
     def exchanges(self) -> bool:
         """Whether values are exchanged at all; else it is released as it is."""
-        return self.rule is not None and not (isinstance(self.rule, Retained) and self.rule.alone)
+        match self.rule:
+            case Retained(given=given) as rule:
+                return not rule.alone and not given.certain
+            case Explicit(released, rows):
+                unit = all(x == (u == v) for u, row in enumerate(rows) for v, x in enumerate(row))
+                return not (unit and released == self.attribute.domain)
+            case Invariant(given=given):
+                return not given.certain
+        return False
 
     def axis(self) -> type[Axis] | None:
         """Return the class of its axis; None for a carried column."""

@@ -52,7 +52,9 @@ class RandomizedResponse:
         problems = [*self._problems(policy), *workload_problems(options.workload, policy, self._randomised(policy))]
         if problems:
             raise PolicyError(problems)
-        return Outline(Product, tuple(((a.name,), self._axis(a)) for a in policy.released if a.categorical))
+        axes = tuple(((a.name,), self._axis(a)) for a in policy.released if a.categorical)
+        others = {Role.QUASI_IDENTIFIER, Role.SENSITIVE} - set(self.roles)
+        return Outline(Product, axes, kept=tuple(a.name for a in policy.with_role(*others)))
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel of least expected error that satisfies every requirement.

@@ -14,6 +14,7 @@ from rrpolicy.plugin import (
     Product,
     Proposal,
     Remark,
+    Role,
     Task,
     addition_mean_squared_error,
     figure,
@@ -39,7 +40,8 @@ class SensitiveAddition:
         """
         hidden = read(options, policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
-        return Outline(Product, axes(hidden, policy), build(hidden, policy) if known else None)
+        kept = tuple(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER))
+        return Outline(Product, axes(hidden, policy), build(hidden, policy) if known else None, kept)
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel: sets as large as the requirements ask, and no larger.

@@ -75,6 +75,7 @@ def _document(name: str, checked: Checked, status: int) -> Json:
         "extends": list(policy.baselines),
         "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
         "disclosed": list(checked.disclosed),
+        "unchanged": {a.name: a.why_unchanged for a in checked.unchanged},
         "problems": [],
     }
 
@@ -107,6 +108,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [f"  {g.metric} <= {g.max}: decided by `rrpolicy plan`, which counts the data" for g in policy.gates]
     lines += [f"  note: {text}" for text in checked.disclosed]
+    lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
     lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
     return lines

@@ -13,7 +13,7 @@ from rrpolicy.channel.base import Channel
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.mechanism import Outline
-from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order
 from rrpolicy.registry import Registry
 from rrpolicy.release.assess import words
@@ -24,12 +24,16 @@ MANY_RECORDS = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding."""
+    """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
+
+    `unchanged` are the attributes that the policy by its own choice releases as they are.
+    """
 
     policy: Policy
     findings: tuple[Finding, ...]
     disclosed: tuple[str, ...]
     stated: tuple[Stated, ...]
+    unchanged: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +79,13 @@ def check(opened: Opened) -> Checked:
                 assessors.append((requirement, registry.assessor(requirement, policy, outline)))
             except PolicyError as error:
                 problems += error.problems
+        problems += unexplained(policy, outline)
         if outline.fixed is not None:
             problems += undeclared(policy, outline.fixed)
-    if problems:
+    if problems or outline is None:
         raise PolicyError(problems)
-    fixed = None if outline is None else outline.fixed
-    findings = tuple(_decide(r, a, fixed, policy, registry) for r, a in assessors)
-    return Checked(policy, findings, disclosed(policy), stated(policy, registry))
+    findings = tuple(_decide(r, a, outline.fixed, policy, registry) for r, a in assessors)
+    return Checked(policy, findings, disclosed(policy), stated(policy, registry), outline.unchanged(policy))
 
 
 def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
@@ -137,6 +141,22 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
 
 def _refused(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
     return registry.privacy_models[requirement.model].refuses(requirement.options, policy)
+
+
+def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+    """Return which columns the policy releases as they are without saying why."""
+    return tuple(
+        Problem(
+            "RR280",
+            f"'{attribute.name}' is {attribute.role.value} and released unchanged, and the policy does not say why",
+            attribute.place,
+            "a reason, which the plan and every report print beside the column",
+            "exclude it, let the mechanism change it, or add to it:\n"
+            'unchanged = "fill in: why everybody may read this of each person"',
+        )
+        for attribute in outline.unchanged(policy)
+        if attribute.why_unchanged is None
+    )
 
 
 def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:

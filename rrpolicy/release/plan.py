@@ -19,7 +19,7 @@ from rrpolicy.mechanism import Origin, Remark, Task
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolved import policy_from_json
 from rrpolicy.registry import Registry
-from rrpolicy.release.check import refusals, undeclared
+from rrpolicy.release.check import refusals, undeclared, unexplained
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -147,6 +147,9 @@ def make_plan(
     if problems:
         raise PolicyError(problems)
     mechanism = registry.mechanisms[policy.mechanism.name]
+    problems = unexplained(policy, mechanism.outline(policy.mechanism.options, policy))
+    if problems:
+        raise PolicyError(problems)
     outline = mechanism.outline(resolved.mechanism.options, resolved)
     requirements = tuple((r, registry.assessor(r, resolved, outline)) for r in resolved.requirements)
     progress("choosing parameters", 0.0)

@@ -64,12 +64,10 @@ def test_the_levels_of_the_policy_are_told_too(plan):
 
 
 def test_what_is_kept_for_certain_is_released_unchanged(plan):
-    found = plan(
-        'model = "identity-disclosure"\nthreshold = 1',
-        'name = "pram"\nkeep_probability = { sex = 1, town = 0.5, ill = 0.9 }',
-    )
+    found = plan('model = "identity-disclosure"\nthreshold = 1', 'name = "rr-qi"')
 
-    assert found["released unchanged"] == ["gender (keep probability 1: nobody's value is replaced)"]
+    kept = [f"{name} (keep probability 1: nobody's value is replaced)" for name in ("gender", "town")]
+    assert found["released unchanged"] == ["ill", *kept]
 
 
 def test_what_cannot_be_reached_is_placed_at_its_own_entry(tmp_path: Path, plan, capsys: pytest.CaptureFixture[str]):

@@ -25,6 +25,7 @@ from rrpolicy.testing import check_mechanism
 from .looking import planned, problems
 
 VALUES = ("flu", "cold", "none", 'a "rare", one')
+UNCHANGED = '{ role = "insensitive", unchanged = "told to nobody" }'
 POLICY = """
 schema = 1
 [policy]
@@ -39,7 +40,7 @@ person = { role = "identifier" }
 sex = { role = "quasi-identifier", domain = ["F", "M"], release_as = "gender" }
 age = { role = "quasi-identifier", bins = [0, 30, 60, 120], labels = ["young", "middle", "old"], scale = "ordinal" }
 disease = { role = "sensitive", domain = ["flu", "cold", "none", 'a "rare", one'], release_as = "illness" }
-hours = { role = "insensitive" }
+hours = { role = "insensitive", unchanged = "told to nobody" }
 """
 REST = """
 [[privacy]]
@@ -145,7 +146,7 @@ def test_sizes_that_cannot_be_are_refused(write, old, new, message):
 
 
 def test_nothing_beside_the_sensitive_attribute_is_refused(write):
-    head = POLICY.replace('role = "quasi-identifier"', 'role = "excluded"').replace("insensitive", "excluded")
+    head = POLICY.replace('role = "quasi-identifier"', 'role = "excluded"').replace(UNCHANGED, '{ role = "excluded" }')
     head = head.replace(', release_as = "gender"', "").replace(', scale = "ordinal"', "")
 
     assert [p.code for p in problems(write(head=head)) if "beside" in p.message] == ["RR298"]
@@ -170,7 +171,7 @@ model = "l-diversity"
 kind = "entropy"
 l = 2
 """
-    path = write(rest=more + REST, head=POLICY.replace('role = "insensitive"', 'role = "excluded"'))
+    path = write(rest=more + REST, head=POLICY.replace(UNCHANGED, '{ role = "excluded" }'))
     disclosure, *others = planned(path).assessment.findings
 
     assert {f.verdict for f in (disclosure, *others)} == {Verdict.HOLDS}

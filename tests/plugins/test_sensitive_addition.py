@@ -42,7 +42,7 @@ uri = "people.csv"
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 disease = { role = "sensitive", domain = ["none", "flu", "cold", 'a "rare", one', "[other]"], release_as = "illness" }
 income = { role = "sensitive", domain = [1, 2, 3, 4] }
-hours = { role = "insensitive" }
+hours = { role = "insensitive", unchanged = "told to nobody" }
 """
 TWO = """
 [[privacy]]
@@ -174,7 +174,11 @@ def beside(finding: Any, name: str) -> float:
 
 
 def test_the_largest_posterior_stands_beside_the_bound(write: Write) -> None:
-    path = write(head=POLICY.replace('hours = { role = "insensitive" }', 'hours = { role = "excluded" }'))
+    path = write(
+        head=POLICY.replace(
+            'hours = { role = "insensitive", unchanged = "told to nobody" }', 'hours = { role = "excluded" }'
+        )
+    )
     disease, income = planned(path).assessment.findings
     opened = open_policy(path)
     with open_original(opened.policy, opened.registry.sources, path.parent) as original:
@@ -195,7 +199,9 @@ def test_the_largest_posterior_stands_beside_the_bound(write: Write) -> None:
 
 
 def test_a_subgroup_is_measured_by_itself(write: Write) -> None:
-    head = POLICY.replace('hours = { role = "insensitive" }', 'hours = { role = "excluded" }')
+    head = POLICY.replace(
+        'hours = { role = "insensitive", unchanged = "told to nobody" }', 'hours = { role = "excluded" }'
+    )
     women = planned(
         write(TWO.replace('sensitive = ["disease"]', 'sensitive = ["disease"]\nwhere = { sex = "F" }'), head)
     )
