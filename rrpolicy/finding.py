@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
@@ -13,6 +14,8 @@ from rrpolicy.errors import Place
 
 VALUE = " = "
 """Stands between an attribute and its value in what a number speaks of."""
+CONDITION = "given the published parameters"
+"""Follows what holds only for whoever does not ask how the published description was derived from the table."""
 
 
 class Basis(IntEnum):
@@ -54,6 +57,29 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class Derived:
+    """A statistic of the original, beyond the number of records, that public/ tells or that was needed to make it.
+
+    Whoever knows all records but one recomputes it for each candidate of that one, and excludes those that differ.
+
+    Attributes:
+        id: what a policy accepts, such as `parameters:sex`, `domain:age`, `marginal:race`, `node` or `released`.
+        meaning: what of the original it tells, in words.
+    """
+
+    id: str
+    meaning: str
+
+    def __str__(self) -> str:
+        """Return the id with its meaning."""
+        return f"{self.id}: {self.meaning}"
+
+    def to_json(self) -> Json:
+        """Return `{id, meaning}`."""
+        return {"id": self.id, "meaning": self.meaning}
+
+
+@dataclass(frozen=True, slots=True)
 class Companion:
     """A number that stands beside a finding so that nobody takes one for the other.
 
@@ -63,6 +89,8 @@ class Companion:
         basis: the least that recomputes it.
         meaning: what it says, in a sentence.
         of: the value it speaks of, such as `disease = Flu`; "" for the finding as a whole.
+        compares_tables: as of `Finding`.
+        given: as of `Finding`.
     """
 
     name: str
@@ -70,6 +98,8 @@ class Companion:
     basis: Basis
     meaning: str
     of: str = ""
+    compares_tables: bool = False
+    given: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
         """Return the companion with its basis as a lower-case word."""
@@ -79,6 +109,7 @@ class Companion:
             "basis": self.basis.name.lower(),
             "meaning": self.meaning,
             "of": self.of,
+            "given": list(self.given),
         }
 
 
@@ -193,6 +224,9 @@ class Finding:
         people_over: people in them (audit only).
         reference: where the formula stands.
         assessor: name of the assessor, with its distribution.
+        compares_tables: it bounds what a release tells of one table against another, through the same channel. A
+            channel, or a decision to release, that another table would not have had then takes it out of what it says.
+        given: ids of the derived statistics that it is conditional on; empty if it is not. See `under`.
     """
 
     code: str
@@ -211,6 +245,32 @@ class Finding:
     people_over: int = 0
     reference: str = ""
     assessor: str = ""
+    compares_tables: bool = False
+    given: tuple[str, ...] = ()
+
+    @property
+    def stated(self) -> str:
+        """Return the requirement, and that it is met conditionally, if so."""
+        return f"{self.requirement}, {CONDITION}" if self.given else self.requirement
+
+    def under(self, derived: Sequence[Derived]) -> Finding:
+        """Return the finding as it stands beside what was derived from the original.
+
+        Args:
+            derived: every such statistic. What compares tables becomes conditional on all of them, here and beside it,
+                unless it is infinite and promises nothing.
+        """
+        ids = tuple(d.id for d in derived)
+        beside = tuple(
+            replace(c, given=ids) if c.compares_tables and math.isfinite(c.measure.value) else c for c in self.beside
+        )
+        if not (self.compares_tables and ids):
+            return replace(self, beside=beside)
+        assumption = (
+            f"It holds {CONDITION} ({', '.join(ids)}): who knows all other records can recompute them for each "
+            "candidate record of one person, and excludes the candidates that give other ones."
+        )
+        return replace(self, beside=beside, given=ids, assumptions=(*self.assumptions, assumption))
 
     def to_json(self, up_to: Basis = Basis.ORIGINAL) -> Json:
         """Return the finding as plain data, with numbers only up to a basis.
@@ -241,4 +301,5 @@ class Finding:
             "people_over": self.people_over if audit else None,
             "reference": self.reference,
             "assessor": self.assessor,
+            "given": list(self.given),
         }

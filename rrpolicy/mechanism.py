@@ -13,7 +13,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.product import Product
-from rrpolicy.finding import Measure
+from rrpolicy.finding import Derived, Measure
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor
 
@@ -29,6 +29,12 @@ class Origin(StrEnum):
     POLICY = "fixed by the policy"
     RECORDS = "solved from the requirements and the number of records"
     DATA = "chosen from the data"
+    ELSEWHERE = "chosen on another table"
+
+
+def parameters_of(attribute: str) -> Derived:
+    """Return the statistic that an attribute's parameters are once they are chosen from the data."""
+    return Derived(f"parameters:{attribute}", f"the parameters of '{attribute}' were chosen from the data")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +47,18 @@ class Outline:
         fixed: the channel itself, if the policy alone determines it; `check` then assesses it.
         kept: quasi-identifiers and sensitive attributes that the mechanism, being what it is, releases as they are,
             such as anatomy's quasi-identifiers. Of any other that is released unchanged the policy must say why.
+        solved: attributes whose parameters are solved from the requirements: they are statistics of the table
+            (`parameters:<attribute>`) if a requirement reads it, or something else of the description comes from it.
+        derived: what the plan chooses from the table, or tells of it, whatever the requirements; observed domains and
+            the decision to release are the core's to add.
     """
 
     channel: type[Channel]
     axes: tuple[tuple[tuple[str, ...], type[Axis]], ...] = ()
     fixed: Channel | None = None
     kept: tuple[str, ...] = ()
+    solved: tuple[str, ...] = ()
+    derived: tuple[Derived, ...] = ()
 
     def unchanged(self, policy: Policy) -> tuple[Attribute, ...]:
         """Return the attributes that are released as they are by the policy's own choice, in its order.

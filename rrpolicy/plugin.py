@@ -9,9 +9,9 @@ from rrpolicy.canonical import Json, Value, exact, pretty
 from rrpolicy.channel.base import Axis, Channel, Posterior, Readable, Sink, Transition
 from rrpolicy.channel.table import Column, Decoder, TableSpec
 from rrpolicy.errors import DataError, Place, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict, by_value
+from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profile, Standing, Verdict, by_value
 from rrpolicy.hookspecs import hookimpl
-from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Remark, Task
+from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Remark, Task, parameters_of
 from rrpolicy.offer import Offer
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational, rational
@@ -131,6 +131,7 @@ __all__ = [
     "Companion",
     "DataError",
     "Decoder",
+    "Derived",
     "Domain",
     "ExpectedError",
     "Fact",
@@ -216,6 +217,7 @@ __all__ = [
     "mean_norms",
     "minimise",
     "multidimensional",
+    "parameters_of",
     "percent",
     "pretty",
     "rational",

@@ -28,6 +28,9 @@ class Beside:
     standing: str = field(metadata={"help": "exact, upper bound or estimate"})
     meaning: str = field(metadata={"help": "what the number says, in plain words"})
     of: str = field(default="", metadata={"help": "the value it speaks of; empty for the finding as a whole"})
+    given: tuple[str, ...] = field(
+        default=(), metadata={"help": "ids of the derived statistics that it is conditional on"}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,9 @@ class FindingRow:
     )
     reached_of: str | None = field(
         default=None, metadata={"help": "`attribute = value` of which the number reached is, where it is of one alone"}
+    )
+    given: tuple[str, ...] = field(
+        default=(), metadata={"help": "ids of the derived statistics that the finding is conditional on"}
     )
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from rrpolicy.plugin import Groups, Outline, Policy, Proposal, Task
+from rrpolicy.plugin import Derived, Groups, Outline, Policy, Proposal, Task
 from rrpolicy_anatomy.options import Options
 from rrpolicy_anatomy.reading import read
+
+GROUP_SIZES = Derived(
+    "group-sizes",
+    "how many records each group has: residues join groups that lack their value, and only an eligible table is dealt",
+)
 
 
 class Anatomy:
@@ -23,7 +28,7 @@ class Anatomy:
         layout = read(policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
         fixed = Groups.of(policy.released, layout.sensitive.name, layout.size) if known else None
-        return Outline(Groups, fixed=fixed)
+        return Outline(Groups, fixed=fixed, derived=(GROUP_SIZES,))
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel.

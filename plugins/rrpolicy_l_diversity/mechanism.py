@@ -4,9 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rrpolicy.plugin import Axis, Identity, Outline, Parted, Policy, Product, Proposal, Recode, Role, Task, axes_at
+from rrpolicy.plugin import (
+    Axis,
+    Derived,
+    Identity,
+    Outline,
+    Parted,
+    Policy,
+    Product,
+    Proposal,
+    Recode,
+    Role,
+    Task,
+    axes_at,
+)
 from rrpolicy_l_diversity.layout import Layout, read
 from rrpolicy_l_diversity.options import Options
+
+SUPPRESSED = Derived("suppression", "which combinations of values are released as `*` depends on all records")
+NODE = Derived("node", "at which level each quasi-identifier is released was chosen from the data")
+CUTS = Derived("cuts", "where the domain was cut into boxes was chosen from the data")
 
 
 class LDiversity:
@@ -23,10 +40,11 @@ class LDiversity:
         """
         layout = read(options, policy)
         if options.algorithm == "tp":
-            return Outline(Parted)
+            return Outline(Parted, derived=(SUPPRESSED,))
         axes = tuple(_axes(layout, policy))
         kept = tuple(a.name for a in policy.with_role(Role.SENSITIVE))
-        return Outline(Product, axes, pinned(layout, policy) if layout.fixed else None, kept)
+        fixed = pinned(layout, policy) if layout.fixed else None
+        return Outline(Product, axes, fixed, kept, derived=tuple(_chosen(layout, options)))
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel.
@@ -38,6 +56,17 @@ class LDiversity:
         from rrpolicy_l_diversity.plan import propose
 
         return propose(options, task)
+
+
+def _chosen(layout: Layout, options: Options) -> Iterator[Derived]:
+    """Yield what is chosen from the table."""
+    if options.algorithm == "mondrian":
+        yield CUTS
+        return
+    if any(len(r.chosen) > 1 for r in layout.attributes):
+        yield NODE
+    if layout.goal.suppression:
+        yield SUPPRESSED
 
 
 def _axes(layout: Layout, policy: Policy) -> Iterator[tuple[tuple[str, ...], type[Axis]]]:

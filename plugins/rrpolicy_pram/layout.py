@@ -125,6 +125,11 @@ class Layout:
     allocation: Literal["equal", "optimal", "fixed"]
 
     @property
+    def solved(self) -> tuple[str, ...]:
+        """Return the attributes whose parameters are to be solved for."""
+        return tuple(t.attribute.name for t in self.treatments if t.solved)
+
+    @property
     def fixed(self) -> bool:
         """Whether the policy alone determines the channel."""
         return all(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rrpolicy.plugin import Outline, Policy, Product, Proposal, Task
 from rrpolicy_pram.channel import build
+from rrpolicy_pram.derived import told
 from rrpolicy_pram.options import Options
 from rrpolicy_pram.reading import read
 
@@ -22,7 +23,8 @@ class Pram:
         """
         layout = read(options, policy)
         axes = tuple(((t.attribute.name,), axis) for t in layout.treatments if (axis := t.axis()) is not None)
-        return Outline(Product, axes, build(layout) if layout.fixed else None)
+        fixed = build(layout) if layout.fixed else None
+        return Outline(Product, axes, fixed, solved=layout.solved, derived=tuple(told(layout, options)))
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel, its open parameters solved from the requirements.

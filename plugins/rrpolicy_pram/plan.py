@@ -21,11 +21,10 @@ def propose(options: Options, task: Task) -> Proposal:
     """
     layout = _observed(read(options, task.policy), task)
     channel, origins = build(layout), _origins(layout)
-    solved = [t.attribute.name for t in layout.treatments if t.solved]
-    if not solved:
+    if not layout.solved:
         return Proposal(channel, origins)
     optimal = layout.allocation == "optimal"
-    found = allocate(channel, solved, task, optimal=optimal, workload=options.workload, digits=options.digits)
+    found = allocate(channel, layout.solved, task, optimal=optimal, workload=options.workload, digits=options.digits)
     return Proposal(found.channel, {**origins, **found.origins}, found.unrounded, found.remarks)
 
 

@@ -54,7 +54,8 @@ class RandomizedResponse:
             raise PolicyError(problems)
         axes = tuple(((a.name,), self._axis(a)) for a in policy.released if a.categorical)
         others = {Role.QUASI_IDENTIFIER, Role.SENSITIVE} - set(self.roles)
-        return Outline(Product, axes, kept=tuple(a.name for a in policy.with_role(*others)))
+        kept = tuple(a.name for a in policy.with_role(*others))
+        return Outline(Product, axes, kept=kept, solved=tuple(self._randomised(policy)))
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel of least expected error that satisfies every requirement.

@@ -56,7 +56,7 @@ class Channel(ABC):
 
     @abstractmethod
     def settle(self, original: Original) -> Self:
-        """Return the channel as it will be drawn: the sampler path chosen by the data, engine types filled in."""
+        """Return the channel as it will be drawn: engine types filled in, and how it is drawn, by what is public."""
 
     @abstractmethod
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:

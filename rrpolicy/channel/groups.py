@@ -12,6 +12,7 @@ References:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
@@ -131,9 +132,10 @@ class Groups(Channel):
         )
 
     def settle(self, original: Original) -> Groups:
-        """Fill in engine types and choose how rows are sorted.
+        """Fill in engine types and choose how rows are sorted, by what is public.
 
-        Cells, if all columns have categories and distinct rows are few (65,536, or half the records, and 2^23 at most).
+        Cells, if all columns have categories and there cannot be many distinct rows (65,536, or half the records, and
+        2^23 at most); see `Product.settle`.
         """
         from rrpolicy.channel.values import engine_type
 
@@ -141,7 +143,8 @@ class Groups(Channel):
         typed = [replace(c, type=engine_type(c)) if c.labels else c for c in typed]
         groups, _ = groups_of(original.records, self.size)
         few = min(max(_FEW_CELLS, original.records // 2), _MANY_CELLS)
-        cells = all(c.labels for c in self.known) and original.cells() <= few
+        most = math.prod(len(c.labels) for c in (*self.known, self.sensitive))
+        cells = all(c.labels for c in self.known) and min(most, original.records) <= few
         return replace(
             self,
             known=tuple(typed[:-1]),
@@ -197,6 +200,13 @@ class Groups(Channel):
 
     def to_json(self) -> Json:
         """Return all of it."""
+        return {**self._document(), "sampler": self.sampler}
+
+    def to_public_json(self) -> Json:
+        """Return all but how rows are sorted: nothing in it comes from the table but how many groups there are."""
+        return self._document()
+
+    def _document(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "version": self.version,
@@ -206,12 +216,7 @@ class Groups(Channel):
             "group": self.group.to_json(),
             "count": self.count.to_json(),
             "size": self.size,
-            "sampler": self.sampler,
         }
-
-    def to_public_json(self) -> Json:
-        """Return the same: nothing in it comes from the table but how many groups a number has to hold."""
-        return self.to_json()
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Groups:
@@ -222,7 +227,8 @@ class Groups(Channel):
         """
         del kinds
         expect(document, cls.kind, cls.version)
-        size, sampler = document.get("size"), read_text(document, "sampler")
+        size = document.get("size")
+        sampler = read_text(document, "sampler") if "sampler" in document else "cells"
         if not isinstance(size, int) or isinstance(size, bool):
             raise MalformedError("'size' must be a whole number")
         if sampler not in {"cells", "records"} or document.get("shown") != "two tables":

@@ -131,23 +131,25 @@ class Product(Channel):
     def settle(self, original: Original) -> Product:
         """Choose the sampler's path and fill in engine types: the original's, or what labels that do not fit it are.
 
-        Cells, if distinct original rows are few (65,536, or half the records) and the released cells that they can
+        The path is a function of what is public, so that two tables that differ in one record take the same: cells, if
+        there cannot be many distinct original rows (65,536, or half the records) and the released cells that they can
         become fit in memory (2^23); else records, out of core.
         """
         carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
         axes = tuple(_typed(axis, original.types) for axis in self.axes)
-        return replace(self, axes=axes, carried=carried, sampler=self._path(original))
+        return replace(self, axes=axes, carried=carried, sampler=self._path(original.records))
 
-    def _path(self, original: Original) -> Literal["cells", "records"]:
+    def _path(self, records: int) -> Literal["cells", "records"]:
         columns = [c for axis in self.axes for c in axis.columns()]
         if any(c.kind not in {"category", "interval"} for c in columns):
             return "records"
-        cells = original.cells()
-        if cells > max(_FEW_CELLS, original.records // 2):
-            return "records"
-        released = math.prod(len(c.labels) for c in columns)
-        reach = released if not self.carried else cells * released
-        return "cells" if min(reach, original.records) <= _MANY_CELLS else "records"
+        # A carried column may have as many values as there are records.
+        cells, released = (
+            records if self.carried else min(math.prod(sizes), records)
+            for sizes in ([axis.original_size for axis in self.axes], [len(c.labels) for c in columns])
+        )
+        few = cells <= max(_FEW_CELLS, records // 2) and released <= _MANY_CELLS
+        return "cells" if few else "records"
 
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
         """Draw once, by the path that `settle` chose."""
@@ -174,17 +176,16 @@ class Product(Channel):
 
     def to_json(self) -> Json:
         """Return all of it."""
-        return self._document([axis.to_json() for axis in self.axes])
+        return {**self._document([axis.to_json() for axis in self.axes]), "sampler": self.sampler}
 
     def to_public_json(self) -> Json:
-        """Return what may be published of it."""
+        """Return what may be published of it: not how it was drawn, which changes nothing for anybody."""
         return self._document([axis.to_public_json() for axis in self.axes])
 
-    def _document(self, axes: list[Json]) -> Json:
+    def _document(self, axes: list[Json]) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "version": self.version,
-            "sampler": self.sampler,
             "order": list(self.order),
             "axes": axes,
             "carried": [c.to_json() for c in self.carried],
@@ -204,7 +205,7 @@ class Product(Channel):
         from rrpolicy.channel.reading import axis_from_json
 
         expect(document, cls.kind, cls.version)
-        sampler = read_text(document, "sampler")
+        sampler = read_text(document, "sampler") if "sampler" in document else "cells"
         order = read_list(document, "order")
         if sampler not in {"cells", "records"} or not all(isinstance(name, str) for name in order):
             raise ValueError("'sampler' must be cells or records, 'order' the names of columns")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
-from rrpolicy.finding import Finding, Verdict
+from rrpolicy.finding import CONDITION, Finding, Verdict
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
@@ -74,7 +74,7 @@ def _document(name: str, checked: Checked, status: int) -> Json:
         "policy": {"name": policy.name, "version": policy.version, "digest": policy.digest()},
         "extends": list(policy.baselines),
         "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
-        "disclosed": list(checked.disclosed),
+        "derived": [statistic.to_json() for statistic in checked.derived],
         "unchanged": {a.name: a.why_unchanged for a in checked.unchanged},
         "problems": [],
     }
@@ -107,8 +107,8 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [f"  {role}: {', '.join(names)}" for role, names in roles.items()]
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [f"  {g.metric} <= {g.max}: decided by `rrpolicy plan`, which counts the data" for g in policy.gates]
-    lines += [f"  note: {text}" for text in checked.disclosed]
     lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
+    lines += [f"  may tell of the data: {statistic}" for statistic in checked.derived]
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
     lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
     return lines
@@ -117,7 +117,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
 def _finding(finding: Finding, stated: Stated) -> str:
     where = f"  {finding.model}: {finding.requirement}{stated}: "
     if finding.verdict is Verdict.HOLDS:
-        return where + "holds, whatever the data"
+        return where + ("holds, whatever the data" if not finding.given else f"holds, {CONDITION}")
     if finding.verdict is Verdict.FAILS:
         return where + "fails, whatever the data"
     return where + "decided by `rrpolicy plan`"

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.channel.recode import ANYTHING
-from rrpolicy.finding import Companion, Finding, ValueTable, Verdict, by_value
+from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.policy.diagnostics import visible
+from rrpolicy.release.derived import to_accept
 from rrpolicy.release.gate import shown
 from rrpolicy.release.outlook import parameters, unchanged
 
@@ -29,7 +30,7 @@ def lines(outlook: Outlook) -> list[str]:
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
     text += _section("extends", policy.baselines)
     text += _section("rests on", outlook.assessment.assumptions)
-    text += _section("derived from the data", outlook.derived)
+    text += _section("derived from the data", _derived(plan))
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("chosen so", [_remark(remark) for remark in plan.remarks])
     text += ["", "requirements"]
@@ -48,6 +49,12 @@ def lines(outlook: Outlook) -> list[str]:
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
     return ["", title, *(f"  {item}" for item in items)] if items else []
+
+
+def _derived(plan: Plan) -> list[str]:
+    """Return what the release will tell of the table, and what to paste to accept it."""
+    line = to_accept(plan.policy, plan.derived)
+    return [*map(str, plan.derived), *([f"to accept what it tells, under [release]: {line}"] if line else [])]
 
 
 def _parameters(outlook: Outlook) -> list[str]:
@@ -121,12 +128,14 @@ def _remark(remark: Remark) -> str:
 
 
 def _finding(finding: Finding, stated: Stated) -> list[str]:
-    head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.requirement}{stated}"
+    head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
     if finding.reached is not None:
         head += f"; reached {shown(finding.reached)}"
         if finding.limit is not None:
             head += f", margin {abs(float(finding.limit) - finding.reached.value):.3g}"
-    rows = [f"{head} [{finding.basis.name.lower()}]"]
+    rows = [f"{head} [{finding.basis.name.lower()}{', conditional' if finding.given else ''}]"]
+    if finding.given:
+        rows.append(f"{INDENT}conditional on what is derived from the data: {', '.join(finding.given)}")
     if finding.groups_over:
         rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
     return rows + _beside(finding.beside)
@@ -144,8 +153,14 @@ def _beside(beside: Sequence[Companion]) -> list[str]:
     rows += [f"{INDENT}{name}: {meaning}" for name, meaning in said.items()]
     tabled = {table.of for table in tables}
     others = [c for c in rest if c.of not in tabled]
-    rows += [f"{INDENT}beside it, {c.name}{f' ({c.of})' if c.of else ''}: {shown(c.measure)}" for c in others]
+    rows += [f"{INDENT}beside it, {_companion(c)}" for c in others]
     return rows
+
+
+def _companion(companion: Companion) -> str:
+    """Return a number that stands beside a finding, with the value it speaks of and on what it is conditional."""
+    of = f" ({companion.of})" if companion.of else ""
+    return f"{companion.name}{of}: {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
 
 
 def _value_table(table: ValueTable[Companion]) -> list[str]:

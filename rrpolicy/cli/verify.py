@@ -72,8 +72,8 @@ def _lines(found: Verification) -> list[str]:
 
 def _said(found: Verification, finding: Finding) -> str:
     """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
-    from rrpolicy.finding import Verdict
+    from rrpolicy.finding import CONDITION, Verdict
 
     if found.ok or finding.verdict is not Verdict.HOLDS:
-        return str(finding.verdict)
+        return str(finding.verdict) + (f", {CONDITION} ({', '.join(finding.given)})" if finding.given else "")
     return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"

@@ -153,6 +153,7 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
             *unlinkable_companions(exposed, original),
         ),
         reference=REFERENCE,
+        compares_tables=True,
     )
 
 

@@ -149,6 +149,7 @@ def record_epsilon(exposed: Exposure) -> Companion:
         Basis.CHANNEL,
         f"Swapping one person's {exposed.swapped} for any other changes the chance of any release by at most "
         "e^epsilon.",
+        compares_tables=True,
     )
 
 
@@ -160,6 +161,7 @@ def attribute_epsilon(exposed: Exposure) -> Companion:
         Basis.CHANNEL,
         "Changing one person's randomised attributes, all that is released unchanged being public, changes the chance "
         "of any release by at most e^epsilon, and so the odds of any two guesses at them.",
+        compares_tables=True,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.canonical import Json, exact, number
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.errors import Place
-from rrpolicy.finding import Finding, Measure, Standing, Verdict
+from rrpolicy.finding import Derived, Finding, Measure, Standing, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.registry import Registry
@@ -73,8 +74,13 @@ def words(requirement: Requirement, registry: Registry) -> str:
     return text + " where " + " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
 
 
-def assess(
-    policy: Policy, registry: Registry, channel: Channel, original: Original | int, written: Written | None = None
+def assess(  # noqa: PLR0917 each is another thing
+    policy: Policy,
+    registry: Registry,
+    channel: Channel,
+    original: Original | int,
+    derived: Sequence[Derived] = (),
+    written: Written | None = None,
 ) -> Assessment:
     """Assess a channel.
 
@@ -83,13 +89,15 @@ def assess(
         registry: of the policy's plugins.
         channel: frozen; it is what will be drawn from.
         original: the table, or only the number of records: what needs more is then undecided.
+        derived: what of the description comes from the table: findings that compare tables are conditional on it.
         written: the release as written, where it is at hand; what an assessor can measure is measured on it.
 
     Raises:
         PolicyError: RR228 if a requirement has no assessor.
     """
-    findings = tuple(_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
-    return Assessment(findings, tuple(_utility(gate, registry, channel, original) for gate in policy.gates))
+    findings = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
+    utility = tuple(_utility(gate, registry, channel, original) for gate in policy.gates)
+    return Assessment(tuple(f.under(derived) for f in findings), utility)
 
 
 def _finding(  # noqa: PLR0917 what it passes on

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Channel
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
-from rrpolicy.finding import Basis, Finding, Verdict
+from rrpolicy.finding import Basis, Derived, Finding, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order
 from rrpolicy.registry import Registry
 from rrpolicy.release.assess import words
+from rrpolicy.release.derived import impossible, possible
 from rrpolicy.release.opening import Opened
 
 MANY_RECORDS = 2**62
@@ -26,12 +27,13 @@ MANY_RECORDS = 2**62
 class Checked:
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
-    `unchanged` are the attributes that the policy by its own choice releases as they are.
+    `derived` is what a plan may derive from the data, `unchanged` are the attributes that the policy by its own choice
+    releases as they are.
     """
 
     policy: Policy
     findings: tuple[Finding, ...]
-    disclosed: tuple[str, ...]
+    derived: tuple[Derived, ...]
     stated: tuple[Stated, ...]
     unchanged: tuple[Attribute, ...]
 
@@ -82,10 +84,14 @@ def check(opened: Opened) -> Checked:
         problems += unexplained(policy, outline)
         if outline.fixed is not None:
             problems += undeclared(policy, outline.fixed)
+    derived: tuple[Derived, ...] = ()
+    if outline is not None and len(assessors) == len(policy.requirements):
+        derived = possible(policy, outline, (a for _, a in assessors))
+        problems += impossible(policy, derived)
     if problems or outline is None:
         raise PolicyError(problems)
-    findings = tuple(_decide(r, a, outline.fixed, policy, registry) for r, a in assessors)
-    return Checked(policy, findings, disclosed(policy), stated(policy, registry), outline.unchanged(policy))
+    findings = tuple(_decide(r, a, outline.fixed, policy, registry).under(derived) for r, a in assessors)
+    return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy))
 
 
 def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
@@ -170,13 +176,6 @@ def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
         )
         for item in channel.discloses()
         if item not in policy.release.accept
-    )
-
-
-def disclosed(policy: Policy) -> tuple[str, ...]:
-    """Return, in words, what of the release is a statistic of the data by the policy's own choice."""
-    return tuple(
-        f"the domain of '{a.release_as or a.name}' was observed in the data" for a in policy.released if a.observed
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.finding import Finding, Measure, Standing, Verdict
+from rrpolicy.finding import CONDITION, Finding, Measure, Standing, Verdict
 from rrpolicy.release.assess import Assessment, UtilityFinding
+from rrpolicy.release.derived import accept_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +23,24 @@ class Decision:
         return not self.problems
 
     def require(self) -> None:
-        """Raise `RequirementError` (RR101, RR103, RR104) unless the gate passes."""
+        """Raise `RequirementError` (RR101, RR103, RR104, RR108) unless the gate passes."""
         if self.problems:
             raise RequirementError(self.problems)
 
 
-def gate(assessment: Assessment) -> Decision:
-    """Decide from findings alone; nothing drawn is ever looked at."""
+def gate(assessment: Assessment, accepted: Collection[str] = ()) -> Decision:
+    """Decide from findings alone; nothing drawn is ever looked at.
+
+    Args:
+        assessment: of the channel.
+        accepted: ids of derived statistics that a finding may be conditional on.
+    """
     privacy = [_requirement(f) for f in assessment.findings if f.verdict is not Verdict.HOLDS]
+    privacy += [
+        _conditional(f, accepted)
+        for f in assessment.findings
+        if f.verdict is Verdict.HOLDS and not set(f.given) <= set(accepted)
+    ]
     utility = [_utility(u) for u in assessment.utility if u.verdict is not Verdict.HOLDS]
     return Decision(tuple(privacy + utility))
 
@@ -44,6 +56,18 @@ def _requirement(finding: Finding) -> Problem:
         f"{title} is undecided",
         finding.place,
         hint="plan with the data; an undecided requirement never passes",
+    )
+
+
+def _conditional(finding: Finding, accepted: Collection[str]) -> Problem:
+    missing = [item for item in finding.given if item not in accepted]
+    return Problem(
+        "RR108",
+        f"{finding.model}: {finding.requirement} holds only {CONDITION}, and the policy does not accept what they tell "
+        f"of the table: {', '.join(missing)}",
+        finding.place,
+        hint=f"{accept_line((*accepted, *missing))} under [release] accepts it; or fix by the policy what was chosen "
+        "from the data, and take out what could have refused another table",
     )
 
 

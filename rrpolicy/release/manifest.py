@@ -10,10 +10,8 @@ from pathlib import Path
 
 from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.finding import Basis
-from rrpolicy.mechanism import Origin
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.release.assess import Assessment, UtilityFinding
-from rrpolicy.release.check import disclosed
 from rrpolicy.release.plan import Plan
 from rrpolicy.release.sink import Written
 
@@ -35,7 +33,6 @@ def manifest(
         test: the draw came from a test's seed; verify refuses it.
     """
     policy, channel = plan.policy, plan.channel
-    described = channel.to_public_json()
     document: dict[str, Json] = {
         "schema": SCHEMA,
         "release": label,
@@ -50,8 +47,7 @@ def manifest(
         "records": plan.records,
         "mechanism": policy.mechanism.name,
         "attributes": [_attribute(a) for a in policy.released],
-        "channel": described,
-        "sampler": described.get("sampler") if isinstance(described, dict) else None,
+        "channel": channel.to_public_json(),
         "decoders": [d.to_json() for d in channel.decoders()],
         "tables": [t.to_json() for t in channel.tables()],
         "data": {
@@ -62,19 +58,12 @@ def manifest(
         "findings": [f.to_json(up_to=Basis.RELEASE) for f in assessment.findings],
         "utility": [_utility(u) for u in assessment.utility],
         "origins": {name: origin.value for name, origin in plan.origins.items()},
-        "derived": list(derived(plan)),
+        "derived": [statistic.to_json() for statistic in plan.derived],
         "assumptions": list(assessment.assumptions),
     }
     if test:
         document["test"] = True
     return document
-
-
-def derived(plan: Plan) -> tuple[str, ...]:
-    """Return, in words, what of the public description is a statistic of the data."""
-    chosen = (f"the parameters of '{n}' were {o.value}" for n, o in plan.origins.items() if o is Origin.DATA)
-    told = (f"the channel's description tells the original's '{item}'" for item in plan.channel.discloses())
-    return (*disclosed(plan.policy), *chosen, *told)
 
 
 def sealed(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, Json]:

@@ -17,8 +17,8 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.release.assess import Assessment, assess
 from rrpolicy.release.check import Stated, stated
+from rrpolicy.release.derived import to_accept
 from rrpolicy.release.gate import Decision, gate
-from rrpolicy.release.manifest import derived
 from rrpolicy.release.plan import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ class Outlook:
         assessment: findings and utility.
         decision: of the gate.
         errors: of every one-way and two-way marginal.
-        derived: in words, what of the published description is a statistic of the data.
         stated: where each requirement comes from, in the order of the findings.
     """
 
@@ -56,7 +55,6 @@ class Outlook:
     assessment: Assessment
     decision: Decision
     errors: tuple[MarginalError, ...]
-    derived: tuple[str, ...]
     stated: tuple[Stated, ...]
 
     def with_tag(self, source_tag: str) -> Outlook:
@@ -73,7 +71,7 @@ class Outlook:
             "findings": [finding.to_json() for finding in self.assessment.findings],
             "utility": [finding.to_json() for finding in self.assessment.utility],
             "assumptions": list(self.assessment.assumptions),
-            "derived": list(self.derived),
+            "accept": to_accept(self.plan.policy, self.plan.derived),
             "expected_errors": [error.to_json() for error in self.errors],
             "dropped": [a.name for a in policy.attributes.values() if a.role.dropped],
             "unchanged": list(unchanged(self.plan)),
@@ -89,10 +87,11 @@ def look_ahead(
     """Plan and assess; see `make_plan` for the arguments and errors."""
     plan = make_plan(policy, registry, original, progress)
     progress("assessing", 0.5)
-    assessment = assess(plan.policy, registry, plan.channel, original)
+    assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     progress("expecting errors", 0.9)
     errors = marginal_errors(plan, original)
-    return Outlook(plan, assessment, gate(assessment), errors, derived(plan), stated(policy, registry))
+    decision = gate(assessment, plan.policy.release.accept)
+    return Outlook(plan, assessment, decision, errors, stated(policy, registry))
 
 
 def unchanged(plan: Plan) -> tuple[str, ...]:

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from rrpolicy.release.report import AuditPieces
     from rrpolicy.report import Report
 
+SAMPLERS = {
+    "cells": "equal records drawn together",
+    "records": "record by record",
+}
+"""How a release was drawn, by what is public; it changes nothing of what may be released."""
+
 
 def write_public_page(executed: Executed, document: Mapping[str, Json]) -> None:
     """Write public/report.html, filled from public artifacts alone.
@@ -61,6 +67,7 @@ def _pieces(executed: Executed, record: Mapping[str, Json]) -> AuditPieces:
         ("Commit of the policy", record["policy_commit"]),
         ("Digest of the plan", record["plan_digest"]),
         ("Tag of the source under the key", record["source_tag"]),
+        ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", ""))),
     ]
     writers = record["writers"]
     if isinstance(writers, dict):

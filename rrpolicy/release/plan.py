@@ -14,12 +14,13 @@ from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.errors import PolicyError, Problem, RefusedError
-from rrpolicy.finding import Measure, Standing
-from rrpolicy.mechanism import Origin, Remark, Task
+from rrpolicy.finding import Derived, Measure, Standing
+from rrpolicy.mechanism import Origin, Outline, Remark, Task
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolved import policy_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.release.check import refusals, undeclared, unexplained
+from rrpolicy.release.derived import derived, impossible, possible
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -40,6 +41,7 @@ class Plan:
         origins: attribute -> where its parameters come from.
         unrounded: attribute -> the solution before rounding down.
         remarks: what the mechanism says of its choice.
+        derived: what public/ will tell of the table beyond the number of records.
         source_tag: HMAC of the source's content under the plan's key; None if no key was made.
     """
 
@@ -51,6 +53,7 @@ class Plan:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     unrounded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
+    derived: tuple[Derived, ...] = ()
     source_tag: str | None = None
 
     def digest(self) -> str:
@@ -90,6 +93,7 @@ class Plan:
             "origins": {name: origin.value for name, origin in self.origins.items()},
             "unrounded": {name: dict(values) for name, values in self.unrounded.items()},
             "remarks": [remark.to_json() for remark in self.remarks],
+            "derived": [statistic.to_json() for statistic in self.derived],
         }
 
     @classmethod
@@ -110,6 +114,7 @@ class Plan:
             origins={name: Origin(value) for name, value in document["origins"].items()},
             unrounded=document["unrounded"],
             remarks=tuple(_remark(r) for r in document["remarks"]),
+            derived=tuple(Derived(d["id"], d["meaning"]) for d in document["derived"]),
             source_tag=document["source_tag"],
         )
         if plan.digest() != document["digest"]:
@@ -139,7 +144,8 @@ def make_plan(
         progress: called with (what is being done, share done).
 
     Raises:
-        PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238).
+        PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
+            or accepts what it can never disclose (RR224).
         RequirementError: RR102 if the requirements cannot be reached.
     """
     resolved = policy if isinstance(original, int) else original.policy
@@ -147,7 +153,7 @@ def make_plan(
     if problems:
         raise PolicyError(problems)
     mechanism = registry.mechanisms[policy.mechanism.name]
-    problems = unexplained(policy, mechanism.outline(policy.mechanism.options, policy))
+    problems = _unforeseen(policy, registry, mechanism.outline(policy.mechanism.options, policy))
     if problems:
         raise PolicyError(problems)
     outline = mechanism.outline(resolved.mechanism.options, resolved)
@@ -158,16 +164,24 @@ def make_plan(
     problems = undeclared(resolved, channel)
     if problems:
         raise PolicyError(problems)
+    records = original if isinstance(original, int) else original.records
     return Plan(
         policy=resolved,
         policy_digest=policy.digest(),
         channel=channel,
-        records=original if isinstance(original, int) else original.records,
+        records=records,
         software=software(registry),
         origins=proposal.origins,
         unrounded=proposal.unrounded,
         remarks=proposal.remarks,
+        derived=derived(resolved, registry, outline, [a for _, a in requirements], proposal, records=records),
     )
+
+
+def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
+    """Return what is wrong with a policy whatever the table is: unexplained columns, what can never be accepted."""
+    assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
+    return (*unexplained(policy, outline), *impossible(policy, possible(policy, outline, assessors)))
 
 
 def _remark(document: Mapping[str, Any]) -> Remark:

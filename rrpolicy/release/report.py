@@ -21,10 +21,7 @@ from rrpolicy.section import Fact, Section, figure
 if TYPE_CHECKING:
     from rrpolicy.release.assess import UtilityFinding
 
-SAMPLERS = {
-    "cells": "equal records drawn together, exactly",
-    "records": "record by record, exactly",
-}
+EXACT_DRAW = "exact: no probability is rounded"
 NOTHING_DRAWN = "nothing was drawn at random"
 TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED = {
@@ -94,7 +91,7 @@ def public_report(
         facts=_facts(document),
         assumptions=tuple(document["assumptions"]),
         findings=rows,
-        derived=tuple(document["derived"]),
+        derived=tuple(f"{d['id']}: {d['meaning']}" for d in document["derived"]),
         remarks=(),
         attributes=panels(document["attributes"], document["decoders"], document.get("origins", {})),
         dropped=(),
@@ -194,9 +191,7 @@ def _decided(document: Mapping[str, Any], rows: Sequence[FindingRow], useful: Se
 
 def _facts(document: Mapping[str, Any]) -> tuple[Fact, ...]:
     policy = document["policy"]
-    sampler = SAMPLERS.get(document["sampler"], document["sampler"])
-    if not any(drawn(decoder) for decoder in document["decoders"]):
-        sampler = NOTHING_DRAWN
+    sampling = EXACT_DRAW if any(drawn(decoder) for decoder in document["decoders"]) else NOTHING_DRAWN
     named = (
         ("Records", figure(document["records"], 15)),
         ("Owner", policy.get("owner")),
@@ -204,7 +199,7 @@ def _facts(document: Mapping[str, Any]) -> tuple[Fact, ...]:
         ("Mechanism", document.get("mechanism")),
         ("Released attributes", treated_so(document["attributes"], document["decoders"])),
         ("Format", document["data"]["format"]),
-        ("Sampling", sampler),
+        ("Sampling", sampling),
     )
     return tuple(Fact(name, str(value)) for name, value in named if value)
 

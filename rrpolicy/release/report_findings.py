@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from rrpolicy.canonical import parse_number
-from rrpolicy.finding import VALUE, Measure, Standing, Verdict
+from rrpolicy.finding import CONDITION, VALUE, Measure, Standing, Verdict
 from rrpolicy.release.figures import FEWER, apart, direction, gauge, margin, worded
 from rrpolicy.release.not_covered import not_covered
 from rrpolicy.report import Beside, FindingRow, Histogram, UtilityRow
@@ -61,6 +61,7 @@ def finding_row(finding: Mapping[str, Any], models: Mapping[str, object], file: 
         assessor=finding["assessor"],
         place=_place(finding.get("place"), file),
         reached_of=None if reached is None else _of(reached, finding["beside"]),
+        given=tuple(finding["given"]),
     )
 
 
@@ -84,6 +85,7 @@ def _beside(companion: Mapping[str, Any], limit: float | None) -> Beside:
         measure.standing.value,
         companion["meaning"],
         companion.get("of", ""),
+        tuple(companion["given"]),
     )
 
 
@@ -150,6 +152,8 @@ def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> t
         if len(privacy) == 1
         else f"All {figure(len(privacy))} privacy requirements hold"
     )
+    if any(row.given for row in findings):
+        kept += f", {CONDITION}"
     if not useful:
         return True, f"{kept}."
     also = "the utility limit" if len(useful) == 1 else f"all {figure(len(useful))} utility limits"

@@ -82,11 +82,17 @@ class Verification:
         """Return whether everything that this level recomputes holds."""
         return not self.problems
 
+    @property
+    def conditional(self) -> tuple[str, ...]:
+        """Return what holds only given what the release derives from the table, in words."""
+        return tuple(f"{f.model}: {f.stated}" for f in self.findings if f.given)
+
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""
         verified = "verified" if self.ok else "NOT verified"
         undecided = "; ".join(self.undecided) or "nothing"
-        return f"{verified} at level {self.level.word}; undecided: {undecided}"
+        conditional = f"conditional: {'; '.join(self.conditional)}; " if self.conditional else ""
+        return f"{verified} at level {self.level.word}; {conditional}undecided: {undecided}"
 
     def to_json(self) -> Json:
         """Return the verification as plain data."""
@@ -97,6 +103,7 @@ class Verification:
             "checks": [c.to_json() for c in self.checks],
             "problems": [{"code": p.code, "message": p.message, "hint": p.hint} for p in self.problems],
             "findings": [self._finding(f) for f in self.findings],
+            "conditional": list(self.conditional),
             "undecided": list(self.undecided),
             "reproduced": self.reproduced,
         }

@@ -34,7 +34,7 @@ KEYS = (
     *("policy_files", "policy_commit", "time", "files", "digest"),
 )
 PLANNED = (
-    *("policy", "software", "records", "mechanism", "attributes", "channel", "sampler", "decoders", "tables"),
+    *("policy", "software", "records", "mechanism", "attributes", "channel", "decoders", "tables"),
     *("requirements", "origins", "derived"),
 )
 
@@ -133,7 +133,8 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     log.check(
         "utility on both sides", same(useful, public["utility"]), "RR122", "the utility of public/ and audit/ differs"
     )
-    findings = assess(audit.plan.policy, side.registry, audit.plan.channel, audit.plan.records).findings
+    plan = audit.plan
+    findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived).findings
     for finding, found in zip(findings, shown, strict=False):
         check_finding(log, finding, found, up_to=Basis.RELEASE, where="findings.json")
     log.check("findings: one each", len(findings) == len(shown), "RR122", "findings.json lacks or adds a requirement")
@@ -177,7 +178,7 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     log.check("records of the source", right, "RR124", "the source has another number of records than the release")
     settled = same(plan.channel.settle(original).to_json(), plan.channel.to_json())
     log.check("sampler", settled, "RR124", "the source would be drawn from in another way than the plan says")
-    assessment = assess(plan.policy, side.registry, plan.channel, original)
+    assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived)
     for finding, stated in zip(assessment.findings, audit.findings["findings"], strict=False):
         check_finding(log, finding, stated, up_to=Basis.ORIGINAL, where="findings.json")
         holds = finding.verdict is Verdict.HOLDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,17 @@ from pydantic import BaseModel
 from rrpolicy.canonical import digest
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.reading import channel_from_json
+from rrpolicy.channel.retention import Retention
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
-from rrpolicy.finding import Basis, Finding, Verdict
+from rrpolicy.finding import Basis, Derived, Finding, Verdict
+from rrpolicy.mechanism import Origin, parameters_of
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Role, SourceSettings
 from rrpolicy.policy.resolved import requirement_from_json
 from rrpolicy.registry import GROUP, Registry
 from rrpolicy.release import manifest as manifests
 from rrpolicy.release.assess import assess
+from rrpolicy.release.derived import RELEASED
 from rrpolicy.release.formats import FORMATS, file_name
 from rrpolicy.release.reading import UnlikeSpecError, open_table
 from rrpolicy.release.records import check_files, check_record, read_record, same
@@ -29,7 +32,7 @@ from rrpolicy.release.write import beside
 from rrpolicy.release.written import open_written
 
 KEYS = (
-    *("schema", "release", "policy", "software", "records", "mechanism", "attributes", "channel", "sampler"),
+    *("schema", "release", "policy", "software", "records", "mechanism", "attributes", "channel"),
     *("decoders", "tables", "data", "requirements", "findings", "utility", "origins", "derived", "assumptions"),
     *("files", "digest"),
 )
@@ -102,7 +105,6 @@ def _check_description(log: Log, side: PublicSide) -> None:
         "channel": channel.to_public_json(),
         "decoders": [d.to_json() for d in channel.decoders()],
         "tables": [t.to_json() for t in channel.tables()],
-        "sampler": document["channel"].get("sampler"),
     }
     for key, value in expected.items():
         failure = f"the field '{key}' of release.json is not the channel's"
@@ -182,7 +184,9 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
     with ExitStack() as stack:
         files = (side.folder, document["data"], side.channel.tables())
         written = None if scratch is None else stack.enter_context(open_written(*files, scratch))
-        findings = assess(policy, side.registry, side.channel, int(document["records"]), written).findings
+        derived = [Derived(d["id"], d["meaning"]) for d in document["derived"]]
+        findings = assess(policy, side.registry, side.channel, int(document["records"]), derived, written).findings
+    _check_derived(log, side, {d.id for d in derived}, findings)
     agree = len(findings) == len(document["findings"]) == len(policy.requirements) > 0
     if not log.check("findings", agree, "RR119", "the manifest does not hold one finding for each requirement"):
         return
@@ -192,6 +196,19 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
             log.undecided.append(f"{finding.model} {finding.requirement}")
         else:
             log.findings.append(finding)
+
+
+def _check_derived(log: Log, side: PublicSide, ids: set[str], findings: Sequence[Finding]) -> None:
+    """Check that the manifest names every statistic of the table that public/ itself shows to be one."""
+    origins = side.document["origins"]
+    observed = {f"domain:{a['name']}" for a in side.document["attributes"] if a["observed"]}
+    retained = [axis.attribute for axis in getattr(side.channel, "axes", ()) if isinstance(axis, Retention)]
+    chosen = {parameters_of(name).id for name in retained if origins.get(name) == Origin.DATA.value}
+    told = observed | chosen | set(side.channel.discloses())
+    told |= {RELEASED.id} if told or any(f.basis > Basis.CHANNEL for f in findings) else set()
+    strange = {item for item in ids - told if item.startswith(("domain:", "parameters:", "marginal:"))}
+    failure = f"the field 'derived' of release.json is wrong about {', '.join(sorted((told - ids) | strange))}"
+    log.check("derived", told <= ids and not strange, "RR118", failure)
 
 
 def check_finding(log: Log, finding: Finding, stated: Mapping[str, Any], *, up_to: Basis, where: str) -> None:

@@ -65,15 +65,15 @@ def release(  # noqa: PLR0917 each is another thing
         The bundle's folder.
 
     Raises:
-        RequirementError: RR101 to RR104; nothing is drawn.
+        RequirementError: RR101 to RR104, RR108; nothing is drawn.
         RefusedError: RR401 if the plan is stale, RR402 if the folder exists, RR407, RR408, RR410.
     """
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
     plan = current(plan, policy, registry, original, key)
     progress("assessing", 0.1)
-    assessment = assess(plan.policy, registry, plan.channel, original)
-    gate(assessment).require()
+    assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
+    gate(assessment, plan.policy.release.accept).require()
     with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
         written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress)
         original.unchanged()

@@ -132,7 +132,8 @@ def _origin(template: Template, workload: Sequence[Marginal], task: Task, *, opt
             raise refuse_without_data(f"choosing parameters for {models[0]}", "allocation", task)
         if data:
             raise refuse_without_data("minimising this expected error", "workload", task)
-    return Origin.DATA if models or data or template.channel.discloses() else Origin.RECORDS
+    seen = template.channel.discloses() or any(a.observed for a in task.policy.released)
+    return Origin.DATA if models or data or seen else Origin.RECORDS
 
 
 def _holds(channel: Product, task: Task) -> bool:

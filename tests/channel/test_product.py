@@ -196,25 +196,45 @@ def test_an_engine_that_groups_rows_itself_gives_the_same_release(survey, collec
     assert drawn(plain(), original, collector).rows() == drawn(plain(), Grouping(original), collector).rows()
 
 
-def test_the_path_is_chosen_by_the_data_and_types_are_filled_in(survey):
+def test_the_path_is_chosen_by_what_is_public_and_types_are_filled_in(survey):
     original = survey(values=3)
     original.types = {"sex": "VARCHAR", "education": "VARCHAR", "race": "INTEGER", "x": "INTEGER"}
     settled = plain().settle(original)
 
     assert settled.sampler == "cells"
     assert [c.type for c in settled.tables()[0].columns] == ["INTEGER", "INTEGER", "VARCHAR", "VARCHAR"]
-    original.cells = lambda: 70_000
+    original.records = 70_000  # the carried column may have as many values
     assert plain().settle(original).sampler == "records"
-    original.records = 140_000
-    assert plain().settle(original).sampler == "cells"
-    original.records, original.cells = 10**9, lambda: 10**7
-    assert plain().settle(original).sampler == "records"  # released cells would not fit in memory
+
+
+def test_two_tables_that_differ_in_one_record_take_the_same_path(survey):
+    """With 65,536 different rows the one was drawn cell by cell, with 65,537 the other record by record."""
+    pair = Product((Identity.of("a", range(300)), Identity.of("b", range(300))), (), ("a", "b"))
+    one, other = survey(values=3), survey(values=3)
+    one.records = other.records = 70_000
+    one.cells, other.cells = lambda: 65_536, lambda: 65_537
+
+    assert pair.settle(one).to_json() == pair.settle(other).to_json()
+
+
+def test_few_categories_are_drawn_cell_by_cell_and_what_would_not_fit_in_memory_is_not(survey):
+    def path(records: int, *sizes: int) -> str:
+        original = survey(values=3)
+        original.records = records
+        axes = tuple(Identity.of(f"x{i}", range(size)) for i, size in enumerate(sizes))
+        return Product(axes, (), tuple(f"x{i}" for i in range(len(sizes)))).settle(original).sampler
+
+    assert path(10**8, 2, 7, 16, 5, 7) == "cells"
+    assert path(65_536, 10_000, 10_000) == "cells"
+    assert path(70_000, 300, 300) == "records"
+    assert path(10**9, 3000, 3000) == "records"
 
 
 def test_the_description_comes_back_from_its_json_and_names_no_count():
     for product in (plain(), Product((coupled(),), (), ("group", "sex"), "records")):
         assert channel_from_json(product.to_json(), KINDS) == product
-        assert channel_from_json(product.to_public_json(), KINDS) == product
+        assert channel_from_json(product.to_public_json(), KINDS) == replace(product, sampler="cells")
+        assert "sampler" not in product.to_public_json()
         assert canonical(product.to_json()) == canonical(Product.from_json(product.to_json(), KINDS).to_json())
     with pytest.raises(ValueError, match="version"):
         Product.from_json({**plain().to_json(), "version": 2}, KINDS)

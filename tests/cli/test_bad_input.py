@@ -252,7 +252,8 @@ def test_k_that_no_table_can_give_says_how_much_is_possible(folder, capsys):
 
 
 def test_a_table_of_one_value_is_released_as_such(folder, capsys):
-    (folder / "policy.toml").write_text(POLICY.replace(*OBSERVED[0]))
+    accepted = '[release]\naccept = ["domain:sex", "parameters:town", "parameters:salary", "released"]\n'
+    (folder / "policy.toml").write_text(POLICY.replace(*OBSERVED[0]) + accepted)
     column(1, lambda _: "F")(folder)
 
     assert run("release", folder / "policy.toml", "--out", folder / "bundle") == 0

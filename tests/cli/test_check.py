@@ -52,7 +52,7 @@ def test_it_says_what_is_decided_and_what_to_run_next(policy, capsys):
     assert lines[0].endswith("survey 1.0.0, mechanism pram")
     assert "  quasi-identifier: sex, age" in lines
     assert any("local-dp" in line and "`rrpolicy plan`" in line for line in lines)
-    assert any("domain of 'disease' was observed" in line for line in lines)
+    assert any("domain:disease" in line for line in lines)
     assert lines[-1] == f"next: rrpolicy plan {policy}"
 
 

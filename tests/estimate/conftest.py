@@ -116,7 +116,6 @@ def manifest(
             for c in columns
         ],
         "channel": {"kind": "product", "version": 1},
-        "sampler": "cells",
         "decoders": [a.decoder for a in axes],
         "tables": [{"name": "data", "columns": columns, "sort": [c["name"] for c in columns], "joins": {}}],
         "data": {

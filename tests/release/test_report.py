@@ -128,7 +128,6 @@ def public(tmp_path: Path) -> Path:
             },
         ],
         "channel": {"kind": "product", "version": 1},
-        "sampler": "cells",
         "decoders": [
             {
                 "attributes": [name],
@@ -181,7 +180,7 @@ def public(tmp_path: Path) -> Path:
             "tables": {"data": {"path": "data.parquet", "rows": RECORDS, "digest": "sha256:d"}},
         },
         "findings": [finding().to_json(Basis.RELEASE), disclosure().to_json(Basis.RELEASE)],
-        "derived": ["the categories of area were observed in the data"],
+        "derived": [{"id": "domain:area", "meaning": "the categories of area were observed in the data"}],
         "assumptions": ["one person is one record"],
         "files": {},
     }
@@ -218,7 +217,7 @@ def test_the_public_page_is_filled_from_public_alone(public: Path) -> None:
     assert report.title == "survey, version 1.0.0, release 2026-11"
     assert report.decision == "All 2 privacy requirements hold."
     assert report.assumptions == ("one person is one record",)
-    assert report.derived == ("the categories of area were observed in the data",)
+    assert report.derived == ("domain:area: the categories of area were observed in the data",)
     assert Fact("Plugin", "pram (rrpolicy 0.1.0)") in report.provenance
     assert Fact("Released attributes", "3: 2 randomised, 1 unchanged") in report.facts
     assert (report.utility, report.dropped, report.remarks) == ((), (), ())
