@@ -108,7 +108,8 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [f"  {g.metric} <= {g.max}: decided by `rrpolicy plan`, which counts the data" for g in policy.gates]
     lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
-    lines += [f"  may tell of the data: {statistic}" for statistic in checked.derived]
+    ids = ", ".join(statistic.id for statistic in checked.derived)
+    lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
     lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
     return lines
