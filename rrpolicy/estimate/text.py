@@ -39,11 +39,12 @@ def summary(table: Crosstab) -> str:
     if table.biased:
         ends = {"low": "low, certain", "high": "high, certain"} if spread else {}
     errors = {} if exact else ends
-    header = [*map(_plain, table.by), "count" if exact else "estimate", *errors.values(), ""]
+    header = [*map(_plain, table.by), *(("count", "share") if exact else ("estimate",)), *errors.values(), ""]
     body = [
         [
             *(_plain(str(r.group[b])) for b in table.by),
-            *(_count(v, exact=exact) for v in (r.estimate, *(getattr(r, k) for k in errors))),
+            *((f"{r.estimate:,.0f}", _percent(r.estimate, table.records)) if exact else (_decimal(r.estimate),)),
+            *(_decimal(getattr(r, k)) for k in errors),
             " ".join(marks[f] for f in r.flags),
         ]
         for r in rows
@@ -67,8 +68,12 @@ def summary(table: Crosstab) -> str:
     )
 
 
-def _count(value: float, *, exact: bool) -> str:
-    return f"{value:,.{0 if exact else 1}f}" if math.isfinite(value) else "-"
+def _decimal(value: float) -> str:
+    return f"{value:,.1f}" if math.isfinite(value) else "-"
+
+
+def _percent(count: float, records: int) -> str:
+    return f"{100 * count / records:.1f} %" if records else "-"
 
 
 def _meaning(flag: str, target: Target) -> str:

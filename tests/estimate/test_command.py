@@ -45,7 +45,7 @@ def test_the_table_says_whose_counts_these_are(folder, capsys):
     assert "population's shares" in text
     assert "low 90 %" in text
     assert main(["estimate", str(folder)]) == 0
-    assert "count\n  120" in capsys.readouterr().out
+    assert "count    share\n  120  100.0 %" in capsys.readouterr().out
 
 
 def test_problems_end_with_status_2(folder, capsys, tmp_path):
