@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 NAME = "attribute-disclosure"
+CONFIDENCE = 0.999
+"""Of the upper end by which an estimate decides, of all people together."""
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 ADVERSARY = (
     "knows a person's quasi-identifiers and everything released, draws a released record by its posterior weight for "
@@ -58,6 +60,7 @@ class Options(BaseModel):
         thresholds: the largest risk by sensitive value.
         sensitive: the attributes to protect; by default every sensitive one.
         known_sensitive: it must hold also against an attacker who knows the other sensitive attributes.
+        decided_by: whether what is certain decides, or an estimate, where there is one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -68,6 +71,13 @@ class Options(BaseModel):
     known_sensitive: Annotated[
         bool, Field(description="hold also if the attacker knows the other sensitive attributes")
     ] = False
+    decided_by: Annotated[
+        Literal["bound", "estimate"],
+        Field(
+            description="what is held against the limit: a certain bound, or, where there is one (groups of `anatomy`),"
+            f" the upper end at {100 * CONFIDENCE:g} % confidence of an estimate, which is weaker"
+        ),
+    ] = "bound"
 
     @model_validator(mode="after")
     def _stated(self) -> Options:
@@ -99,6 +109,7 @@ class AttributeDisclosure:
             ", ".join(parts)
             + of
             + (", also if the other sensitive values are known" if options.known_sensitive else "")
+            + (", decided by an estimate" if options.decided_by == "estimate" else "")
         )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
@@ -122,6 +133,7 @@ class AttributeDisclosure:
         values = [*old.thresholds, *new.thresholds, None]
         change = {(new.limit(v) > old.limit(v)) - (new.limit(v) < old.limit(v)) for v in values}
         change.add(old.known_sensitive - new.known_sensitive)
+        change.add((new.decided_by == "estimate") - (old.decided_by == "estimate"))
         if not old.sensitive or not new.sensitive:
             change.add(bool(new.sensitive) - bool(old.sensitive))
         else:
@@ -134,6 +146,11 @@ class AttributeDisclosure:
 def targets(options: Options, policy: Policy) -> tuple[str, ...]:
     """Return the sensitive attributes that an entry protects."""
     return options.sensitive or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
+
+
+def decided_by_estimate(requirement: Requirement) -> bool:
+    """Return whether an entry lets an estimate decide."""
+    return getattr(requirement.options, "decided_by", "bound") == "estimate"
 
 
 def assessors() -> Iterable[Assessor]:

@@ -2,41 +2,61 @@
 
 The quasi-identifiers stand as they are, so that R_QI = 1 and
 
-    risk(alpha, u) = c_u R_S(u | alpha),    R_S = E [c_u / sum over W of c_w]
+    risk(alpha, u) = c_u R_S(u | alpha),    R_S = E [posterior of u, given the group]
 
-with W the values of the group that a record of (alpha, u) is dealt into (Guo, Ying, Wu 2011, eq. 6-9, with the law of
-Xiao, Tao 2006, figure 3). Which values stand together is drawn. R_S is at most the largest posterior b_u over all
-groups that can be dealt, see `rrpolicy.privacy.informed`, and at least c_u. In a group that holds both, w and u, the
-value u is read with a chance of at most c_u/(c_u + c_w), so that
+over the deals, for somebody of (alpha, u) (Guo, Ying, Wu 2011, eq. 6-9, with the law of Xiao, Tao 2006, figure 3). The
+posterior rests on the quasi-identifiers of all members of the group, see `rrpolicy.privacy.permanents`. R_S has no
+short form. `rrpolicy.privacy.informed` bounds it with certainty, and that decides; `rrpolicy.privacy.simulated`
+estimates it, and decides by the estimate's upper end if the entry says so. It is at least c_u.
 
-    success(alpha, u) <= c_u b_u + sum over w other than u of c_w min(b_u, c_u/(c_u + c_w)).
+Whichever record of alpha is drawn, the value read from it is u with a chance of E [posterior of u] over the records of
+alpha: posteriors are right on average, so that success(alpha, u) = c_u exactly.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.finding import Basis, Companion, Measure, Standing
 from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy.disclosure import CHUNK, Risks, chosen, conclude
+from rrpolicy.privacy.disclosure import Risks, chosen, conclude
 from rrpolicy.privacy.evidence import gather, sides
-from rrpolicy.privacy.informed import dealt_totals, stands_beside
+from rrpolicy.privacy.exactly import NEAR
+from rrpolicy.privacy.informed import Bounds, stands_beside
 from rrpolicy.privacy.scope import SINGLE_RECORDS, exposure
+from rrpolicy.privacy.simulated import Simulated, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rrpolicy.channel.groups import Groups
-    from rrpolicy.finding import Companion, Finding
+    from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
+    from rrpolicy.privacy.disclosure import Mask
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
-BOUND = "Who stands with whom is drawn later: counted is the group, of all that can be dealt, that tells most."
+BOUND = (
+    "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average; the simulated mean "
+    "stands beside it as an estimate."
+)
+ESTIMATE = (
+    "Decided by an estimate, as the policy asks: the mean over simulated deals holds if its upper end at "
+    f"{100 * attribute.CONFIDENCE:g} % confidence, for all people together, is within the limit; the seed follows from "
+    "the published description and the number of records."
+)
+NO_ESTIMATE = "Groups are too large, or the table is not eligible, for an estimate: the certain bound decides."
+ESTIMATED = "the largest risk as the mean over simulated deals, with its standard error"
+UPPER_END = (
+    f"what the largest risk is at most, with {100 * attribute.CONFIDENCE:g} % confidence, by the simulated deals"
+)
+REPLICAS = "simulated deals; the seed follows from the published description and the number of records"
+CERTAIN = "the largest risk that no deal exceeds on average, with certainty"
 
 
 @dataclass(frozen=True)
@@ -44,35 +64,42 @@ class DealtRisks(Risks):
     """Risks with the groups that records can be dealt into.
 
     Attributes:
-        totals: (groups, values) people, of the group, with one of the values that stand with a value, at least.
+        bounds: of the posterior of the own value.
+        simulated: its estimate, in the order of the risks; None if there is none.
+        by_estimate: whether the estimate decides.
     """
 
-    totals: Array
+    bounds: Bounds
+    simulated: Simulated | None
+    by_estimate: bool
+
+    @cached_property
+    def certain(self) -> Array:
+        """Return (k,) upper bounds of R_S."""
+        certain: Array = self.bounds.expected[self.group, self.value]
+        return certain
+
+    @cached_property
+    def upper(self) -> Array:
+        """Return (k,) upper ends of the estimate of R_S; where what is certain is lower, that."""
+        assert self.simulated is not None
+        return np.minimum(self.simulated.upper, self.certain)
 
     @cached_property
     def own(self) -> tuple[Array, Array]:
-        """Return (k,) lower and upper bounds of R_S."""
-        return self.share, self.people / self.totals[self.group, self.value]
+        """Return (k,) lower and upper bounds of R_S, the latter as it decides."""
+        return np.minimum(self.share, self.certain), self.upper if self.by_estimate else self.certain
 
     @cached_property
     def risk(self) -> Array:
-        """Return (k,) c_u b_u."""
+        """Return (k,) c_u R_S, as it decides: at most."""
         risk: Array = self.share * self.own[1]
         return risk
 
-    @cached_property
+    @property
     def success(self) -> tuple[Array, Array]:
-        """Return (k,) lower and upper bounds of the chance that the true value is read."""
-        most, shares = self.risk.copy(), self.evidence.shares
-        rows = max(1, CHUNK // self.evidence.histograms.shape[1])
-        for start in range(0, len(most), rows):
-            part = slice(start, start + rows)
-            c = shares[self.group[part]]
-            own = self.share[part, None]
-            other = c * np.minimum(self.own[1][part, None], own / (own + c))
-            other[np.arange(len(other)), self.value[part]] = 0.0
-            most[part] += other.sum(axis=1)
-        return self.share**2, np.minimum(most, 1.0)
+        """Return (k,) the chance that the true value is read, twice."""
+        return self.share, self.share
 
     @property
     def worst(self) -> float | None:
@@ -80,14 +107,62 @@ class DealtRisks(Risks):
         return None
 
     def exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells c_u b_u exactly."""
+        """Return what tells the certain bound of a risk exactly; None where an estimate is lower."""
 
-        def risk(i: int) -> Fraction:
-            group, people = int(self.group[i]), int(self.people[i])
-            total = int(self.totals[group, int(self.value[i])])
-            return Fraction(people * people, int(self.evidence.n[group]) * total)
+        def risk(i: int) -> Fraction | None:
+            if self.by_estimate and self.upper[i] < self.certain[i]:
+                return None
+            group, value = int(self.group[i]), int(self.value[i])
+            return Fraction(int(self.people[i]), int(self.evidence.n[group])) * self.bounds.exactly(group, value)
 
         return risk
+
+    def estimate(self, at: int) -> Measure:
+        """Return the estimate of one risk."""
+        assert self.simulated is not None
+        mean = min(float(self.simulated.mean[at]), float(self.certain[at]))
+        share = float(self.share[at])
+        return Measure(share * mean, Standing.ESTIMATE, share * float(self.simulated.error[at]))
+
+    def risk_measure(self, at: int) -> Measure:
+        """Return one risk with its standing."""
+        if self.by_estimate and self.simulated is not None and np.isfinite(self.simulated.mean[at]):
+            return self.estimate(at)
+        return super().risk_measure(at)
+
+    def decisive(self, over: Mask) -> int:
+        """Return which risk the finding shows; of estimates by the half that the number shown does not come from."""
+        if not self.by_estimate or self.simulated is None or over.any():
+            return super().decisive(over)
+        return self._largest_estimate
+
+    @cached_property
+    def _largest_estimate(self) -> int:
+        assert self.simulated is not None
+        limits = np.array([float(t) for t in self.limits])[self.value]
+        return int(np.argmax(self.share * np.minimum(self.simulated.first, self.certain) / limits))
+
+    def with_estimates(self, channel: Groups) -> DealtRisks:
+        """Return the same with estimates of the risks that may be the largest or, by what is certain, over a limit."""
+        limits = np.array([float(t) for t in self.limits])[self.value]
+        least = (self.share**2 / limits).max(initial=0.0)
+        asked = self.share * self.certain / limits >= min(least, 1.0) * (1 - NEAR)
+        found = simulate(channel, self.evidence.histograms, self.group[asked], self.value[asked])
+        return self if found is None else replace(self, simulated=found.among(asked))
+
+    def simulation(self) -> tuple[Companion, ...]:
+        """Return what stands beside the number that decides: the other one, and how it was made."""
+        if self.simulated is None:
+            return ()
+        upper = float((self.share * self.upper).max())
+        certain = Measure(float((self.share * self.certain).max()), Standing.UPPER_BOUND)
+        shown = [
+            ("estimated risk", self.estimate(self._largest_estimate), ESTIMATED),
+            ("upper end of the estimate", Measure(upper, Standing.ESTIMATE), UPPER_END),
+            ("certain bound of the risk", certain, CERTAIN),
+            ("simulated deals", Measure(float(self.simulated.replicas)), REPLICAS),
+        ]
+        return tuple(Companion(name, m, Basis.ORIGINAL, text, self.of) for name, m, text in shown)
 
 
 def assess(
@@ -102,9 +177,11 @@ def assess(
         further: what stands beside it.
     """
     found = risks(requirement, channel, original)
-    posterior = stands_beside(found.own[1], found.people, found.of)
-    rests_on = (BOUND, *exposure(channel.untouched()).assumptions, SINGLE_RECORDS)
-    return conclude(requirement, (found,), rests_on, (*posterior, *further))
+    posterior = stands_beside(found.bounds.highest[found.group, found.value], found.people, found.of)
+    asked = attribute.decided_by_estimate(requirement)
+    decided = (BOUND,) if not asked else (ESTIMATE,) if found.by_estimate else (ESTIMATE, NO_ESTIMATE)
+    rests_on = (*decided, *exposure(channel.untouched()).assumptions, SINGLE_RECORDS)
+    return conclude(requirement, (found,), rests_on, (*found.simulation(), *posterior, *further))
 
 
 def risks(requirement: Requirement, channel: Groups, original: Original) -> DealtRisks:
@@ -117,5 +194,8 @@ def risks(requirement: Requirement, channel: Groups, original: Original) -> Deal
     group, value = np.nonzero(chosen(evidence, requirement, name, labels))
     people = evidence.histograms[group, value]
     limits = tuple(options.limit(label) for label in labels)
-    totals = dealt_totals(evidence.histograms, channel, original)
-    return DealtRisks(name, evidence, labels, group, value, people, people / evidence.n[group], limits, totals)
+    share, bounds = people / evidence.n[group], Bounds.of(evidence.histograms, channel.size)
+    found = DealtRisks(name, evidence, labels, group, value, people, share, limits, bounds, None, by_estimate=False)
+    found = found.with_estimates(channel)
+    by_estimate = found.simulated is not None and attribute.decided_by_estimate(requirement)
+    return replace(found, by_estimate=by_estimate)

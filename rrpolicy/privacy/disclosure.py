@@ -125,6 +125,10 @@ class Risks:
                 over[i] = risk > self.limits[int(self.value[i])]
         return over
 
+    def decisive(self, over: Mask) -> int:
+        """Return which risk the finding shows: the one farthest over its limit, or else nearest to it."""
+        return int(np.argmax(np.where(over, self.ratio, 0) if over.any() else self.ratio))
+
     def measure(self, bounds: tuple[Array, Array], at: int) -> Measure:
         """Return one of some numbers with its standing.
 
@@ -235,7 +239,7 @@ def conclude(
     ratios = [float(f.ratio.max()) for f in found]
     worst = max(range(len(found)), key=lambda i: (bool(overs[i].any()), ratios[i]))
     top, over = found[worst], overs[worst]
-    at = int(np.argmax(np.where(over, top.ratio, 0) if over.any() else top.ratio))
+    at = top.decisive(over)
     several = [(f, o) for f, o in zip(found, overs, strict=True) if len(found) > 1]
     return Finding(
         code=attribute.NAME,

@@ -83,7 +83,7 @@ def worded(measure: Measure, side: Direction = "at most", limit: float | None = 
     if measure.standing is Standing.UPPER_BOUND:
         return text if math.isinf(measure.value) else f"{side} {text}"
     if measure.standing is Standing.ESTIMATE:
-        return f"{text} ± {figure(measure.error, 2)}"
+        return f"{text} ± {figure(measure.error, 2)}" if measure.error else text
     return text
 
 

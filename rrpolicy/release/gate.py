@@ -83,5 +83,6 @@ def _utility(finding: UtilityFinding) -> Problem:
 def shown(measure: Measure) -> str:
     """Return a number with its standing, for messages."""
     if measure.standing is Standing.ESTIMATE:
-        return f"{measure.value:.6g} ± {measure.error:.2g} (estimate)"
+        error = f" ± {measure.error:.2g}" if measure.error else ""
+        return f"{measure.value:.6g}{error} (estimate)"
     return f"{'at most ' if measure.standing is Standing.UPPER_BOUND else ''}{measure.value:.6g}"

@@ -1,0 +1,128 @@
+"""Posteriors of the members of a dealt group, given the released quasi-identifiers of all of them.
+
+A group has m members and m values. c_v(j) is the share of value v among people who agree with member j in all that is
+known. The table was dealt uniformly within each value, so that every way of giving the values to the members has a
+chance in proportion to the product of the shares. With M[j, v] = c_v(j),
+
+    Pr(member i has u | group) = c_u(i) perm(M without row i and column u) / perm(M),
+
+perm the permanent. A value that stands twice is two columns. Permanents come from dynamic programming over sets of
+values: F[T] sums, over all ways of giving the values of T to the first |T| members, the products of their shares, and
+B[T] the same of the last |T| members, so that every entry above is a sum of F[T] B[all but T and u]. That is
+O(2^m m) for all members and values of a group; doubles lose nothing, for nothing is subtracted.
+
+Rows may be scaled: odds of the values serve as well as shares.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array, Ints
+
+MOST_MEMBERS = 16
+"""Members of a group beyond which permanents are not computed."""
+_ENTRIES = 1 << 21
+"""Entries (sets, groups) of an array that is held at a time."""
+
+
+def posteriors(shares: Array) -> Array:
+    """Return the chance of every value of a group for every member, given the group.
+
+    Args:
+        shares: (groups, m, m) shares or odds of the group's values for each member, up to a factor of the member.
+
+    Returns:
+        (groups, members, values); zeros for a group that cannot be.
+
+    Raises:
+        ValueError: if a group has more than `MOST_MEMBERS` members.
+    """
+    groups, members = _checked(shares)
+    out = np.zeros(shares.shape)
+    for part in _parts(groups, members):
+        out[part] = _posteriors(np.ascontiguousarray(shares[part].transpose(1, 2, 0))).transpose(2, 0, 1)
+    return out
+
+
+def weights(shares: Array) -> Array:
+    """Return perm(M without row i and column u) for one member i who is not among the rows.
+
+    Args:
+        shares: (groups, m - 1, m) of the other members, as for `posteriors`.
+
+    Returns:
+        (groups, m): u's posterior for the member is in proportion to these times the member's own shares.
+
+    Raises:
+        ValueError: if a group has more than `MOST_MEMBERS` members.
+    """
+    groups, members = _checked(shares)
+    out = np.empty((groups, members))
+    whole = (1 << members) - 1
+    for part in _parts(groups, members):
+        rows = np.ascontiguousarray(shares[part].transpose(1, 2, 0))
+        sums = _sums(rows / _largest(rows), members)
+        out[part] = sums[[whole ^ (1 << value) for value in range(members)]].T
+    return out
+
+
+def _checked(shares: Array) -> tuple[int, int]:
+    groups, _, members = shares.shape
+    if members > MOST_MEMBERS:
+        raise ValueError(f"permanents are computed for up to {MOST_MEMBERS} members, not for {members}")
+    return groups, members
+
+
+def _parts(groups: int, members: int) -> list[slice]:
+    step = max(1, _ENTRIES >> members)
+    return [slice(start, start + step) for start in range(0, groups, step)]
+
+
+def _largest(rows: Array) -> Array:
+    """Return (members, 1, groups) each row's largest entry, so that products stay far from underflow."""
+    most: Array = rows.max(axis=1, keepdims=True)
+    return np.where(most > 0, most, 1.0)
+
+
+def _posteriors(rows: Array) -> Array:
+    """Return (members, values, groups) posteriors from (members, values, groups) shares."""
+    members = len(rows)
+    rows = rows / _largest(rows)
+    ahead, behind = _sums(rows, members), _sums(rows[::-1], members)
+    total, whole = ahead[-1], len(ahead) - 1
+    out = np.zeros(rows.shape)
+    for member in range(members):
+        for value in range(members):
+            taken = _layer(members, member)[value]
+            pairs = ahead[taken] * behind[whole ^ taken ^ (1 << value)]
+            np.divide(rows[member, value] * pairs.sum(axis=0), total, out=out[member, value], where=total > 0)
+    return out
+
+
+def _sums(rows: Array, members: int) -> Array:
+    """Return (2^m, groups) F: what the first |T| rows make of each set T of values; zeros for more rows than there are.
+
+    Args:
+        rows: (at most m, m, groups).
+        members: m.
+    """
+    sums = np.zeros((1 << members, rows.shape[2]))
+    sums[0] = 1.0
+    for member, row in enumerate(rows):
+        for value in range(members):
+            taken = _layer(members, member)[value]
+            sums[taken | (1 << value)] += sums[taken] * row[value]
+    return sums
+
+
+@lru_cache(maxsize=64)
+def _layer(members: int, size: int) -> list[Ints]:
+    """Return, for each value, the sets of so many values that lack it, as bits."""
+    sets = np.arange(1 << members, dtype=np.int64)
+    sets = sets[np.bitwise_count(sets) == size]
+    return [sets[(sets >> value) & 1 == 0] for value in range(members)]

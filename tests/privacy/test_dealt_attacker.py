@@ -1,0 +1,308 @@
+"""Who reads the quasi-identifiers of a whole group: bounds and estimates against all deals of small tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.channel.dealing import compositions
+from rrpolicy.channel.groups import Groups
+from rrpolicy.channel.replicas import replicas, steps
+from rrpolicy.channel.schedule import largest_eligible, schedule
+from rrpolicy.channel.streams import Streams
+from rrpolicy.finding import Standing, Verdict
+from rrpolicy.policy.model import Attribute, Requirement, Role
+from rrpolicy.privacy import attribute_disclosure, simulated
+from rrpolicy.privacy.attribute_disclosure import AttributeDisclosure, Options
+from rrpolicy.privacy.dealt import attribute_disclosure_assessors
+from rrpolicy.privacy.informed import Bounds
+from rrpolicy.privacy.model import Order
+from rrpolicy.privacy.permanents import MOST_MEMBERS, posteriors, weights
+from rrpolicy.privacy.simulated import simulate
+from rrpolicy.testing import TableInMemory
+from tests.privacy import deals
+from tests.privacy.test_dealt import policy
+
+(DISCLOSURE,) = attribute_disclosure_assessors()
+FALSE_ALARM = 5.5
+"""Standard errors beyond which an estimate is wrong; a normal one is once in 2.6e7."""
+ISSUE = ((10, 10, 0), (100, 0, 0), (0, 100, 0))
+"""Ten of a with u, ten of a with w, a hundred of b with u, a hundred of c with w."""
+
+
+def channel(values: int, size: int) -> Groups:
+    attributes = [
+        Attribute("q", Role.QUASI_IDENTIFIER, ("a", "b"), release_as="q"),
+        Attribute("s", Role.SENSITIVE, tuple(f"v{i}" for i in range(values)), release_as="s"),
+    ]
+    return Groups.of(attributes, "s", size)
+
+
+def estimated(rows: Any, size: int) -> tuple[Any, dict[tuple[int, int], int]]:
+    people = np.array(rows, dtype=np.int64)
+    group, value = np.nonzero(people)
+    place = {(int(g), int(v)): i for i, (g, v) in enumerate(zip(group, value, strict=True))}
+    found = simulate(channel(people.shape[1], size), people, group, value)
+    assert found is not None
+    return found, place
+
+
+small = st.integers(2, 4).flatmap(
+    lambda values: st.lists(
+        st.lists(st.sampled_from([0, 0, 1, 1, 2]), min_size=values, max_size=values).map(tuple),
+        min_size=2,
+        max_size=3,
+    )
+)
+
+
+def test_posteriors_are_ratios_of_sums_over_permutations():
+    rng = np.random.default_rng(3)
+    rows = tuple(tuple(int(n) for n in row) for row in rng.integers(0, 4, (4, 4)) + np.eye(4, dtype=int))
+    shares = np.array([[n / sum(row) for n in row] for row in rows])
+    found = posteriors(shares[None])[0]
+    exact = deals.posteriors(rows, range(4), range(4))
+
+    assert found == pytest.approx(np.array([[float(p[v]) for v in range(4)] for p in exact]), abs=1e-14)
+    assert found.sum(axis=0) == pytest.approx(np.ones(4))
+    own = weights(shares[None, 1:])[0] * shares[0]
+    assert own / own.sum() == pytest.approx(found[0])
+
+
+def test_a_value_that_stands_twice_is_two_columns():
+    """Three members, two with u: the chance of one of them is the sum over both columns."""
+    shares = np.array([[0.5, 0.5, 0.5], [0.2, 0.2, 0.8], [0.9, 0.9, 0.1]])  # u, u, w
+    found = posteriors(shares[None])[0]
+    ways = {0: 0.5 * 0.2 * 0.9, 1: 0.8 * 0.5 * 0.9, 2: 0.1 * 0.5 * 0.2}  # by who has w
+
+    for member, weight in ways.items():
+        assert found[member, 2] == pytest.approx(weight / sum(ways.values()))
+        assert found[member, :2].sum() == pytest.approx(1 - weight / sum(ways.values()))
+
+
+def test_large_groups_lose_no_digits_and_larger_ones_are_refused():
+    shares = np.full((1, MOST_MEMBERS, MOST_MEMBERS), 1e-30)
+    assert posteriors(shares) == pytest.approx(np.full(shares.shape, 1 / MOST_MEMBERS))
+    with pytest.raises(ValueError, match="17"):
+        weights(np.ones((1, 16, 17)))
+
+
+def test_every_deal_of_the_people_gives_the_expectation_by_groups():
+    """People stand in their values' places in any order: the others of a group are drawn value by value."""
+    for rows, size in ((((2, 1), (1, 2)), 2), (((1, 1, 0), (1, 0, 2), (0, 2, 1)), 2), (((2, 1, 1), (0, 1, 1)), 3)):
+        whole: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+        read: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+        for chance, groups in deals.everybody(rows, size):
+            for held, who in groups:
+                found = deals.posteriors(rows, who, held)
+                for i, (g, own) in enumerate(zip(who, held, strict=True)):
+                    whole[g, own] += chance * found[i][own] / rows[g][own]
+                    for value, posterior in found[i].items():
+                        read[g, value] += chance * posterior / sum(rows[g])
+
+        assert dict(whole) == deals.expected(rows, size)[0]
+        for (g, value), success in read.items():  # posteriors are right on average
+            assert success == Fraction(rows[g][value], sum(rows[g]))
+
+
+def test_seven_fifteenths_where_own_shares_say_four_ninths():
+    rows = ((2, 1), (1, 2))
+    mean, _ = deals.expected(rows, 2)
+    bounds = Bounds.of(np.array(rows), 2)
+
+    assert Fraction(2, 3) * mean[0, 0] == Fraction(7, 15)
+    assert Fraction(2, 3) * bounds.exactly(0, 0) == Fraction(7, 15)
+    found, place = estimated(rows, 2)
+    assert abs(found.mean[place[0, 0]] - 0.7) < FALSE_ALARM * found.error[place[0, 0]]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(small, st.integers(2, 3))
+def test_no_deal_exceeds_what_is_certain(rows, size):
+    rows = tuple(row for row in rows if sum(row))
+    counts = [sum(column) for column in zip(*rows, strict=True)]
+    assume(rows and sum(counts) <= 9 and largest_eligible(counts) >= size)
+    mean, most = deals.expected(rows, size)
+    bounds = Bounds.of(np.array(rows), size)
+
+    for (g, u), posterior in mean.items():
+        exactly = bounds.exactly(g, u)
+        assert Fraction(rows[g][u], sum(rows[g])) <= posterior <= exactly <= 1
+        assert float(exactly) == pytest.approx(bounds.expected[g, u], rel=1e-12)
+        assert bounds.highest[g, u] >= float(most[g, u]) * (1 - 1e-12)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(small, st.integers(2, 3))
+def test_estimates_are_of_the_expectation(rows, size):
+    rows = tuple(row for row in rows if sum(row))
+    counts = [sum(column) for column in zip(*rows, strict=True)]
+    assume(rows and sum(counts) <= 9 and largest_eligible(counts) >= size)
+    mean, _ = deals.expected(rows, size)
+    found, place = estimated(rows, size)
+
+    for key, posterior in mean.items():
+        i = place[key]
+        assert abs(found.mean[i] - float(posterior)) <= FALSE_ALARM * found.error[i] + 1e-12
+        assert found.upper[i] >= float(posterior) - 1e-12
+
+
+@pytest.mark.parametrize("wrong", ["others of any value", "the own value twice"])
+def test_a_wrong_sampler_is_found(monkeypatch, wrong):
+    rows = ((2, 1), (1, 2))
+    right = simulated._held
+
+    def held(dealt: Any, counts: Any, size: int, own: int, stream: Any) -> Any:
+        found, factor = right(dealt, counts, size, own, stream)
+        return found, factor * (1.02 if wrong == "the own value twice" else 1)
+
+    monkeypatch.setattr(simulated, "_held", held)
+    if wrong == "others of any value":
+        even = np.cumsum(np.full((2, 2), 3), axis=0)
+        monkeypatch.setattr(simulated.np, "cumsum", lambda x, axis: even if x.shape == (2, 2) else x.cumsum(axis))
+    found, place = estimated(rows, 2)
+    assert abs(found.mean[place[0, 0]] - 0.7) > FALSE_ALARM * found.error[place[0, 0]]
+
+
+def test_replicas_are_deals():
+    """The groups of a replica, in order, have the chances of the paper's loop; residues with them."""
+    counts, size, number = (3, 2, 2, 1), 2, 40_000
+    dealt = replicas(counts, size, number, Streams.for_tests(5).stream("test"))
+    expected: dict[Any, float] = defaultdict(float)
+    for groups, chance in deals.compositions(counts, size).items():
+        expected[groups] += float(chance)
+    seen: dict[Any, int] = defaultdict(int)
+    for r in range(number):
+        seen[tuple(tuple(sorted(row)) for row in dealt.values[:, r].tolist())] += 1
+
+    assert set(seen) == set(expected)
+    for outcome, chance in expected.items():
+        assert abs(seen[outcome] / number - chance) < FALSE_ALARM * np.sqrt(chance * (1 - chance) / number)
+    assert not dealt.residues.any()
+    left = replicas((2, 2, 1), 2, 4000, Streams.for_tests(5).stream("test")).residues
+    assert (left.sum(axis=1) == 1).all()
+
+
+def test_long_phases_are_shortened_and_keep_their_law():
+    counts, size = [2400, 2000, 1000, 900, 800, 700], 3
+    whole = compositions(schedule(counts, size), size, len(counts), Streams.for_tests(2).stream("test"))
+    dealt = replicas(counts, size, 300, Streams.for_tests(3).stream("test"))
+
+    assert steps(counts, size) == len(dealt.values) < len(whole) / 10
+    assert dealt.stands_for.sum() == pytest.approx(len(whole))
+    for value, count in enumerate(counts):
+        held = dealt.holding(value)
+        residues = dealt.residues[:, value]
+        assert ((held * dealt.stands_for[:, None]).sum(axis=0) + residues).mean() == pytest.approx(count, rel=2e-3)
+        for other in range(value):
+            together = ((whole == value).any(axis=1) & (whole == other).any(axis=1)).sum()
+            share = (held & dealt.holding(other)) * dealt.stands_for[:, None]
+            assert share.sum(axis=0).mean() == pytest.approx(together, rel=0.1, abs=60)
+
+
+def table(rows: tuple[tuple[int, ...], ...]) -> TableInMemory:
+    people = [(g, u) for g, row in enumerate(rows) for u, n in enumerate(row) for _ in range(n)]
+    codes = {"sex": [g // 3 for g, _ in people], "age": [g % 3 for g, _ in people], "disease": [u for _, u in people]}
+    return TableInMemory.of(policy(), codes)  # type: ignore[arg-type]
+
+
+def disclosure(size: int, rows: tuple[tuple[int, ...], ...], where: Any = None, **options: Any) -> Any:
+    requirement = Requirement("attribute-disclosure", Options(**options), where or {})
+    return DISCLOSURE.assess(requirement, Groups.of(policy().released, "disease", size), table(rows))
+
+
+def test_the_bound_and_the_estimate_of_the_example():
+    """Own shares said at most 1/4 of those of a; the others of the group are without their value, mostly."""
+    found = disclosure(2, ISSUE, {"sex": "f", "age": "young"}, threshold="3/10")
+    beside = {c.name: c.measure for c in found.beside if "=" not in c.of}
+
+    assert found.verdict is Verdict.FAILS
+    assert (found.reached.value, found.reached.standing) == (pytest.approx(21 / 44), Standing.UPPER_BOUND)
+    estimate = beside["estimated risk"]
+    assert estimate.standing is Standing.ESTIMATE
+    assert abs(estimate.value - 21 / 44) < 3 * estimate.error
+    assert beside["informed posterior"].value == 1
+    assert beside["people with a posterior of 1"].value == 20
+    assert beside["success"].value == 0.5
+    exactly = disclosure(2, ISSUE, {"sex": "f", "age": "young"}, threshold="21/44")
+    assert (exactly.verdict, exactly.reached.value) == (Verdict.HOLDS, 21 / 44)
+
+
+@pytest.mark.parametrize("decided_by", ["bound", "estimate"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_where_values_go_with_nothing_c_over_l_is_accepted(size, decided_by):
+    rows = tuple(tuple(k * n for n in (3, 3, 2, 1, 1)) for k in (1, 2, 4, 5))
+    limit = Fraction(3, 10 * size)
+    found = disclosure(size, rows, threshold=limit, decided_by=decided_by)
+
+    assert found.verdict is Verdict.HOLDS
+    assert found.reached.value == pytest.approx(float(limit))
+    less = disclosure(size, rows, threshold=limit * Fraction(999, 1000), decided_by=decided_by)
+    assert less.verdict is Verdict.FAILS
+
+
+UNEVEN = ((40, 30, 20, 0, 10), (35, 30, 20, 14, 1), (30, 0, 25, 30, 15), (25, 25, 0, 25, 25), (30, 30, 20, 10, 10))
+
+
+def test_an_estimate_decides_only_where_the_policy_says_so():
+    """Somebody without the value may stand in the group, so that little is certain; the mean is far lower."""
+    certain = disclosure(3, UNEVEN, threshold=1)
+    beside = {c.name: c.measure for c in certain.beside if "=" not in c.of}
+    upper, bound = beside["upper end of the estimate"].value, beside["certain bound of the risk"].value
+    assert beside["estimated risk"].value < upper < bound == certain.reached.value
+    limit = Fraction((upper + bound) / 2).limit_denominator(1000)
+
+    assert disclosure(3, UNEVEN, threshold=limit).verdict is Verdict.FAILS
+    found = disclosure(3, UNEVEN, threshold=limit, decided_by="estimate")
+    assert found.verdict is Verdict.HOLDS
+    assert (found.reached.standing, found.reached.value) == (Standing.ESTIMATE, beside["estimated risk"].value)
+    assert any("99.9 % confidence" in text for text in found.assumptions)
+    below = Fraction((beside["estimated risk"].value + upper) / 2).limit_denominator(100_000)
+    assert disclosure(3, UNEVEN, threshold=below, decided_by="estimate").verdict is Verdict.FAILS
+
+
+def test_an_estimate_is_the_same_again():
+    one, other = (disclosure(3, UNEVEN, threshold="1/2", decided_by="estimate") for _ in range(2))
+    assert one.to_json() == other.to_json()
+
+
+def test_upper_ends_cover_the_risk_of_everybody(monkeypatch):
+    """Of 200 seeds at 99.9 % four or more miss with a chance below 7e-5, and the bound holds for any law: far below."""
+    rows, size = ((2, 1, 1), (1, 2, 0), (0, 1, 2)), 2
+    mean, _ = deals.expected(rows, size)
+    monkeypatch.setattr(simulated, "MOST_REPLICAS", 512)
+    missed = 0
+    for seed in range(200):
+        monkeypatch.setattr(simulated, "_stream", lambda *_, s=seed: Streams.for_tests(s).stream("test"))
+        found, place = estimated(rows, size)
+        missed += any(found.upper[place[key]] < float(p) for key, p in mean.items())
+    assert missed <= 3
+
+
+def test_an_estimate_is_the_weaker_decision():
+    model, bound, estimate = (
+        AttributeDisclosure(),
+        Options(threshold="1/3"),
+        Options(threshold="1/3", decided_by="estimate"),
+    )
+
+    assert model.compare(bound, estimate) is Order.WEAKER
+    assert model.compare(estimate, bound) is Order.STRONGER
+    assert model.compare(bound, Options(threshold="1/4", decided_by="estimate")) is Order.INCOMPARABLE
+    assert "decided by an estimate" in model.describe(estimate)
+    assert "estimate" not in model.describe(bound)
+    assert attribute_disclosure.decided_by_estimate(Requirement("attribute-disclosure", estimate))
+
+
+def test_large_groups_are_decided_by_what_is_certain():
+    people = np.full((2, MOST_MEMBERS + 2), 3)
+    group, value = np.nonzero(people)
+
+    assert simulate(channel(MOST_MEMBERS + 2, MOST_MEMBERS + 1), people, group, value) is None
+    assert Bounds.of(people, MOST_MEMBERS + 1).expected == pytest.approx(np.full(people.shape, 1 / (MOST_MEMBERS + 1)))
