@@ -235,8 +235,8 @@ class Registry:
         """Return the assessor of a requirement for what a mechanism will plan.
 
         Raises:
-            PolicyError: RR228 if there is none or it refuses, RR227 if it refuses how attributes stand together: never
-                a silent pass.
+            PolicyError: RR228 if there is none or it refuses, RR227 if it refuses how attributes stand together, RR223
+                if an estimate is to decide and there is none: never a silent pass.
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
         reasons: list[str] = []
@@ -264,7 +264,18 @@ class Registry:
 
 
 def _refuse(assessor: Assessor, requirement: Requirement, policy: Policy, outline: Outline) -> None:
-    """Raise `PolicyError` (RR227) if an assessor refuses which attributes stand on one axis."""
+    """Raise `PolicyError` if no estimate can decide (RR223), or for which attributes stand on one axis (RR227)."""
+    if getattr(requirement.options, "decided_by", None) == "estimate" and not assessor.estimates:
+        kind = outline.channel.kind
+        raise PolicyError(
+            Problem(
+                "RR223",
+                f"{requirement.model}: there is no estimate on a '{kind}' channel that could decide",
+                policy.place(f"{requirement.place.key}.decided_by") if requirement.place else None,
+                expected='`decided_by = "bound"`, or a mechanism whose risk is estimated, such as `anatomy`',
+                hint="take `decided_by` out",
+            )
+        )
     refused = None if assessor.layout is None else assessor.layout(requirement, policy, outline.axes)
     if refused is not None:
         reason, hint = refused

@@ -82,6 +82,7 @@ RULES: Mapping[str, Rule] = {
     "attributes.*.missing": Rule(Direction.CHANGED, _CODES),
     "privacy.model": Rule(Direction.APPENDED, _REQUIRED),
     "privacy.where": Rule(Direction.APPENDED, _REQUIRED),
+    "privacy.decided_by": Rule(Direction.SET, "what is not certain may pass", value="estimate"),
     "privacy.*": Rule(Direction.APPENDED, _REQUIRED),
     "mechanism.name": Rule(Direction.NEVER, _DECIDED),
     "mechanism.*": Rule(Direction.NEVER, _DECIDED),
@@ -92,7 +93,7 @@ RULES: Mapping[str, Rule] = {
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
 }
-"""Dotted key -> its rule; `*` stands for a column, or for the options of a plugin."""
+"""Dotted key -> its rule; `*` stands for a column, or for the other options of a plugin."""
 
 _FREE = frozenset({Direction.NEVER, Direction.APPENDED, Direction.ROLE, Direction.PASSED_ON})
 RELAXABLE = tuple(dict.fromkeys(key.rpartition(".")[2] for key, rule in RULES.items() if rule.direction not in _FREE))

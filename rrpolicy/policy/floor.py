@@ -83,10 +83,45 @@ def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
             if old is None and table.get(last) is not None:
                 old = base.get("source", last)  # what holds of every column that says nothing of its own
             yield _Compared(f"attributes.{name}.{last}", name, old, table.get(last), table, before is not None)
+    elif section == "privacy":
+        yield from _of_entries(last, base, child)
     elif section and last != "*":
         above = child.get(*section.split("."))
         if above is not None and above.get(last) is not None:
             yield _Compared(key, None, base.get(*key.split(".")), above.get(last), above, named=True)
+
+
+def _of_entries(option: str, base: Node, child: Node) -> Iterator[_Compared]:
+    """Yield an option of each [[privacy]] entry of a model that the baseline asks for, beside the same entry there."""
+    for entry in _entries(child):
+        model = entry.get("model")
+        before = [e for e in _entries(base) if model is not None and (m := e.get("model")) and m.value == model.value]
+        if before and entry.get(option) is not None:
+            old = next((e.get(option) for e in before if _same_but(e, entry, option)), None)
+            yield _Compared(f"privacy.{option}", None, old, entry.get(option), entry, named=True)
+
+
+def _entries(root: Node) -> list[Node]:
+    privacy = root.get("privacy")
+    return [] if privacy is None else [entry for entry in privacy.items if isinstance(entry.value, dict)]
+
+
+def without_restated(base: Node, relaxable: frozenset[str], child: Node) -> Node:
+    """Return a baseline without the [[privacy]] entries that a policy restates, but for an option that it may relax."""
+    options = [key for key in RULES if key.startswith("privacy.") and covered(key, relaxable)]
+    names = [key.rpartition(".")[2] for key in options]
+    restated = [e for e in _entries(base) if any(_same_but(e, new, n) for new in _entries(child) for n in names)]
+    privacy = base.get("privacy")
+    if privacy is None or not restated:
+        return base
+    kept = [entry for entry in privacy.items if not any(entry is gone for gone in restated)]
+    return Node({**base.table, "privacy": Node(kept, privacy.place, privacy.key, privacy.wrong)}, base.place, base.key)
+
+
+def _same_but(one: Node, other: Node, option: str) -> bool:
+    """Return whether two entries say the same, but for one option."""
+    said = [{k: v for k, v in entry.plain().items() if k != option} for entry in (one, other)]
+    return bool(said[0] == said[1])
 
 
 def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.document import Node, read_document
 from rrpolicy.policy.file import SCHEMA, PolicyFile
-from rrpolicy.policy.floor import below_floor
+from rrpolicy.policy.floor import below_floor, without_restated
 from rrpolicy.policy.problems import mark, problems_of, spelled
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -62,7 +62,8 @@ def _merged(path: Path, shown: str, problems: list[Problem], below: tuple[str, .
     problems += below_floor(base.root, base.relaxable, root)
     stated = root.get("policy", "may_relax") is not None
     relaxable = base.relaxable & own if stated else base.relaxable
-    return Merged(_fold(base.root, root), relaxable, base.complete, (base.root.place.file, *base.baselines))
+    floor = without_restated(base.root, base.relaxable, root)
+    return Merged(_fold(floor, root), relaxable, base.complete, (base.root.place.file, *base.baselines))
 
 
 def _shape(root: Node) -> Iterator[Problem]:

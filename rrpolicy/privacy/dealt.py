@@ -62,7 +62,8 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
         return dealt_disclosure.assess(requirement, channel, original, _how_dealt(channel, original.records))
 
     name, reference = attribute_disclosure.NAME, attribute_disclosure.REFERENCE
-    return (Assessor(name, Groups, (), Basis.ORIGINAL, reference, assess, attribute_disclosure.supports),)
+    supported = attribute_disclosure.supports
+    return (Assessor(name, Groups, (), Basis.ORIGINAL, reference, assess, supported, estimates=True),)
 
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:

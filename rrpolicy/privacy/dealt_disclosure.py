@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
+MOST_FRACTIONS = 10_000_000
+"""Fractions beyond which nothing is decided exactly."""
 BOUND = (
     "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average; the simulated mean "
     "stands beside it as an estimate."
@@ -107,13 +109,23 @@ class DealtRisks(Risks):
         return None
 
     def exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells the certain bound of a risk exactly; None where an estimate is lower."""
+        """Return what tells the certain bound of a risk exactly; None where an estimate is lower, or it takes too much.
+
+        People of whom the same is known, but for their number, have the same bound.
+        """
+        known: dict[tuple[bytes, int], Fraction] = {}
 
         def risk(i: int) -> Fraction | None:
             if self.by_estimate and self.upper[i] < self.certain[i]:
                 return None
             group, value = int(self.group[i]), int(self.value[i])
-            return Fraction(int(self.people[i]), int(self.evidence.n[group])) * self.bounds.exactly(group, value)
+            row = self.evidence.histograms[group]
+            key = (row // np.gcd.reduce(row)).tobytes(), value
+            if key not in known:
+                if (len(known) + 1) * self.bounds.fractions > MOST_FRACTIONS:
+                    return None
+                known[key] = self.bounds.exactly(group, value)
+            return Fraction(int(self.people[i]), int(self.evidence.n[group])) * known[key]
 
         return risk
 

@@ -121,6 +121,11 @@ class Bounds:
         """Return (groups, values) upper bounds of the posterior in any group that can be dealt."""
         return self._each(self._highest)
 
+    @property
+    def fractions(self) -> int:
+        """Return about how many fractions `exactly` computes with."""
+        return (len(self.phases) + self.people.shape[1]) * self.people.size
+
     def exactly(self, group: int, own: int) -> Fraction:
         """Return the bound of one expectation in fractions, without rounding any threshold."""
         asked = _Own(self._fractions, np.array([group]), own, self.residues)
@@ -139,7 +144,9 @@ class Bounds:
     @cached_property
     def _fractions(self) -> Numbers:
         counts = self.people.sum(axis=0).tolist()
-        rows = [[Fraction(n, max(count, 1)) for n, count in zip(row, counts, strict=True)] for row in self.people]
+        rows = [
+            [Fraction(n, max(count, 1)) for n, count in zip(row, counts, strict=True)] for row in self.people.tolist()
+        ]
         return np.array(rows, dtype=object).reshape(self.people.shape)
 
     def _expected(self, asked: _Own) -> Numbers:

@@ -149,6 +149,7 @@ class Assessor:
         needs: axis classes one of which must be there: the assessor then leaves other channels to others.
         holds: the verdict alone, where it costs less than the finding; asked by whoever tries many channels.
         layout: asked at check time as well, with the attributes of each axis: a reason refuses, with what helps.
+        estimates: whether it has an estimate that may decide, where an entry says `decided_by = "estimate"`.
         floor: the smallest reachable as the attributes named are drawn at random, and who stands in the way of the
             limit; None if not offered.
     """
@@ -167,6 +168,7 @@ class Assessor:
     layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
     holds: Callable[[Requirement, Channel, Original | int], bool] | None = None
     floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[Floor]] | None = None
+    estimates: bool = False
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
         """Return whether the requirement holds; no data are read that the verdict does not need."""

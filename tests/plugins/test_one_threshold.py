@@ -231,3 +231,37 @@ def test_what_is_not_read_out_of_a_coupled_axis_is_refused_at_its_place(write: W
     assert "'disease' is randomised together with 'sex'" in problem.message
     assert problem.place == requirement.place
     assert problem.hint
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_an_estimate_decides_where_there_is_one(write: Write, name: str, capsys: Any) -> None:
+    asked = HEAD.replace('threshold = "9/20"', 'threshold = "9/20"\ndecided_by = "estimate"')
+    path = write(MECHANISMS[name], asked)
+    if name != "anatomy":
+        with pytest.raises(PolicyError) as caught:
+            check(open_policy(path))
+        (problem,) = caught.value.problems
+        assert problem.code == "RR223"
+        assert problem.place is not None
+        assert "decided_by" in problem.place.text
+        assert main(["release", str(path), "--out", str(path.parent / "bundle")]) == 2
+        return
+    status, plan = told(capsys, "plan", str(path))
+    found = next(f for f in plan["findings"] if f["model"] == "attribute-disclosure")
+
+    assert (status, found["verdict"], found["reached"]["standing"]) == (0, "holds", "estimate")
+    assert found["reached"]["error"] > 0
+    assert found["requirement"].endswith("decided by an estimate")
+    assert "upper end of the estimate" in {c["name"] for c in found["beside"]}
+
+
+def test_no_other_model_has_an_estimate(write: Write) -> None:
+    """`decided_by` is a key of attribute disclosure alone: elsewhere it is as unknown as any other word."""
+    path = write(MECHANISMS["anatomy"], HEAD.replace('threshold = "1/5"', 'threshold = "1/5"\ndecided_by = "estimate"'))
+    with pytest.raises(PolicyError) as caught:
+        open_policy(path)
+    (problem,) = caught.value.problems
+
+    assert problem.code == "RR205"
+    assert problem.place is not None
+    assert "decided_by" in problem.place.text

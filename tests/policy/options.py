@@ -43,6 +43,7 @@ class K(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     k: int = Field(ge=2, description="How many.")
+    decided_by: Literal["bound", "estimate"] = "bound"
 
 
 class Epsilon(BaseModel):
@@ -50,6 +51,7 @@ class Epsilon(BaseModel):
 
     epsilon: Rational
     scope: Literal["record", "attribute"] = "record"
+    decided_by: Literal["bound", "estimate"] = "bound"
 
 
 class Error(BaseModel):

@@ -43,7 +43,8 @@ def keys(model: type[BaseModel], above: str = "") -> Iterator[str]:
 
 
 def test_every_key_has_a_direction_and_every_direction_a_key():
-    assert sorted(keys(PolicyFile)) == sorted(RULES)
+    options = {"privacy.decided_by"}  # of some models: keys that `privacy.*` stands for, too
+    assert sorted(keys(PolicyFile)) == sorted(set(RULES) - options)
     assert all(rule.why for rule in RULES.values())
 
 
@@ -60,6 +61,7 @@ BASE = {
     "attributes.disease": {"role": '"sensitive"', "domain": '["none", "flu"]'},
     "attributes.region": {"role": '"sensitive"', "domain": '["a", "b"]', "hierarchy": '[{ "*" = ["a", "b"] }]'},
     "attributes.hours": {"role": '"insensitive"'},
+    "privacy": {},
     "mechanism": {"name": '"flip"'},
     "release": {"accept": '["marginal:sex"]'},
 }
@@ -114,6 +116,10 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
         ("release", "accept", '["marginal:sex"]', False),
     ],
     "release.audit_counts": [("release", "audit_counts", "true", True), ("release", "audit_counts", "false", False)],
+    "privacy.decided_by": [
+        ("privacy", "decided_by", '"estimate"', True),
+        ("privacy", "decided_by", '"bound"', False),
+    ],
     "policy.may_relax": [("policy", "may_relax", '["min_rows"]', True), ("policy", "may_relax", "[]", False)],
 }
 FREE = {Direction.NEVER, Direction.APPENDED}
@@ -124,8 +130,10 @@ def written(sections: dict[str, dict[str, str]]) -> str:
     tables = (
         "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in table.items())])
         for name, table in sections.items()
+        if name != "privacy"
     )
-    return "\n".join(["schema = 1", *tables, '[[privacy]]\nmodel = "k"\nk = 3\n'])
+    options = [f"{key} = {value}" for key, value in sections.get("privacy", {}).items()]
+    return "\n".join(["schema = 1", *tables, '[[privacy]]\nmodel = "k"\nk = 3', *options, ""])
 
 
 def extended(load, write, section: str, key: str, value: str, *, relaxed: tuple[str, ...] = ()) -> list[str]:
@@ -181,6 +189,29 @@ def test_categories_may_not_be_left_out_of_a_column_that_is_named_again(load, wr
         assert problem.code == "RR243"
         assert problem.place.text.startswith(key)
         assert f"`{values}` of '{column}'" in problem.message
+
+
+def test_an_entry_restated_by_leave_takes_the_place_of_the_baselines(load, write):
+    base = {**BASE, "policy": {**BASE["policy"], "may_relax": '["decided_by"]'}}
+    write(written(base), "base.toml")
+    child = {"policy": {"extends": '"base.toml"'}, "privacy": {"decided_by": '"estimate"'}}
+
+    (requirement,) = load(write(written(child), "child.toml")).requirements
+    assert requirement.options.decided_by == "estimate"
+    other = written(child).replace("k = 3", "k = 4")
+    assert len(load(write(other, "child.toml")).requirements) == 2
+
+
+def test_an_estimate_may_decide_what_the_baseline_does_not_ask_for(load, write):
+    write(written(BASE), "base.toml")
+    child = written({"policy": {"extends": '"base.toml"'}, "privacy": {"decided_by": '"estimate"'}})
+
+    with pytest.raises(PolicyError) as caught:
+        load(write(child, "child.toml"))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.place.key) == ("RR243", "privacy.0.decided_by")
+    assert "may_relax" in problem.hint
+    load(write(child.replace('model = "k"\nk = 3', 'model = "epsilon"\nepsilon = 2'), "child.toml"))
 
 
 def test_a_dropped_column_needs_nothing_of_the_baseline(load, write):
