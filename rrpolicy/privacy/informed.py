@@ -124,7 +124,7 @@ class Bounds:
     @property
     def fractions(self) -> int:
         """Return about how many fractions `exactly` computes with."""
-        return (len(self.phases) + self.people.shape[1]) * self.people.size
+        return int((len(self.phases) + self.people.shape[1]) * self.people.size)
 
     def exactly(self, group: int, own: int) -> Fraction:
         """Return the bound of one expectation in fractions, without rounding any threshold."""
