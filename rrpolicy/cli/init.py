@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 
+NEXT = "next: edit the roles, fill in what the draft leaves open, then `rrpolicy check` the file that you wrote"
+
+
 def command(
     uri: Annotated[
         str, typer.Argument(help="A Parquet or CSV file, a glob, a DuckDB database, or demo:survey.", metavar="TABLE")
@@ -17,7 +20,8 @@ def command(
     """Draft a policy from a table, with guessed roles to be edited.
 
     The draft goes to standard output: rrpolicy init people.parquet > policy.toml. Every role in it is a guess, and its
-    domains and bins are taken from the data: showing them to anybody discloses them.
+    domains and bins are taken from the data: showing them to anybody discloses them. `rrpolicy check` refuses it until
+    each line that says "fill in" is filled in.
     """
     from rrpolicy.discovery import load_registry
     from rrpolicy.source.draft import draft
@@ -26,4 +30,4 @@ def command(
     print(drafted.text, end="")
     for warning in drafted.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    print("next: edit the roles, then `rrpolicy check` the file that you wrote", file=sys.stderr)
+    print(NEXT, file=sys.stderr)

@@ -11,6 +11,7 @@ from rrpolicy.policy.document import Node
 from rrpolicy.policy.inherit import read_merged
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolve import Find, Resolver
+from rrpolicy.policy.unfilled import UNFILLED, unfilled
 
 
 def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Policy:
@@ -32,6 +33,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Po
     """
     problems: list[Problem] = []
     merged = read_merged(Path(path), problems)
+    problems += unfilled(merged.root)
     resolver = Resolver(merged.root, problems, complete=merged.complete)
     head = resolver.head()
     settings = resolver.source(_absolute(source))
@@ -76,8 +78,9 @@ def _files(root: Node) -> tuple[str, ...]:
 
 
 def _refusal(problems: list[Problem]) -> PolicyError:
-    """Return every problem once, in the order of the files and lines."""
-    unique = dict.fromkeys(problems)
+    """Return every problem once, in the order of the files and lines; what is to be filled in has no other problem."""
+    open_places = {p.place for p in problems if p.code == UNFILLED}
+    unique = dict.fromkeys(p for p in problems if p.code == UNFILLED or p.place not in open_places)
     files = {p.place.file: i for i, p in reversed(list(enumerate(unique))) if p.place is not None}
     return PolicyError(
         sorted(unique, key=lambda p: (files[p.place.file], p.place.line, p.place.column) if p.place else (-1, 0, 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rrpolicy.errors import PolicyError
 from rrpolicy.policy.resolved import policy_from_json
 
 POLICY = """\
@@ -38,3 +39,32 @@ def test_the_reason_is_kept(load, write, catalogue, keys, reason):
 
     assert policy.attributes["hours"].why_unchanged == reason
     assert policy_from_json(policy.to_json(), catalogue, uri=policy.source.uri) == policy
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('"survey"', '"fill in: a name"', 3),
+        ('version = "1.0.0"', 'version = "1.0.0"\npurpose = """\nFor all\nFill In: what"""', 5),
+        ('"survey.csv"', '"fill in: where"', 6),
+        ("k = 5", 'k = "fill in: a number"', 12),
+        ('["F", "M"]', '["F", "fill in: M"]', 8),
+        ('name = "flip"', 'name = "fill in: how"', 14),
+    ],
+)
+def test_what_is_to_be_filled_in_is_the_one_problem_of_its_place(load, write, old, new, line):
+    with pytest.raises(PolicyError) as caught:
+        load(write((POLICY % "").replace(old, new)))
+
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.place.line) == ("RR281", line)
+
+
+def test_a_baseline_may_leave_open_what_its_policies_say(load, write):
+    write((POLICY % "").replace('"survey"', '"fill in: a name"'), "base.toml")
+    child = 'schema = 1\npolicy.extends = "base.toml"\n'
+
+    assert load(write(child + 'policy.name = "mine"\n', "child.toml")).name == "mine"
+    with pytest.raises(PolicyError) as caught:
+        load(write(child, "child.toml"))
+    assert [(p.code, p.place.file.rpartition("/")[2]) for p in caught.value.problems] == [("RR281", "base.toml")]

@@ -1,26 +1,36 @@
-"""`rrpolicy init`: a draft that `check` takes, or that says what is missing."""
+"""`rrpolicy init`: a draft that `check` refuses until a person has decided what only a person can."""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
+import re
 import tomllib
+from collections import Counter
+from decimal import Decimal
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
 from rrpolicy.release.opening import open_policy
+from rrpolicy.source.cutting import edges
 from rrpolicy.source.demo import survey
 from rrpolicy.source.draft import draft
 from rrpolicy.source.opening import open_original
+from rrpolicy.source.profile import Cut, Profile
 
 
 def drafted(path, table=None):
     return tomllib.loads(draft(str(path), table, load_registry().sources).text)
 
 
-def test_roles_are_guessed_from_names_and_counts(parquet):
+def test_roles_are_guessed_from_names_and_what_is_unclear_is_excluded(parquet):
     attributes = drafted(parquet(survey(3000)))["attributes"]
 
     assert {n: a["role"] for n, a in attributes.items()} == {
@@ -32,10 +42,52 @@ def test_roles_are_guessed_from_names_and_counts(parquet):
         "occupation": "quasi-identifier",
         "disease": "sensitive",
         "income_band": "sensitive",
-        "hours": "insensitive",
+        "hours": "excluded",
     }
     assert attributes["education"]["nulls"] == "unknown"
-    assert attributes["age"]["bins"] == [0, 20, 40, 60, 80, float("inf")]
+    assert attributes["hours"] == {"role": "excluded"}
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("age", "quasi-identifier"),
+        ("AgeGroup", "quasi-identifier"),
+        ("age2", "quasi-identifier"),
+        ("country_of_birth", "quasi-identifier"),
+        ("maritalStatus", "quasi-identifier"),
+        ("diagnosis", "sensitive"),
+        ("HIV", "sensitive"),
+        ("wage", "sensitive"),
+        ("package", "excluded"),
+        ("estate", "excluded"),
+        ("terrace", "excluded"),
+        ("x1", "excluded"),
+        ("edad", "excluded"),
+    ],
+)
+def test_words_of_a_name_are_told_apart(parquet, name, role):
+    assert drafted(parquet({name: ["a", "b"] * 20, "other": ["x", "y"] * 20}))["attributes"][name]["role"] == role
+
+
+def test_no_draft_releases_a_column_as_it_is(parquet):
+    rng = np.random.default_rng(5)
+    columns = {
+        "latitude": rng.uniform(40, 60, 500),
+        "hours": rng.integers(0, 60, 500),
+        "wage": rng.lognormal(7, 1, 500),
+        "amount": pa.array([Decimal(int(x)) / 100 for x in rng.integers(0, 10**6, 500)]),
+        "flag": rng.integers(0, 2, 500) == 1,
+    }
+    attributes = drafted(parquet(columns))["attributes"]
+
+    assert {n: a["role"] for n, a in attributes.items()} == {
+        "latitude": "excluded",
+        "hours": "excluded",
+        "wage": "sensitive",
+        "amount": "excluded",
+        "flag": "excluded",
+    }
 
 
 def test_odd_columns_get_roles_that_read_back(parquet):
@@ -45,37 +97,170 @@ def test_odd_columns_get_roles_that_read_back(parquet):
             "constant": ["x"] * count,
             "empty": pa.array([None] * count, pa.string()),
             "list": [[1]] * count,
-            "day": [dt.date(2020, 1, 1 + i % 5) for i in range(count)],
-            'a "b" \\ \n c': ["tab\t", 'quo"te', "new\nline", "\x7f\x01"] * 10,
-            "code": [1, 2, 3, None] * 10,
-            "unknown": ["unknown", "missing", None, "x"] * 10,
-            "score": [i * 0.37 - 5 for i in range(count)],
-            "flag": [True, False] * 20,
+            "day_of_birth": [dt.date(2020, 1, 1 + i % 5) for i in range(count)],
+            'sex "b" \\ \n c': ["tab\t", 'quo"te', "new\nline", "\x7f\x01"] * 10,
+            "age": [1, 2, 3, None] * 10,
+            "school": ["unknown", "missing", None, "x"] * 10,
+            "income": [i * 0.37 - 5 for i in range(count)],
+            "child": [True, False] * 20,
             "many": [f"v{i % 60}" for i in range(count)],
+            "counter": range(7, 7 + count),
         }
     )
     attributes = drafted(path)["attributes"]
 
-    assert [attributes[n]["role"] for n in ("constant", "empty", "list", "day")] == ["excluded"] * 4
-    assert attributes['a "b" \\ \n c']["domain"] == ["new\nline", 'quo"te', "tab\t", "\x7f\x01"]
-    assert attributes["code"] == {"role": "quasi-identifier", "domain": [1, 2, 3], "nulls": "unknown"}
-    assert attributes["unknown"]["nulls"] == "no value"
-    assert attributes["score"]["bins"] == [-float("inf"), 5, float("inf")] or len(attributes["score"]["bins"]) > 3
-    assert attributes["flag"]["domain"] == [False, True]
-    assert attributes["many"]["role"] == "identifier"
+    assert [attributes[n]["role"] for n in ("constant", "empty", "list")] == ["excluded"] * 3
+    assert attributes["day_of_birth"]["domain"] == [dt.date(2020, 1, 1 + i) for i in range(5)]
+    assert attributes['sex "b" \\ \n c']["domain"] == ["new\nline", 'quo"te', "tab\t", "\x7f\x01"]
+    assert attributes["age"] == {"role": "quasi-identifier", "domain": [1, 2, 3], "nulls": "unknown"}
+    assert attributes["school"]["nulls"] == "no value"
+    assert attributes["income"]["bins"][0] == -math.inf
+    assert attributes["child"]["domain"] == [False, True]
+    assert [attributes[n]["role"] for n in ("many", "counter")] == ["identifier"] * 2
 
 
-def test_the_draft_passes_check_and_reads_its_table(parquet, tmp_path, capsys):
+def test_bins_hold_about_equally_many_people_and_have_round_edges(parquet):
+    rng = np.random.default_rng(3)
+    days = [dt.date(1930, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 32_000, 4000)]
+    columns = {"wage": rng.lognormal(10, 1.2, 4000).round(2), "age": rng.integers(18, 90, 4000), "birth": days}
+    attributes = drafted(parquet(columns))["attributes"]
+
+    for name, values in columns.items():
+        inner = attributes[name]["bins"][1:-1]
+        shares = np.diff([0, *(np.mean(np.array(values) < edge) for edge in inner), 1])
+        assert len(inner) == 4
+        assert all(0.1 <= share <= 0.3 for share in shares), (name, inner)
+    assert all(edge % 1000 == 0 for edge in attributes["wage"]["bins"][1:-1]), attributes["wage"]
+    assert all(edge % 5 == 0 for edge in attributes["age"]["bins"][1:-1])
+    assert all((edge.month, edge.day, edge.year % 5) == (1, 1, 0) for edge in attributes["birth"]["bins"][1:-1])
+    assert (attributes["birth"]["bins"][0], attributes["birth"]["bins"][-1]) == (-math.inf, math.inf)
+
+
+def test_many_equal_values_make_fewer_bins_and_never_none(parquet):
+    values = [0] * 900 + list(range(1, 101))
+    assert drafted(parquet({"income": values}))["attributes"]["income"]["bins"] == [0, 1, math.inf]
+    skewed = [*range(100), *[10**6] * 900]
+    assert len(drafted(parquet({"income": skewed}))["attributes"]["income"]["bins"]) == 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.one_of(st.integers(-(10**9), 10**9), st.integers(-20, 20)), min_size=2, max_size=300),
+    st.sampled_from(["number", "date", "moment"]),
+)
+def test_edges_increase_and_part_the_values(values, kind):
+    if kind == "date":
+        values = [dt.date(2000, 1, 1) + dt.timedelta(days=v % 40_000) for v in values]
+    if kind == "moment":
+        values = [dt.datetime(2000, 1, 1) + dt.timedelta(seconds=v) for v in values]  # noqa: DTZ001
+    counted = sorted(Counter(values).items())
+    if len(counted) < 2:
+        return
+    below = np.cumsum([0, *(n for _, n in counted)])
+    cuts = tuple(Cut(v, int(b)) for (v, _), b in zip(counted, below, strict=False))
+    column = Profile("x", "BIGINT", len(values), 0, len(counted), 0, counted[0][0], counted[-1][0], (), cuts)
+    first, *inner, last = edges(column)
+    found = tomllib.loads(f"inner = [{', '.join(inner)}]")["inner"]
+
+    assert (first, last) == ("0" if kind == "number" and counted[0][0] >= 0 else "-inf", "inf")
+    assert found
+    assert all(a < b for a, b in pairwise(found))
+    assert all(counted[0][0] < edge <= counted[-1][0] for edge in found)
+
+
+def test_values_that_differ_in_spelling_alone_are_flagged(parquet, capsys):
+    path = parquet({"sex": ["F", " F ", "f", "M"] * 10, "city": [" Rome", "Oslo"] * 20, "wage": range(0, 120, 3)})
+    assert main(["init", str(path)]) == 0
+    printed = capsys.readouterr()
+
+    assert "warning: sex: 3 of its values differ from another in capitals or white space alone" in printed.err
+    assert "warning: city: 1 of its values begin or end with white space" in printed.err
+    assert "3 of its values differ" in next(line for line in printed.out.splitlines() if line.startswith("sex"))
+
+
+def test_a_row_number_is_flagged(parquet):
+    text = draft(str(parquet({"pos": range(40), "sex": ["F", "M"] * 20})), None, load_registry().sources).text
+
+    assert 'pos = { role = "identifier" } # a row number' in text
+
+
+def fill(text):
+    """Do what a person does with a draft: decide what is left open."""
+    text = text.replace("fill in: who", "office").replace("fill in: what", "tables").replace('"fill in: a', '4 # "')
+    return "\n".join(line for line in text.splitlines())
+
+
+def test_an_unedited_draft_is_refused_and_each_open_line_is_named(parquet, tmp_path, capsys):
     path = parquet(survey(3000), "people.parquet")
     assert main(["init", str(path)]) == 0
     printed = capsys.readouterr()
     assert "discloses them" in printed.err
     assert "WARNING: the domains and bins below are taken from the data" in printed.out
+    policy = tmp_path / "policy.toml"
+    policy.write_text(printed.out)
+
+    assert main(["check", str(policy)]) == 2
+    told = capsys.readouterr().err
+    open_lines = [i for i, line in enumerate(printed.out.splitlines(), 1) if '= "fill in:' in line]
+    assert len(open_lines) == 3
+    assert [int(n) for n in re.findall(r"policy.toml:(\d+):\d+: RR281", told)] == open_lines
+    assert set(re.findall(r"RR\d+", told)) == {"RR281"}
+    for command in (["plan", str(policy)], ["check", "--json", str(policy)]):
+        assert main(command) == 2
+    capsys.readouterr()
+
+    policy.write_text(fill(printed.out))
+    assert main(["check", str(policy)]) == 0, capsys.readouterr().err
+    opened = open_policy(policy)
+    with open_original(opened.policy, opened.registry.sources, tmp_path / "scratch") as original:
+        assert original.records == 3000
+
+
+def test_a_draft_that_releases_nothing_is_refused_for_that_too(parquet, tmp_path, capsys):
+    assert main(["init", str(parquet({"x": ["a", "b"] * 20}))]) == 0
+    printed = capsys.readouterr()
+    assert "no column is released" in printed.err
     (tmp_path / "policy.toml").write_text(printed.out)
+
+    assert main(["check", str(tmp_path / "policy.toml")]) == 2
+    assert {"RR281", "RR220"} == set(re.findall(r"RR\d+", capsys.readouterr().err))
+
+
+def test_how_a_csv_file_is_spelled_and_its_codes_are_written(tmp_path, capsys):
+    rows = [
+        f"{'FM'[i % 2]};{'s/d' if i % 9 == 0 else f'{i % 40},5'};{('none', 'NA', 'flu')[i % 3]}" for i in range(400)
+    ]
+    path = tmp_path / "people.csv"
+    path.write_bytes("\n".join(["a title", "sex;wage;diagnosis \u00e9", *rows, ""]).encode("latin-1"))
+    assert main(["init", str(path)]) == 0
+    text = capsys.readouterr().out
+    read = tomllib.loads(text)
+
+    assert read["source"]["csv"] == {"delimiter": ";", "encoding": "latin-1", "decimal": ",", "skip": 1}
+    assert read["source"]["missing"] == ["s/d", "NA"]
+    assert read["attributes"]["wage"]["bins"][0] == 0
+    assert read["attributes"]["wage"]["nulls"] == "unknown"
+    assert read["attributes"]["diagnosis \u00e9"] == {
+        "role": "sensitive",
+        "domain": ["flu", "none"],
+        "nulls": "unknown",
+    }
+    (tmp_path / "policy.toml").write_text(fill(text))
     assert main(["check", str(tmp_path / "policy.toml")]) == 0
     opened = open_policy(tmp_path / "policy.toml")
     with open_original(opened.policy, opened.registry.sources, tmp_path / "scratch") as original:
-        assert original.records == 3000
+        assert original.records == 400
+
+
+def test_a_word_that_may_be_a_category_is_a_code_of_its_own_column_alone(tmp_path):
+    rows = [f"{i % 90 if i % 10 else 'none'},{('none', 'flu')[i % 2]}" for i in range(400)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["wage,disease", *rows, ""]))
+    read = drafted(path)
+
+    assert "missing" not in read["source"]
+    assert read["attributes"]["wage"]["missing"] == ["none"]
+    assert read["attributes"]["disease"]["domain"] == ["flu", "none"]
 
 
 def test_a_table_of_a_database_is_named_in_the_draft(database):
