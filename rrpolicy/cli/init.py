@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-
 NEXT = "next: edit the roles, fill in what the draft leaves open, then `rrpolicy check` the file that you wrote"
 
 
