@@ -253,24 +253,28 @@ class Finding:
         """Return the requirement, and that it is met conditionally, if so."""
         return f"{self.requirement}, {CONDITION}" if self.given else self.requirement
 
-    def under(self, derived: Sequence[Derived]) -> Finding:
+    def under(self, derived: Sequence[Derived], *, elsewhere: bool = False) -> Finding:
         """Return the finding as it stands beside what was derived from the original.
 
         Args:
             derived: every such statistic. What compares tables becomes conditional on all of them, here and beside it,
                 unless it is infinite and promises nothing.
+            elsewhere: parameters were chosen on another table, which is then assumed to tell nothing of this one.
         """
         ids = tuple(d.id for d in derived)
         beside = tuple(
             replace(c, given=ids) if c.compares_tables and math.isfinite(c.measure.value) else c for c in self.beside
         )
+        assumed = self.assumptions
+        if self.compares_tables and elsewhere:
+            assumed += ("The table that the parameters were chosen on is public, or holds nobody of this one.",)
         if not (self.compares_tables and ids):
-            return replace(self, beside=beside)
+            return replace(self, beside=beside, assumptions=assumed)
         assumption = (
             f"It holds {CONDITION} ({', '.join(ids)}): who knows all other records can recompute them for each "
             "candidate record of one person, and excludes the candidates that give other ones."
         )
-        return replace(self, beside=beside, given=ids, assumptions=(*self.assumptions, assumption))
+        return replace(self, beside=beside, given=ids, assumptions=(*assumed, assumption))
 
     def to_json(self, up_to: Basis = Basis.ORIGINAL) -> Json:
         """Return the finding as plain data, with numbers only up to a basis.

@@ -49,14 +49,16 @@ def command(
         document = outlook.to_json()
     else:
         from rrpolicy.release.keys import KeyFile, new_key, source_tag, write_key
+        from rrpolicy.source.elsewhere import open_elsewhere
         from rrpolicy.source.opening import open_original
 
         with (
             tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch,
             progress() as report,
             open_original(opened.policy, opened.registry.sources, Path(scratch)) as original,
+            open_elsewhere(original.policy, opened.registry.sources, Path(scratch, "plan-on")) as elsewhere,
         ):
-            outlook = look_ahead(opened.policy, opened.registry, original, report)
+            outlook = look_ahead(opened.policy, opened.registry, original, report, elsewhere)
             if out is not None:
                 secret = new_key()
                 tag = source_tag(secret, original.content())

@@ -106,6 +106,7 @@ def _release(  # noqa: PLR0917 each is another thing
     from rrpolicy.release.keys import destroy_key, read_key
     from rrpolicy.release.plan import make_plan
     from rrpolicy.release.write import release
+    from rrpolicy.source.elsewhere import open_elsewhere
     from rrpolicy.source.opening import open_original
 
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
@@ -113,9 +114,13 @@ def _release(  # noqa: PLR0917 each is another thing
     held = None if existing is None else read_key(existing)
     if order.plan is not None and held is None:
         raise _no_key(key)
-    with open_original(order.policy, order.registry.sources, staging.scratch) as original:
+    sources = order.registry.sources
+    with (
+        open_original(order.policy, sources, staging.scratch) as original,
+        open_elsewhere(original.policy, sources, staging.scratch / "plan-on") as elsewhere,
+    ):
         report("planning", 0.05)
-        plan = order.plan or make_plan(order.policy, order.registry, original, report)
+        plan = order.plan or make_plan(order.policy, order.registry, original, report, elsewhere)
         with _kept(plan, original, held, key, staging.target) as secret:
             bundle = release(
                 plan,
@@ -127,6 +132,7 @@ def _release(  # noqa: PLR0917 each is another thing
                 label=label,
                 policy_file=order.policy_file,
                 staging=staging,
+                elsewhere=elsewhere,
                 progress=report,
             )
     if key is None and beside is not None:

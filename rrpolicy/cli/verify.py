@@ -21,6 +21,9 @@ def command(
     ] = None,
     source: Annotated[str | None, typer.Option("--source", help="The original table.")] = None,
     key: Annotated[Path | None, typer.Option("--key", help="The release's key file.")] = None,
+    plan_on: Annotated[
+        str | None, typer.Option("--plan-on", help="The table that the parameters were chosen on, if not the source.")
+    ] = None,
     *,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the verification as JSON on standard output.")] = False,
@@ -41,6 +44,7 @@ def command(
             source=source,
             folder=str(Path.cwd()),
             key=key,
+            plan_on=plan_on,
             progress=report,
         )
     if json:

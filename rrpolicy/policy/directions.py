@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+NAME = "name"
+
 
 class Direction(Enum):
     """What of a key is weaker, in words."""
@@ -35,7 +37,7 @@ class Rule:
         direction: in which the key is weaker.
         why: the reason, for docs/baselines.md.
         value: of SET, the weaker value; of STATED and ADMITTED, the value that says nothing; of LOWERED and RAISED,
-            the number that stands where none is stated, None for no limit.
+            the number that stands where none is stated, None for no limit; of CHANGED, NAME where text names no file.
     """
 
     direction: Direction
@@ -85,6 +87,10 @@ RULES: Mapping[str, Rule] = {
     "privacy.decided_by": Rule(Direction.SET, "what is not certain may pass", value="estimate"),
     "privacy.*": Rule(Direction.APPENDED, _REQUIRED),
     "mechanism.name": Rule(Direction.NEVER, _DECIDED),
+    "mechanism.plan_on": Rule(
+        Direction.CHANGED, "parameters would be chosen on another table, such as the source itself"
+    ),
+    "mechanism.plan_on_table": Rule(Direction.CHANGED, "parameters would be chosen on another table", NAME),
     "mechanism.*": Rule(Direction.NEVER, _DECIDED),
     "utility.metric": Rule(Direction.APPENDED, _REQUIRED),
     "utility.max": Rule(Direction.APPENDED, _REQUIRED),

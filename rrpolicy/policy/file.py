@@ -251,6 +251,11 @@ class MechanismTable(Table):
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
     name: str | None = Field(None, description="The mechanism.")
+    plan_on: Line | None = Field(
+        None,
+        description="Choose parameters on this table of the same columns: public, or of nobody in the source.",
+    )
+    plan_on_table: Line | None = Field(None, description="The table or view inside the database of `plan_on`.")
 
 
 class ReleaseTable(Table):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rrpolicy.errors import Problem
-from rrpolicy.policy.directions import RULES, Direction, Rule
+from rrpolicy.policy.directions import NAME, RULES, Direction, Rule
 from rrpolicy.policy.document import Node
 from rrpolicy.policy.problems import spelled
 
 DROPPED = ("identifier", "excluded")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""Begins a uri that is no path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
         yield from _of_entries(last, base, child)
     elif section and last != "*":
         above = child.get(*section.split("."))
-        if above is not None and above.get(last) is not None:
+        if above is not None and (above.get(last) is not None or _another_mechanism(section, base, child)):
             yield _Compared(key, None, base.get(*key.split(".")), above.get(last), above, named=True)
 
 
@@ -124,6 +127,12 @@ def _same_but(one: Node, other: Node, option: str) -> bool:
     return bool(said[0] == said[1])
 
 
+def _another_mechanism(section: str, base: Node, child: Node) -> bool:
+    """Return whether a policy takes the place of the whole [mechanism], with keys that it does not state."""
+    old, new = base.get("mechanism", "name"), child.get("mechanism", "name")
+    return section == "mechanism" and old is not None and new is not None and old.value != new.value
+
+
 def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
     """Yield in what a key is weaker: where, and what the policy does there."""
     old, new = one.old, one.new
@@ -141,7 +150,7 @@ def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
             if _beyond(new.value, limit, rule.direction):
                 verb = "raises" if rule.direction is Direction.RAISED else "lowers"
                 yield new, f"{verb} {one.told} from {limit} to {new.value}"
-        case Direction.CHANGED if old is not None and not one.dropped and (new is None or not _same(old, new)):
+        case Direction.CHANGED if old is not None and not one.dropped and (new is None or not _same(old, new, rule)):
             yield new or one.above, f"has another {one.told} than the baseline"
         case Direction.FINER if old is not None and not one.dropped:
             yield from _finer(one, old)
@@ -183,9 +192,10 @@ def _finer(one: _Compared, old: Node) -> Iterator[tuple[Node, str]]:
             return
 
 
-def _same(old: Node, new: Node) -> bool:
+def _same(old: Node, new: Node, rule: Rule) -> bool:
     """Return whether two values are one; of two files, whether they are the same file."""
-    if isinstance(old.value, str) and isinstance(new.value, str):
+    named = rule.value == NAME or any(SCHEME.match(str(n.value)) for n in (old, new))
+    if isinstance(old.value, str) and isinstance(new.value, str) and not named:
         files = [os.path.join(os.path.dirname(n.place.file), str(n.value)) for n in (old, new)]  # noqa: PTH118, PTH120
         return os.path.realpath(files[0]) == os.path.realpath(files[1])
     return bool(old.plain() == new.plain())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os.path
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +12,8 @@ from pydantic import ValidationError
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.document import Node, read_document
 from rrpolicy.policy.file import SCHEMA, PolicyFile
-from rrpolicy.policy.floor import below_floor, without_restated
+from rrpolicy.policy.floor import SCHEME, below_floor, without_restated
 from rrpolicy.policy.problems import mark, problems_of, spelled
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ def _shape(root: Node) -> Iterator[Problem]:
 
 def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[str, ...]) -> Merged | None:
     written = str(extends.value)
-    if _SCHEME.match(written):
+    if SCHEME.match(written):
         message = f"'{written}' is not a file"
         hint = "keep the baseline in the repository: a release must not depend on what a server answers"
         problems.append(Problem("RR240", message, extends.place, "a path relative to this file", hint))
@@ -132,7 +129,8 @@ def _fold(base: Node, child: Node) -> Node:
     name, old = child.get("mechanism", "name"), base.get("mechanism", "name")
     if name is not None and old is not None and name.value != old.value:
         folded.table["mechanism"] = child.table["mechanism"]
-    _rebase(folded, base, child)
+    _rebase(folded, base, child, "source", "uri")
+    _rebase(folded, base, child, "mechanism", "plan_on")
     return folded
 
 
@@ -151,13 +149,13 @@ def _append(into: Node, base: Node, child: Node, key: str) -> None:
         into.table[key] = Node([*old.items, *new.items], new.place, new.key, old.wrong or new.wrong)
 
 
-def _rebase(folded: Node, base: Node, child: Node) -> None:
+def _rebase(folded: Node, base: Node, child: Node, section: str, key: str) -> None:
     """Let a uri that the baseline gave start from the policy's own folder."""
-    uri, source = base.get("source", "uri"), folded.get("source")
-    if uri is None or source is None or child.get("source", "uri") is not None or not isinstance(uri.value, str):
+    uri, table = base.get(section, key), folded.get(section)
+    if uri is None or table is None or folded.get(section, key) is not uri or not isinstance(uri.value, str):
         return
-    if not _SCHEME.match(uri.value) and not os.path.isabs(uri.value):  # noqa: PTH117
+    if not SCHEME.match(uri.value) and not os.path.isabs(uri.value):  # noqa: PTH117
         there, here = (os.path.dirname(n.place.file) or "." for n in (base, child))  # noqa: PTH120
         moved = os.path.normpath(os.path.join(os.path.relpath(there, here), uri.value))  # noqa: PTH118
         uri = Node(moved, uri.place, uri.key, uri.wrong)
-        folded.table["source"] = Node({**source.table, "uri": uri}, source.place, source.key, source.wrong)
+        folded.table[section] = Node({**table.table, key: uri}, table.place, table.key, table.wrong)

@@ -162,15 +162,36 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class MechanismChoice:
-    """The [mechanism] table: which one, with its validated options."""
+    """The [mechanism] table: which one, with its validated options, which are all that the mechanism sees.
+
+    Attributes:
+        name: of the mechanism.
+        options: its own.
+        place: where it stands.
+        plan_on: uri of another table, on which parameters are chosen in place of the source; relative to the policy's
+            folder. None if there is none. That there is one is part of the digest; where it is, is not.
+        plan_on_table: inside a database.
+    """
 
     name: str
     options: BaseModel
     place: Place | None = field(default=None, compare=False)
+    plan_on: str | None = None
+    plan_on_table: str | None = None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Return whether parameters are chosen on another table than the source."""
+        return self.plan_on is not None
 
     def to_json(self) -> Json:
         """Return the choice as plain data."""
-        return {"name": self.name, "options": self.options.model_dump(mode="json")}
+        return {
+            "name": self.name,
+            "options": self.options.model_dump(mode="json"),
+            "plan_on": self.elsewhere,
+            "plan_on_table": self.plan_on_table,
+        }
 
 
 @dataclass(frozen=True, slots=True)

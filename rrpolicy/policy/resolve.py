@@ -96,16 +96,19 @@ class Resolver:
         table = SourceTable.model_validate(node.plain())
         if override is None:
             self.need(node, "uri", 'a file such as "census.parquet"', "or name the table with `--source`")
-        at = node.get("uri")
-        if at is not None and table.uri is not None and _SECRET.search(table.uri):
-            place = replace(at.place, text="")
-            hint = "let the engine's own configuration hold them; a policy is read by many"
-            self.problems.append(Problem("RR221", "the uri holds credentials", place, "a uri without secrets", hint))
+        self.secret(node.get("uri"))
         uri = override if override is not None else table.uri
         if uri is None:
             return None
         csv = CsvSettings(**table.csv.model_dump())
         return SourceSettings(uri, table.table, table.min_rows, table.population, tuple(table.missing), csv)
+
+    def secret(self, at: Node | None) -> None:
+        """Note that a uri holds credentials."""
+        if at is not None and isinstance(at.value, str) and _SECRET.search(at.value):
+            place = replace(at.place, text="")
+            hint = "let the engine's own configuration hold them; a policy is read by many"
+            self.problems.append(Problem("RR221", "the uri holds credentials", place, "a uri without secrets", hint))
 
     def attributes(self) -> dict[str, Attribute | None]:
         """Read [attributes]; None stands for one that has a problem."""
@@ -188,8 +191,13 @@ class Resolver:
         at = node.get("name")
         if at is None or at.wrong:
             return None
-        options = self.options("mechanism", catalogue.mechanisms, at, node, {"name"})
-        return None if options is None else MechanismChoice(str(at.value), options, replace(at.place, key="mechanism"))
+        own = ("plan_on", "plan_on_table")
+        options = self.options("mechanism", catalogue.mechanisms, at, node, {"name", *own})
+        self.secret(node.get("plan_on"))
+        where = {key: str(uri.value) for key in own if (uri := node.get(key)) is not None and not uri.wrong}
+        if options is None:
+            return None
+        return MechanismChoice(str(at.value), options, replace(at.place, key="mechanism"), **where)
 
     def gates(self, catalogue: Catalogue) -> list[Gate]:
         """Read [[utility]]."""

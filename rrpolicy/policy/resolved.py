@@ -57,7 +57,10 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
         attributes={a["name"]: _attribute(a) for a in document["attributes"]},
         requirements=tuple(requirement_from_json(r, catalogue) for r in document["privacy"]),
         mechanism=MechanismChoice(
-            mechanism["name"], _options(catalogue.mechanisms, mechanism["name"], mechanism["options"], "mechanism")
+            mechanism["name"],
+            _options(catalogue.mechanisms, mechanism["name"], mechanism["options"], "mechanism"),
+            plan_on="" if mechanism["plan_on"] else None,
+            plan_on_table=mechanism["plan_on_table"],
         ),
         gates=tuple(
             Gate(

@@ -49,7 +49,8 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
     for entry, section, key in _NAMED:
         variants = list(_variants(definitions[entry.__name__], key, offered[section], keyed))
         if section == "mechanism":
-            variants.append(_unnamed([keyed[model] for model in offered[section].values()]))
+            common = {k: v for k, v in definitions[entry.__name__]["properties"].items() if k != key}
+            variants.append(_unnamed(common, [keyed[model] for model in offered[section].values()]))
         definitions[entry.__name__] = {"description": inspect.getdoc(entry), "oneOf": variants}
     root |= {"title": "rrpolicy policy", "required": ["schema"]}
     root |= {"if": {"properties": {"policy": {"required": ["extends"]}}, "required": ["policy"]}, "else": _whole()}
@@ -82,13 +83,13 @@ def _variants(
         }
 
 
-def _unnamed(options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _unnamed(common: Mapping[str, Any], options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the [mechanism] of a policy that takes the name from its baseline: any mechanism's keys."""
     known = sorted({key for own in options for key in own.get("properties", {})})
     return {
         "title": "the baseline's mechanism",
         "type": "object",
-        "properties": {key: {} for key in known},
+        "properties": {**common, **{key: {} for key in known}},
         "not": {"required": ["name"]},
         "additionalProperties": False,
     }

@@ -97,7 +97,7 @@ def assess(  # noqa: PLR0917 each is another thing
     """
     findings = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
     utility = tuple(_utility(gate, registry, channel, original) for gate in policy.gates)
-    return Assessment(tuple(f.under(derived) for f in findings), utility)
+    return Assessment(tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings), utility)
 
 
 def _finding(  # noqa: PLR0917 what it passes on

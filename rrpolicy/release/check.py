@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Channel
+from rrpolicy.channel.product import Product
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding, Verdict
 from rrpolicy.mechanism import Outline
@@ -82,6 +83,7 @@ def check(opened: Opened) -> Checked:
             except PolicyError as error:
                 problems += error.problems
         problems += unexplained(policy, outline)
+        problems += nowhere_to_plan(policy, outline)
         if outline.fixed is not None:
             problems += undeclared(policy, outline.fixed)
     derived: tuple[Derived, ...] = ()
@@ -90,7 +92,10 @@ def check(opened: Opened) -> Checked:
         problems += impossible(policy, derived)
     if problems or outline is None:
         raise PolicyError(problems)
-    findings = tuple(_decide(r, a, outline.fixed, policy, registry).under(derived) for r, a in assessors)
+    findings = tuple(
+        _decide(r, a, outline.fixed, policy, registry).under(derived, elsewhere=policy.mechanism.elsewhere)
+        for r, a in assessors
+    )
     return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy))
 
 
@@ -163,6 +168,14 @@ def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
         for attribute in outline.unchanged(policy)
         if attribute.why_unchanged is None
     )
+
+
+def nowhere_to_plan(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+    """Return why a mechanism cannot choose parameters on another table."""
+    if not policy.mechanism.elsewhere or issubclass(outline.channel, Product):
+        return ()
+    message = f"{policy.mechanism.name} has no parameters that another table could give: it deals with these records"
+    return (Problem("RR225", message, policy.place("mechanism.plan_on"), hint="take `plan_on` out"),)
 
 
 def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:

@@ -73,9 +73,11 @@ def derived(
 def _listed(
     policy: Policy, outline: Outline, assessors: Iterable[Assessor], *, gated: bool, chosen: Collection[str]
 ) -> tuple[Derived, ...]:
-    told = (*domains(policy), *outline.derived)
+    elsewhere = policy.mechanism.elsewhere  # then nothing is chosen on this table
+    told = (*domains(policy), *(() if elsewhere else outline.derived))
     reads = any(assessor.basis > Basis.CHANNEL for assessor in assessors)
     solved = tuple(parameters_of(name) for name in outline.solved if name in chosen) if reads or told else ()
+    solved = () if elsewhere else solved
     whole = {d.id: d for d in (*told, *solved, *((RELEASED,) if reads or gated or told else ()))}
     return tuple(whole.values())
 

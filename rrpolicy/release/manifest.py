@@ -46,6 +46,7 @@ def manifest(
         "software": dict(plan.software),
         "records": plan.records,
         "mechanism": policy.mechanism.name,
+        "plan_on": policy.mechanism.elsewhere,
         "attributes": [_attribute(a) for a in policy.released],
         "channel": channel.to_public_json(),
         "decoders": [d.to_json() for d in channel.decoders()],

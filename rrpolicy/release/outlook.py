@@ -83,9 +83,10 @@ def look_ahead(
     registry: Registry,
     original: Original | int,
     progress: Callable[[str, float], None] = lambda *_: None,
+    elsewhere: Original | None = None,
 ) -> Outlook:
     """Plan and assess; see `make_plan` for the arguments and errors."""
-    plan = make_plan(policy, registry, original, progress)
+    plan = make_plan(policy, registry, original, progress, elsewhere)
     progress("assessing", 0.5)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     progress("expecting errors", 0.9)

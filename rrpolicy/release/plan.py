@@ -15,11 +15,11 @@ from rrpolicy.channel.base import Channel
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.finding import Derived, Measure, Standing
-from rrpolicy.mechanism import Origin, Outline, Remark, Task
+from rrpolicy.mechanism import Origin, Outline, Proposal, Remark, Task
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolved import policy_from_json
 from rrpolicy.registry import Registry
-from rrpolicy.release.check import refusals, undeclared, unexplained
+from rrpolicy.release.check import nowhere_to_plan, refusals, undeclared, unexplained
 from rrpolicy.release.derived import derived, impossible, possible
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Plan:
         remarks: what the mechanism says of its choice.
         derived: what public/ will tell of the table beyond the number of records.
         source_tag: HMAC of the source's content under the plan's key; None if no key was made.
+        plan_on: fingerprint of the table that parameters were chosen on; None if that was the source.
     """
 
     policy: Policy
@@ -55,9 +56,10 @@ class Plan:
     remarks: tuple[Remark, ...] = ()
     derived: tuple[Derived, ...] = ()
     source_tag: str | None = None
+    plan_on: str | None = None
 
     def digest(self) -> str:
-        """Return the digest of what determines the release: policy, channel, records, software. No tag, no path."""
+        """Return the digest of what determines the release. No tag, no path."""
         return digest(
             canonical(
                 {
@@ -67,6 +69,7 @@ class Plan:
                     "channel": self.channel.to_json(),
                     "records": self.records,
                     "software": dict(self.software),
+                    "plan_on": self.plan_on,
                 }
             )
         )
@@ -89,6 +92,7 @@ class Plan:
             "records": self.records,
             "software": dict(self.software),
             "source_tag": self.source_tag,
+            "plan_on": self.plan_on,
             "channel": self.channel.to_json(),
             "origins": {name: origin.value for name, origin in self.origins.items()},
             "unrounded": {name: dict(values) for name, values in self.unrounded.items()},
@@ -116,6 +120,7 @@ class Plan:
             remarks=tuple(_remark(r) for r in document["remarks"]),
             derived=tuple(Derived(d["id"], d["meaning"]) for d in document["derived"]),
             source_tag=document["source_tag"],
+            plan_on=document["plan_on"],
         )
         if plan.digest() != document["digest"]:
             raise RefusedError(
@@ -134,6 +139,7 @@ def make_plan(
     registry: Registry,
     original: Original | int,
     progress: Callable[[str, float], None] = lambda *_: None,
+    elsewhere: Original | None = None,
 ) -> Plan:
     """Plan a release.
 
@@ -142,6 +148,7 @@ def make_plan(
         registry: of the policy's plugins.
         original: the table, or the number of records to expect.
         progress: called with (what is being done, share done).
+        elsewhere: the table to choose parameters on, where the policy names one.
 
     Raises:
         PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
@@ -159,7 +166,10 @@ def make_plan(
     outline = mechanism.outline(resolved.mechanism.options, resolved)
     requirements = tuple((r, registry.assessor(r, resolved, outline)) for r in resolved.requirements)
     progress("choosing parameters", 0.0)
-    proposal = mechanism.plan(resolved.mechanism.options, Task(resolved, original, requirements, progress))
+    seen = original if elsewhere is None or isinstance(original, int) else _stand_in(resolved, original, elsewhere)
+    proposal = mechanism.plan(resolved.mechanism.options, Task(resolved, seen, requirements, progress))
+    if seen is not original:
+        proposal = _planned_elsewhere(resolved, proposal)
     channel = proposal.channel if isinstance(original, int) else proposal.channel.settle(original)
     problems = undeclared(resolved, channel)
     if problems:
@@ -174,14 +184,43 @@ def make_plan(
         origins=proposal.origins,
         unrounded=proposal.unrounded,
         remarks=proposal.remarks,
+        plan_on=None if elsewhere is None else fingerprint(elsewhere),
         derived=derived(resolved, registry, outline, [a for _, a in requirements], proposal, records=records),
     )
+
+
+def fingerprint(original: Original) -> str:
+    """Return the unkeyed fingerprint of a table that parameters are chosen on; it stands in audit/ alone."""
+    return "sha256:" + original.content().hex()
+
+
+def _stand_in(policy: Policy, original: Original, elsewhere: Original) -> Original:
+    """Return another table with the original's number of records; refuse the original itself."""
+    from rrpolicy.source.elsewhere import Resized
+
+    if elsewhere.content() == original.content():
+        message = "parameters are to be chosen on another table, and `plan_on` names the source, or a copy of it"
+        hint = "name a table that is public, or holds nobody of the source; or take `plan_on` out"
+        raise PolicyError(Problem("RR225", message, policy.place("mechanism.plan_on"), hint=hint))
+    return Resized(elsewhere, original.records)
+
+
+def _planned_elsewhere(policy: Policy, proposal: Proposal) -> Proposal:
+    """Return a proposal whose data are another table's; refuse what would keep that table's marginal."""
+    kept = proposal.channel.discloses()
+    if kept:
+        message = f"an invariant matrix would keep the other table's marginal ({', '.join(kept)}), not this one's"
+        hint = "declare the marginal, or take `plan_on` out"
+        raise PolicyError(Problem("RR225", message, policy.place("mechanism.plan_on"), hint=hint))
+    moved = {Origin.DATA: Origin.ELSEWHERE}
+    return replace(proposal, origins={name: moved.get(o, o) for name, o in proposal.origins.items()})
 
 
 def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
     """Return what is wrong with a policy whatever the table is: unexplained columns, what can never be accepted."""
     assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
-    return (*unexplained(policy, outline), *impossible(policy, possible(policy, outline, assessors)))
+    known = (*unexplained(policy, outline), *nowhere_to_plan(policy, outline))
+    return (*known, *impossible(policy, possible(policy, outline, assessors)))
 
 
 def _remark(document: Mapping[str, Any]) -> Remark:

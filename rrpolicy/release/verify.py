@@ -11,7 +11,7 @@ from rrpolicy.release.keys import read_key
 from rrpolicy.release.reading import UnlikeSpecError
 from rrpolicy.release.records import scan
 from rrpolicy.release.verification import Level, Log, Verification
-from rrpolicy.release.verify_audit import verify_audit, verify_key, verify_source
+from rrpolicy.release.verify_audit import verify_audit, verify_elsewhere, verify_key, verify_source
 from rrpolicy.release.verify_public import PublicSide, verify_public
 
 BELOW = {
@@ -28,6 +28,7 @@ def verify(
     source: str | None = None,
     folder: str = ".",
     key: Path | None = None,
+    plan_on: str | None = None,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Verification:
     """Verify a bundle, or its public/ folder alone.
@@ -38,6 +39,7 @@ def verify(
         source: uri of the original table, from level source on.
         folder: that a relative uri starts from.
         key: key file, for level key.
+        plan_on: uri of the table that the parameters were chosen on, if that was not the source; from level source on.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -69,7 +71,7 @@ def verify(
             progress("public", 0.1)
             side = _public(log, public, Path(scratch))
             if side is not None and level > Level.PUBLIC:
-                _further(log, bundle, side, level, source or "", folder, key, Path(scratch), progress)
+                _further(log, bundle, side, level, source or "", folder, key, plan_on, Path(scratch), progress)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
             log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
     log.undecided += [text for below, text in BELOW.items() if level <= below]
@@ -101,6 +103,7 @@ def _further(  # noqa: PLR0917 each level adds an input
     source: str,
     folder: str,
     key: Path | None,
+    plan_on: str | None,
     scratch: Path,
     progress: Callable[[str, float], None],
 ) -> None:
@@ -113,6 +116,7 @@ def _further(  # noqa: PLR0917 each level adds an input
     progress("source", 0.5)
     with open_original(audit.plan.policy, side.registry.sources, scratch / "spill") as original:
         verify_source(log, audit, side, original, scratch)
+        verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
         if level is Level.KEY and key is not None:
             progress("drawing again", 0.8)
             verify_key(log, audit, side, original, read_key(key), scratch=scratch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from rrpolicy.release.assess import Assessment, assess
 from rrpolicy.release.audit import writers
 from rrpolicy.release.formats import file_name
 from rrpolicy.release.keys import KeyFile, source_tag
-from rrpolicy.release.plan import Plan
+from rrpolicy.release.plan import Plan, fingerprint
 from rrpolicy.release.reading import open_table
 from rrpolicy.release.records import check_files, check_record, differences, read_record, same
 from rrpolicy.release.verification import Level, Log
@@ -34,7 +34,7 @@ KEYS = (
     *("policy_files", "policy_commit", "time", "files", "digest"),
 )
 PLANNED = (
-    *("policy", "software", "records", "mechanism", "attributes", "channel", "decoders", "tables"),
+    *("policy", "software", "records", "mechanism", "plan_on", "attributes", "channel", "decoders", "tables"),
     *("requirements", "origins", "derived"),
 )
 
@@ -194,6 +194,35 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     log.findings[:] = assessment.findings
     log.undecided[:] = [u for u in log.undecided if u.startswith("the policy")]
     _check_conforms(log, audit, side, original, scratch)
+
+
+def verify_elsewhere(
+    log: Log, audit: AuditSide, side: PublicSide, original: Original, *, uri: str | None, scratch: Path
+) -> None:
+    """Check that a table is the one that the plan's parameters were chosen on; undecided where it is not at hand.
+
+    Args:
+        log: takes the check.
+        audit: the audit side.
+        side: the public side.
+        original: the source; the other table is read under the same policy.
+        uri: of the other table.
+        scratch: for reading it.
+
+    Raises:
+        DataError: RR3xx if it cannot be read.
+    """
+    from rrpolicy.source.elsewhere import open_elsewhere
+
+    if audit.plan.plan_on is None:
+        return
+    if uri is None:
+        log.undecided.append("the table that the parameters were chosen on (--plan-on)")
+        return
+    policy = replace(original.policy, mechanism=replace(original.policy.mechanism, plan_on=uri))
+    with open_elsewhere(policy, side.registry.sources, scratch / "plan-on") as elsewhere:
+        known = elsewhere is not None and fingerprint(elsewhere) == audit.plan.plan_on
+    log.check("plan_on", known, "RR135", "the parameters were chosen on another table than the one given")
 
 
 def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> None:

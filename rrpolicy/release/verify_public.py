@@ -32,7 +32,7 @@ from rrpolicy.release.write import beside
 from rrpolicy.release.written import open_written
 
 KEYS = (
-    *("schema", "release", "policy", "software", "records", "mechanism", "attributes", "channel"),
+    *("schema", "release", "policy", "software", "records", "mechanism", "plan_on", "attributes", "channel"),
     *("decoders", "tables", "data", "requirements", "findings", "utility", "origins", "derived", "assumptions"),
     *("files", "digest"),
 )
@@ -246,7 +246,7 @@ def public_policy(document: Mapping[str, Any], registry: Registry) -> Policy:
         source=SourceSettings(""),
         attributes=attributes,
         requirements=requirements,
-        mechanism=MechanismChoice("", _NoOptions()),
+        mechanism=MechanismChoice("", _NoOptions(), plan_on="" if document["plan_on"] else None),
         gates=(),
         release=ReleaseSettings(document["data"]["format"]),
     )

@@ -22,7 +22,7 @@ from rrpolicy.release.executed import Executed
 from rrpolicy.release.gate import gate
 from rrpolicy.release.keys import source_tag, tag_bytes
 from rrpolicy.release.pages import audit_pages, write_public_page
-from rrpolicy.release.plan import Plan, software
+from rrpolicy.release.plan import Plan, fingerprint, software
 from rrpolicy.release.sink import FolderSink, Written
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def release(  # noqa: PLR0917 each is another thing
     policy_file: Path | None = None,
     staging: Staging | None = None,
     streams: Streams | None = None,
+    elsewhere: Original | None = None,
     progress: Progress = lambda *_: None,
 ) -> Path:
     """Write a release.
@@ -59,6 +60,7 @@ def release(  # noqa: PLR0917 each is another thing
         policy_file: copied into audit/ as written; None where only a plan is at hand.
         staging: of the same target, if the caller has opened it (the original may spill into its scratch).
         streams: of a test's seed; the release then says so and `verify` refuses it.
+        elsewhere: the table that the plan's parameters were chosen on, if it was not the source.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -70,7 +72,7 @@ def release(  # noqa: PLR0917 each is another thing
     """
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
-    plan = current(plan, policy, registry, original, key)
+    plan = current(plan, policy, registry, original, key, elsewhere)
     progress("assessing", 0.1)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     gate(assessment, plan.policy.release.accept).require()
@@ -85,7 +87,14 @@ def release(  # noqa: PLR0917 each is another thing
         return open_staging.publish()
 
 
-def current(plan: Plan, policy: Policy, registry: Registry, original: Original, key: bytes) -> Plan:
+def current(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    policy: Policy,
+    registry: Registry,
+    original: Original,
+    key: bytes,
+    elsewhere: Original | None = None,
+) -> Plan:
     """Return the plan as it will be drawn: settled on the table, with the table's tag under the key.
 
     Raises:
@@ -101,6 +110,8 @@ def current(plan: Plan, policy: Policy, registry: Registry, original: Original, 
     tag = source_tag(key, original.content())
     if plan.source_tag is not None and plan.source_tag != tag:
         stale.append("the table's values changed, or the key is not the plan's")
+    if plan.plan_on != (None if elsewhere is None else fingerprint(elsewhere)):
+        stale.append("the table of `plan_on`, on which the parameters were chosen, changed")
     if stale:
         raise RefusedError(
             Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")

@@ -62,7 +62,7 @@ BASE = {
     "attributes.region": {"role": '"sensitive"', "domain": '["a", "b"]', "hierarchy": '[{ "*" = ["a", "b"] }]'},
     "attributes.hours": {"role": '"insensitive"'},
     "privacy": {},
-    "mechanism": {"name": '"flip"'},
+    "mechanism": {"name": '"flip"', "plan_on": '"census.duckdb"', "plan_on_table": '"people"'},
     "release": {"accept": '["marginal:sex"]'},
 }
 
@@ -93,6 +93,15 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "attributes.*.unchanged": [
         ("attributes.hours", "unchanged", '"because"', True),
         ("attributes.sex", "unchanged", '"because"', True),
+    ],
+    "mechanism.plan_on": [
+        ("mechanism", "plan_on", '"survey.csv"', True),
+        ("mechanism", "plan_on", '"census.duckdb"', False),
+        ("mechanism", "name", '"flip"', False),
+    ],
+    "mechanism.plan_on_table": [
+        ("mechanism", "plan_on_table", '"others"', True),
+        ("mechanism", "plan_on_table", '"people"', False),
     ],
     "source.missing": [
         ("source", "missing", '["NA", "?"]', True),
@@ -236,6 +245,16 @@ def test_one_hierarchy_file_is_one_hierarchy_from_wherever_it_is_named(load, wri
         except PolicyError as error:
             found = [p.code for p in error.problems]
         assert found == codes
+
+
+def test_another_mechanism_does_not_leave_out_the_table_to_plan_on(load, write):
+    write(written(BASE), "base.toml")
+    child = {"policy": {"extends": '"base.toml"'}, "mechanism": {"name": '"swap"'}}
+    with pytest.raises(PolicyError) as caught:
+        load(write(written(child), "child.toml"))
+    assert {
+        "`plan_on`" in p.message or "`plan_on_table`" in p.message for p in caught.value.problems if p.code == "RR243"
+    } == {True}
 
 
 WRONG = ["5", "true", '"sex"', '{ a = "b" }', "[[1], 2]"]
