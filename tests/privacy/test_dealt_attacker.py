@@ -21,13 +21,14 @@ from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy import attribute_disclosure, simulated
 from rrpolicy.privacy.attribute_disclosure import AttributeDisclosure, Options
 from rrpolicy.privacy.dealt import attribute_disclosure_assessors
+from rrpolicy.privacy.dealt_written import attained
 from rrpolicy.privacy.informed import Bounds
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.permanents import MOST_MEMBERS, posteriors, weights
 from rrpolicy.privacy.simulated import simulate
 from rrpolicy.testing import TableInMemory
 from tests.privacy import deals
-from tests.privacy.test_dealt import policy
+from tests.privacy.test_dealt import drawn, policy
 
 (DISCLOSURE,) = attribute_disclosure_assessors()
 FALSE_ALARM = 5.5
@@ -308,3 +309,73 @@ def test_large_groups_are_decided_by_what_is_certain():
 
     assert simulate(channel(MOST_MEMBERS + 2, MOST_MEMBERS + 1), people, group, value) is None
     assert Bounds.of(people, MOST_MEMBERS + 1).expected == pytest.approx(np.full(people.shape, 1 / (MOST_MEMBERS + 1)))
+
+
+def by_group(sink: Any) -> dict[int, tuple[list[tuple[int, int]], list[int]]]:
+    """Return, of each written group, the (sex, age) of its members and its values."""
+    labels = {a.name: list(a.domain or ()) for a in policy().released}
+    found: dict[int, tuple[list[tuple[int, int]], list[int]]] = defaultdict(lambda: ([], []))
+    for row in sink.distinct("qit").read_all().to_pylist():
+        member = labels["sex"].index(row["sex"]), labels["age"].index(row["age"])
+        found[row["group_id"]][0].extend([member] * row["n"])
+    for row in sink.distinct("st").read_all().to_pylist():
+        found[row["group_id"]][1].append(labels["disease"].index(row["disease"]))
+    return found
+
+
+@pytest.mark.parametrize("records", [48, 50])
+def test_what_was_written_is_measured_of_everybody(records):
+    """The posterior of everybody by sums over permutations, residues included, and the risk that the draw came to."""
+    rng = np.random.default_rng(records)
+    codes = {"sex": rng.integers(0, 2, records), "age": rng.integers(0, 3, records), "disease": np.arange(records) % 5}
+    original = TableInMemory.of(policy(), codes)  # type: ignore[arg-type]
+    sink = drawn(3, original)
+    combinations = sorted({(int(s), int(a)) for s, a in zip(codes["sex"], codes["age"], strict=True)})
+    rows = tuple(
+        tuple(int(((codes["sex"] == s) & (codes["age"] == a) & (codes["disease"] == d)).sum()) for d in range(5))
+        for s, a in combinations
+    )
+    highest: list[Fraction] = []
+    expected: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    squares: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    for members, values in by_group(sink).values():
+        who = [combinations.index(member) for member in members]
+        for g, found in zip(who, deals.posteriors(rows, who, values), strict=True):
+            highest.append(max(found.values()))
+            for value, posterior in found.items():
+                expected[g, value] += posterior
+                squares[g, value] += posterior**2
+    finding = attained(Groups.of(policy().released, "disease", 3), original, sink)
+    assert finding is not None
+    beside = {c.name: c.measure.value for c in finding.beside}
+
+    assert finding.verdict is None
+    assert len(highest) == records
+    assert finding.reached.value == pytest.approx(float(max(highest)))
+    assert beside["people with a posterior of 1"] == sum(p == 1 for p in highest)
+    assert beside["mean highest posterior"] == pytest.approx(float(sum(highest)) / records)
+    risk = max(
+        Fraction(rows[g][v], sum(rows[g])) * squares[g, v] / total for (g, v), total in expected.items() if total
+    )
+    assert beside["risk attained"] == pytest.approx(float(risk))
+    assert sum(finding.profile.people) == records
+
+
+def test_the_example_as_it_was_written():
+    """Ten of a have u: each of them has it for certain, unless the other of the group is of a, too."""
+    original = table(ISSUE)
+    for seed in range(3):
+        sink = drawn(2, original, seed)
+        together = sum(sum(m == (0, 0) for m in members) == 2 for members, _ in by_group(sink).values())
+        finding = attained(Groups.of(policy().released, "disease", 2), original, sink)
+        beside = {c.name: c.measure.value for c in finding.beside}
+        assert finding.reached.value == 1
+        assert beside["people with a posterior of 1"] == 220 - 2 * together
+        assert beside["risk attained"] == 1  # of b and c, whose value everybody knows
+
+
+def test_a_release_of_another_table_is_not_measured():
+    sink = drawn(2, table(ISSUE))
+    other = table(((10, 10, 0), (200, 0, 0), (0, 0, 0), (0, 200, 0)))
+    with pytest.raises(ValueError, match="does not have"):
+        attained(Groups.of(policy().released, "disease", 2), other, sink)
