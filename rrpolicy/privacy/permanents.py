@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_MEMBERS = 16
 """Members of a group beyond which permanents are not computed."""
-_ENTRIES = 1 << 21
+_ENTRIES = 1 << 17
 """Entries (sets, groups) of an array that is held at a time."""
 
 
