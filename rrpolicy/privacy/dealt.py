@@ -63,7 +63,9 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
 
     name, reference = attribute_disclosure.NAME, attribute_disclosure.REFERENCE
     supported = attribute_disclosure.supports
-    return (Assessor(name, Groups, (), Basis.ORIGINAL, reference, assess, supported, estimates=True),)
+    return (
+        Assessor(*(name, Groups, (), Basis.ORIGINAL, reference, assess, supported), attained=_attained, estimates=True),
+    )
 
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:
@@ -130,7 +132,17 @@ def _assessor(
         worst = Measure(round_down(1 / max(share, _LEAST)))
         return replace(planned, reached=worst, verdict=Verdict.FAILS)
 
-    return Assessor(model, Groups, (), basis, reference, assess, supports, measure=measure if measured else None)
+    if not measured:
+        return Assessor(model, Groups, (), basis, reference, assess, supports)
+    return Assessor(model, Groups, (), basis, reference, assess, supports, measure=measure, attained=_attained)
+
+
+def _attained(channel: Channel, original: Original, written: Written) -> Finding | None:
+    """Return the posterior of everybody on the written groups."""
+    from rrpolicy.privacy.dealt_written import attained
+
+    assert isinstance(channel, Groups)
+    return attained(channel, original, written)
 
 
 _LEAST = Fraction(1, 10**18)

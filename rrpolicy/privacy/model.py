@@ -149,6 +149,8 @@ class Assessor:
         needs: axis classes one of which must be there: the assessor then leaves other channels to others.
         holds: the verdict alone, where it costs less than the finding; asked by whoever tries many channels.
         layout: asked at check time as well, with the attributes of each axis: a reason refuses, with what helps.
+        attained: measures what everybody's draw came to, on the written release with the original at hand; None if not
+            offered, or if it takes too much. Audit only: it has no limit, and decides nothing.
         estimates: whether it has an estimate that may decide, where an entry says `decided_by = "estimate"`.
         floor: the smallest reachable as the attributes named are drawn at random, and who stands in the way of the
             limit; None if not offered.
@@ -168,6 +170,7 @@ class Assessor:
     layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
     holds: Callable[[Requirement, Channel, Original | int], bool] | None = None
     floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[Floor]] | None = None
+    attained: Callable[[Channel, Original, Written], Finding | None] | None = None
     estimates: bool = False
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:

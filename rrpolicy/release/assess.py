@@ -49,10 +49,17 @@ class UtilityFinding:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What was found of a channel: every requirement, every utility gate, and the assumptions that all rest on."""
+    """What was found of a channel: every requirement, every utility gate, and the assumptions that all rest on.
+
+    Attributes:
+        findings: one for each requirement.
+        utility: one for each gate.
+        attained: what the draw came to, for the audit alone; nothing before it.
+    """
 
     findings: tuple[Finding, ...]
     utility: tuple[UtilityFinding, ...]
+    attained: tuple[Finding, ...] = ()
 
     @property
     def assumptions(self) -> tuple[str, ...]:

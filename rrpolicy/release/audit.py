@@ -72,11 +72,12 @@ def policy_as_written(toml: Path) -> Mapping[str, bytes]:
 
 
 def findings_document(assessment: Assessment) -> dict[str, Json]:
-    """Return audit/findings.json: every number of the final assessment."""
+    """Return audit/findings.json: every number of the final assessment, and what the draw came to."""
     return {
         "schema": FINDINGS,
         "findings": [f.to_json() for f in assessment.findings],
         "utility": [u.to_json() for u in assessment.utility],
+        "attained": [f.to_json() for f in assessment.attained],
     }
 
 

@@ -73,7 +73,7 @@ def _pieces(executed: Executed, record: Mapping[str, Json]) -> AuditPieces:
     if isinstance(writers, dict):
         facts += [(f"Written by {name}", version) for name, version in writers.items()]
     return AuditPieces(
-        findings=assessment.findings,
+        findings=(*assessment.findings, *assessment.attained),
         utility=assessment.utility,
         realised=_realised(executed),
         origins={name: origin.value for name, origin in plan.origins.items()},

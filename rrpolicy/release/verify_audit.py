@@ -14,6 +14,7 @@ from rrpolicy.finding import Basis, Verdict
 from rrpolicy.release import audit as auditing
 from rrpolicy.release import manifest as manifests
 from rrpolicy.release.assess import Assessment, assess
+from rrpolicy.release.attained import attained
 from rrpolicy.release.audit import writers
 from rrpolicy.release.formats import file_name
 from rrpolicy.release.keys import KeyFile, source_tag
@@ -122,7 +123,7 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
 def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     """Check that both sides state the same findings, and recompute what needs no data."""
     stated, public = audit.findings, side.document
-    known = stated.get("schema") == auditing.FINDINGS and set(stated) == {"schema", "findings", "utility"}
+    known = stated.get("schema") == auditing.FINDINGS and set(stated) == {"schema", "findings", "utility", "attained"}
     if not log.check("findings.json", known, "RR110", "audit/findings.json is of another schema"):
         return
     shown = [_public_view(f) for f in stated["findings"]]
@@ -186,6 +187,9 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     utility = [u.to_json() for u in assessment.utility]
     failure = "the utility that was stated is not what the source gives"
     log.check("utility", same(audit.findings["utility"], utility), "RR124", failure)
+    came_to = attained(plan.policy, side.registry, plan.channel, original, side.folder, scratch)
+    failure = "what the draw came to, as it was stated, is not what the source and the release give"
+    log.check("attained", same(audit.findings["attained"], [f.to_json() for f in came_to]), "RR132", failure)
     expected = manifests.manifest(plan, assessment, {}, label=None, test=False)
     differ = differences(side.document, expected, ("assumptions",))
     log.check(

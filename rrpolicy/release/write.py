@@ -17,6 +17,7 @@ from rrpolicy.release import audit as auditing
 from rrpolicy.release import datapackage as packaging
 from rrpolicy.release import manifest as manifests
 from rrpolicy.release.assess import assess
+from rrpolicy.release.attained import attained
 from rrpolicy.release.bundle import Staging, refusals, stage
 from rrpolicy.release.executed import Executed
 from rrpolicy.release.gate import gate
@@ -79,6 +80,9 @@ def release(  # noqa: PLR0917 each is another thing
     with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
         written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress)
         original.unchanged()
+        progress("measuring what was drawn", 0.7)
+        came_to = attained(plan.policy, registry, plan.channel, original, open_staging.public, open_staging.scratch)
+        assessment = replace(assessment, attained=came_to)
         progress("writing what goes beside the data", 0.8)
         executed = Executed(
             plan, assessment, written, registry, original, open_staging, label, policy_file, test=streams is not None

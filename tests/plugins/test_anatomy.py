@@ -11,12 +11,14 @@ import duckdb
 import numpy as np
 import pytest
 
+from rrpolicy.canonical import pretty
 from rrpolicy.channel.groups import Groups
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.release.check import check
+from rrpolicy.release.manifest import file_digest, sealed
 from rrpolicy.release.opening import open_policy
 from rrpolicy.release.outlook import look_ahead
 from rrpolicy.source.opening import open_original
@@ -289,3 +291,30 @@ def test_adult_has_no_anatomy_on_workclass_and_one_up_to_seven_on_occupation(adu
     outlook = planned(policy("occupation", 7))
     assert outlook.decision.passed
     assert outlook.plan.records == 45_222
+
+
+def test_what_the_draw_came_to_stands_in_audit_alone_and_is_recomputed(write, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["release", str(write()), "--out", str(out)]) == 0
+    audit = out / "audit"
+    (measured,) = json.loads((audit / "findings.json").read_text())["attained"]
+    report = json.loads((audit / "report.json").read_text())
+    (row,) = (row for row in report["findings"] if row["model"] == "written-posteriors")
+
+    assert (measured["verdict"], measured["limit"], measured["basis"]) == (None, None, "original")
+    assert sum(measured["profile"]["people"]) == 401
+    assert 0.5 <= measured["reached"]["value"] <= 1
+    assert row["verdict"] == "measured"
+    assert "decides nothing" in row["requirement"]
+    for file in (out / "public").iterdir():
+        assert b"written-posteriors" not in file.read_bytes()
+
+    measured["beside"][0]["measure"]["value"] += 1
+    findings = json.loads((audit / "findings.json").read_text()) | {"attained": [measured]}
+    (audit / "findings.json").write_bytes(pretty(findings))
+    record = json.loads((audit / "audit.json").read_text())
+    record["files"]["findings.json"] = file_digest(audit / "findings.json")
+    (audit / "audit.json").write_bytes(pretty(sealed({**record, "digest": ""}, record["files"])))
+    capsys.readouterr()
+    assert main(["verify", str(out), "--source", str(tmp_path / "people.csv")]) == 1
+    assert "RR132" in capsys.readouterr().out
