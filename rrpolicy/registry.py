@@ -236,7 +236,8 @@ class Registry:
 
         Raises:
             PolicyError: RR228 if there is none or it refuses, RR227 if it refuses how attributes stand together, RR223
-                if an estimate is to decide and there is none: never a silent pass.
+                if an estimate is to decide and there is none, RR246 if it speaks of single records and a unit may have
+                several: never a silent pass.
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
         reasons: list[str] = []
@@ -248,6 +249,7 @@ class Registry:
             foreign = [a.kind for a in axes if not issubclass(a, assessor.axes)] if assessor.axes else []
             reason = assessor.supports(requirement, policy, axes)
             if reason is None and not foreign:
+                _refuse_units(assessor, requirement, policy)
                 _refuse(assessor, requirement, policy, outline)
                 return assessor
             reasons.append(reason or f"no rule for axes of kind {', '.join(sorted(foreign))}")
@@ -261,6 +263,20 @@ class Registry:
                 hint="take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
             )
         )
+
+
+def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) -> None:
+    """Raise `PolicyError` (RR246) if a unit may have several records and an assessor speaks of single ones."""
+    if requirement.max_records > 1 and assessor.units is None:
+        message = (
+            f"{requirement.model} on a '{assessor.channel.kind}' channel speaks of single records, and the policy "
+            f"admits {requirement.max_records} of one unit"
+        )
+        hint = (
+            f"`max_records` is stated at {policy.place('source.max_records') or '[source]'}; make one record of each "
+            "unit, or ask for local-dp or pk-anonymity of randomised columns"
+        )
+        raise PolicyError(Problem("RR246", message, requirement.place, hint=hint))
 
 
 def _refuse(assessor: Assessor, requirement: Requirement, policy: Policy, outline: Outline) -> None:

@@ -61,10 +61,13 @@ def command(
     show(table, form)
     if form is Format.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
-        print(f"\nfor {other}; as data: --format csv or --json")
+        print(f"\nfor {other}; as data: --format csv or --json" if release.max_records == 1 else _AS_DATA)
         if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):
             print("for the categories inside the released labels, with bounds that are certain: add --spread")
     return 0
+
+
+_AS_DATA = "\nas data: --format csv or --json"
 
 
 def names(given: Sequence[str], release: Release) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def answer(release: Release, sql: str, target: Target, level: float) -> Answer:
         PolicyError: RR272 for what cannot be corrected; else as `Release.crosstab` and `Release.mean`.
     """
     query = parse_query(sql)
-    check_target(target, level)
+    check_target(target, level, release.max_records)
     by = tuple(map(release.columns.name, query.by))
     sets = tuple(tuple(b for b in by if b in set(map(release.columns.name, chosen))) for chosen in query.sets)
     keys = tuple(_keys(release, chosen, query.conjuncts) for chosen in sets)

@@ -115,7 +115,7 @@ def tables(
     Raises:
         PolicyError: as `Release.crosstab`.
     """
-    check_target(target, level)
+    check_target(target, level, release.max_records)
     names, axes = grouping(release.columns, by, condition)
     check_size(axes, [groups_of(axis, names, condition)[0] for axis in axes], names)
     first, second, support = release.moments(axes, condition)

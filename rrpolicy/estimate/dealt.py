@@ -100,7 +100,7 @@ class DealtRelease(Release):
             own = alone.columns.axis(shared[0].columns[0])
             masks = {id(own): (own, mask) for _, mask in condition.masks.values()}
             return alone._crosstab(by, where, Condition(masks, "", ()), target, level)  # noqa: SLF001 - one class
-        check_target(target, level)
+        check_target(target, level, self.max_records)
         grouped = [groups_of(axis, names, condition) for axis in axes]
         check_size(axes, [g for g, _ in grouped], names)
         by_value = next((t for axis, (_, t) in zip(axes, grouped, strict=True) if axis is shared[0]), None)

@@ -57,10 +57,20 @@ def _opening(document: Mapping[str, Any], what_was_done: str) -> str:
     label = f", release {plain(document['release'])}" if document.get("release") else ""
     return f"""# {plain(policy["name"])} {plain(policy["version"])}{label}
 
-{int(document["records"]):,} records, one a person.
+{int(document["records"]):,} records, {_whose(document)}.
 Purpose: {plain(policy["purpose"])}. Owner: {plain(policy["owner"])}.
 
 {what_was_done}"""
+
+
+def _whose(document: Mapping[str, Any]) -> str:
+    most = int(document["units"]["max_records"])
+    if most == 1:
+        return "one a person"
+    return (
+        f"up to {most} a person. Which belong to one person is not released: standard errors hold of this table, and "
+        "none can be given of a population"
+    )
 
 
 def _columns(document: Mapping[str, Any], columns: Sequence[Column]) -> str:

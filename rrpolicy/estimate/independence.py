@@ -22,6 +22,7 @@ from rrpolicy.estimate.grid import Grid, grid
 from rrpolicy.estimate.grouping import grouping
 from rrpolicy.estimate.measures import chi2
 from rrpolicy.estimate.spreading import refuse_biased
+from rrpolicy.estimate.target import refuse_dependent
 from rrpolicy.estimate.wald import chi_square_tail, wald
 from rrpolicy.source.counts import Array
 
@@ -91,7 +92,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
     """Test independence; `Release.independence` says how.
 
     Raises:
-        PolicyError: RR276 if the test asked for is unknown or not valid.
+        PolicyError: RR276 if the test asked for is unknown or not valid, RR247 if a person may have several records.
     """
     condition = split(where, release.columns)
     (first, second), axes = grouping(release.columns, [row, column])
@@ -108,6 +109,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
         if any(a.counted != len(a.released) for a in axes)
         else ""
     )
+    refuse_dependent(release.max_records)
     if method not in {None, "released", "wald"}:
         raise PolicyError(Problem("RR276", f"no such test: {method!r}", expected='"released" or "wald"'))
     if method == "released" and reason:

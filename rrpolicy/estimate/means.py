@@ -97,7 +97,7 @@ def mean(
     Raises:
         PolicyError: RR274 if the column holds no numbers, or is grouped by as well.
     """
-    check_target(target, level)
+    check_target(target, level, release.max_records)
     conjuncts = parse_condition(where) if isinstance(where, str) else tuple(where or ())
     release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
     condition = split(conjuncts, release.columns)

@@ -47,6 +47,11 @@ class Release:
     columns: Columns = field(repr=False)
     data: DataFile
 
+    @property
+    def max_records(self) -> int:
+        """Return the most records that one person, or other unit of protection, may have."""
+        return int(self.document["units"]["max_records"])
+
     def domain(self, column: str) -> tuple[Value, ...]:
         """Return the original categories of a released column, in domain order.
 
@@ -292,13 +297,12 @@ class Release:
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
     ) -> Crosstab:
         names, axes = grouping(self.columns, by, condition)
-        check_target(target, level)
+        check_target(target, level, self.max_records)
         grouped = [groups_of(axis, names, condition) for axis in axes]
         check_size(axes, [g for g, _ in grouped], names)
         first, second, support = self.moments(axes, condition)
-        table = Crosstab(
-            names, where, target, level, self.records, tuple(g for g, _ in grouped), first, second, support
-        )
+        groups = tuple(g for g, _ in grouped)
+        table = Crosstab(names, where, target, level, self.records, groups, first, second, support)
         certain = self.certain(axes, condition)
         if certain is not None:
             table = replace(table, method=EVEN, certain=certain)

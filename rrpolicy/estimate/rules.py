@@ -228,7 +228,7 @@ def rules(
     Raises:
         PolicyError: RR277 for thresholds that are no shares, or too many candidates.
     """
-    check_target(target, level)
+    check_target(target, level, release.max_records)
     if not (0 < min_support <= 1 and 0 < min_confidence <= 1 and longest >= 2):  # noqa: PLR2004 - two columns
         message = "a rule needs a least support and a least confidence in (0, 1], and two columns or more"
         raise PolicyError(Problem("RR277", message))

@@ -85,7 +85,7 @@ def shares(
         PolicyError: as `Release.crosstab`; RR263 if the larger groups are not formed by some of the columns; RR288 if
             counts are spread inside released groups.
     """
-    check_target(target, level)
+    check_target(target, level, release.max_records)
     release = release.reading([*by, *(c for e in (*condition, *part) for c in columns_of(e))])
     smaller, larger = split([*condition, *part], release.columns), split(condition, release.columns)
     names, axes = grouping(release.columns, by, smaller)

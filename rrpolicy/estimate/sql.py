@@ -57,10 +57,16 @@ def estimate_sql(document: Mapping[str, Any]) -> str:
     pair = _pair(document, weights)
     if pair:
         views.append(two_way(*pair, int(document["records"])))
+    if document["units"]["max_records"] > 1:
+        parts.append(_SEVERAL)
     parts += [sql for _, sql in views]
     parts.append("-- The examples, as they run:")
     parts += [f"SELECT * FROM {identifier(name)};" for name, _ in views]  # noqa: S608 - text for a file
     return "\n\n".join(parts) + "\n"
+
+
+_SEVERAL = """-- A person may have several records: do not use se_population, which takes records for independent.
+-- se, low and high are of this table and hold, because every record was randomised by itself."""
 
 
 def one_way(file: WeightFile, records: int) -> tuple[str, str]:

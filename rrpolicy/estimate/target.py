@@ -10,13 +10,35 @@ Target: TypeAlias = Literal["table", "population"]
 Estimator: TypeAlias = Literal["moment", "em", "projection"]
 
 
-def check_target(target: str, level: float) -> None:
-    """Refuse what is no target or no level.
+def check_target(target: str, level: float, max_records: int = 1) -> None:
+    """Refuse what is no target or no level, and the population where its variance cannot be told.
+
+    Args:
+        target: this table, or the population.
+        level: of intervals.
+        max_records: the most records that a unit may have.
 
     Raises:
-        PolicyError: RR271.
+        PolicyError: RR271; RR247 for the population of a release with several records a unit.
     """
     if target not in {"table", "population"}:
         raise PolicyError(Problem("RR271", f"no such target: {target!r}", expected='"table" or "population"'))
+    if target == "population":
+        refuse_dependent(max_records)
     if not 0 < level < 1:
         raise PolicyError(Problem("RR271", f"the level {level} is no probability", expected="such as 0.95"))
+
+
+def refuse_dependent(max_records: int) -> None:
+    """Refuse to speak of the population if a unit may have several records.
+
+    Such records are no independent draws from it, and a release does not tell which belong together. This table's
+    variance is that of the randomisation alone, in which every record is drawn by itself.
+
+    Raises:
+        PolicyError: RR247.
+    """
+    if max_records > 1:
+        message = f"a person may have up to {max_records} records: the table is no sample of independent records"
+        hint = "estimate this table: leave out --population; which records belong together is not released"
+        raise PolicyError(Problem("RR247", message, expected='the target "table"', hint=hint))

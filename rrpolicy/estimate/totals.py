@@ -62,7 +62,7 @@ def totals(
     Raises:
         PolicyError: as `Release.mean`.
     """
-    check_target(target, level)
+    check_target(target, level, release.max_records)
     release = release.reading([value, *by, *(c for e in condition for c in columns_of(e))])
     chosen = split(condition, release.columns)
     names, axes = grouping(release.columns, by, chosen)

@@ -25,6 +25,7 @@ class Direction(Enum):
     RAISED = "when raised"
     CHANGED = "when other than the baseline's"
     FINER = "when it tells apart what the baseline does not, or is in another order, or is not declared"
+    UNIT = "when other units of protection are told apart than in the baseline, or none"
     ROLE = "when changed, but to a dropped role, or from insensitive"
     PASSED_ON = "when it names what the baseline does not let be relaxed"
 
@@ -70,6 +71,8 @@ RULES: Mapping[str, Rule] = {
     "source.csv.quote": Rule(Direction.NEVER, _LOCATION),
     "source.csv.skip": Rule(Direction.NEVER, _LOCATION),
     "source.population": Rule(Direction.NEVER, _PERSONS),
+    "source.unit": Rule(Direction.UNIT, "every guarantee speaks of a unit, all of whose records are one's own"),
+    "source.max_records": Rule(Direction.RAISED, "a unit may have more records, which tell more of it", value=1),
     "attributes.*.role": Rule(Direction.ROLE, "the role says who may be harmed"),
     "attributes.*.domain": Rule(Direction.FINER, "more is told of each person, or the data tell what the domain is"),
     "attributes.*.bins": Rule(Direction.FINER, "more is told of each person"),

@@ -201,6 +201,17 @@ class SourceTable(Table):
         [], description="Codes that stand for a missing value, in every column that names none of its own."
     )
     csv: CsvTable = Field(CsvTable(), description="How a CSV file is spelled.")
+    unit: Line | None = Field(
+        None,
+        description="The column that tells one unit of protection (a person, a household) from another; it is never "
+        "released. Default: the only identifier.",
+    )
+    max_records: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="The most records that a unit may have; a greater number weakens what is promised.",
+    )
 
 
 class AttributeTable(Table):

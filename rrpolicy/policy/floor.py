@@ -59,6 +59,8 @@ def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[
         child: the policy, not folded.
     """
     for key, rule in RULES.items():
+        if rule.direction is Direction.UNIT and not covered(key, relaxable):
+            yield from _units(key, base, child)
         for compared in _compared(key, base, child):
             if rule.direction is Direction.PASSED_ON:
                 yield from _passed_on(compared, relaxable)
@@ -199,6 +201,31 @@ def _same(old: Node, new: Node, rule: Rule) -> bool:
         files = [os.path.join(os.path.dirname(n.place.file), str(n.value)) for n in (old, new)]  # noqa: PTH118, PTH120
         return os.path.realpath(files[0]) == os.path.realpath(files[1])
     return bool(old.plain() == new.plain())
+
+
+def _units(key: str, base: Node, child: Node) -> Iterator[Problem]:
+    """Yield that a policy tells other units of protection apart: by a name for them, or by other identifiers."""
+    old = _unit(base)
+    new = _unit(base, child)
+    if old is None or new == old:
+        return
+    attributes = child.get("attributes")
+    roles = [table.get("role") for table in attributes.table.values()] if attributes is not None else []
+    at = child.get(*key.split(".")) or next((role for role in roles if role is not None), child)
+    yield _refusal(key, at, f"tells units of protection apart otherwise than by '{old}'")
+
+
+def _unit(*files: Node) -> object:
+    """Return the column that tells units apart, the later files over the earlier: as `Policy.unit`."""
+    named, roles = None, {}
+    for file in files:
+        named = file.get("source", "unit") or named
+        attributes = file.get("attributes")
+        for name, table in attributes.table.items() if attributes is not None else ():
+            role = table.get("role")
+            roles[name] = None if role is None else role.value
+    identifiers = [name for name, role in roles.items() if role == "identifier"]
+    return named.value if named is not None else identifiers[0] if len(identifiers) == 1 else None
 
 
 def _role(one: _Compared) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
@@ -43,6 +44,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Po
     if known is None:
         raise _refusal(problems)
     requirements = resolver.requirements(attributes, known)
+    resolver.units(settings, attributes)
     mechanism = resolver.mechanism(known)
     gates = resolver.gates(known)
     if problems or head is None or settings is None or release is None or mechanism is None:
@@ -55,7 +57,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Po
         plugins=resolver.plugins()[0],
         source=settings,
         attributes={name: a for name, a in attributes.items() if a is not None},
-        requirements=tuple(requirements),
+        requirements=tuple(replace(r, max_records=settings.max_records) for r in requirements),
         mechanism=mechanism,
         gates=tuple(gates),
         release=release,

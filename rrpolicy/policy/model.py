@@ -133,6 +133,8 @@ class Requirement:
         model: the privacy model's name.
         options: validated by that model's options class.
         where: the subgroup it is limited to: attribute to category; empty for everyone.
+        max_records: the most records of a unit of protection, all of which it speaks of together; the policy states it
+            once, under [source].
         place: where the entry stands.
     """
 
@@ -140,9 +142,10 @@ class Requirement:
     options: BaseModel
     where: Mapping[str, Value] = field(default_factory=dict)
     place: Place | None = field(default=None, compare=False)
+    max_records: int = 1
 
     def to_json(self) -> Json:
-        """Return the requirement as plain data."""
+        """Return the requirement as plain data, without what it shares with all others."""
         return {"model": self.model, "options": self.options.model_dump(mode="json"), "where": dict(self.where)}
 
 
@@ -257,6 +260,8 @@ class SourceSettings:
         population: that the records were drawn from.
         missing: codes of missing values, in every column that names none of its own.
         csv: how a CSV file is spelled.
+        unit: the column named to tell units of protection apart; see `Policy.unit`.
+        max_records: the most records that a unit may have.
     """
 
     uri: str
@@ -265,6 +270,8 @@ class SourceSettings:
     population: str | None = None
     missing: tuple[Value, ...] = ()
     csv: CsvSettings = CsvSettings()
+    unit: str | None = None
+    max_records: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +328,12 @@ class Policy:
         """Return every attribute that is not dropped, in the policy's order."""
         return tuple(a for a in self.attributes.values() if not a.role.dropped)
 
+    @property
+    def unit(self) -> str | None:
+        """Return the column that tells units of protection apart: the one named, else the only identifier."""
+        identifiers = self.with_role(Role.IDENTIFIER)
+        return self.source.unit or (identifiers[0].name if len(identifiers) == 1 else None)
+
     def place(self, key: str) -> Place | None:
         """Return where a dotted key stands, or the nearest key above it."""
         while key and key not in self.places:
@@ -344,6 +357,8 @@ class Policy:
                 "population": self.source.population,
                 "missing": list(self.source.missing),
                 "csv": self.source.csv.to_json(),
+                "unit": self.source.unit,
+                "max_records": self.source.max_records,
             },
             "attributes": [a.to_json() for a in self.attributes.values()],
             "privacy": [r.to_json() for r in self.requirements],

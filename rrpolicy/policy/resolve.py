@@ -23,6 +23,7 @@ from rrpolicy.policy.model import (
     MechanismChoice,
     ReleaseSettings,
     Requirement,
+    Role,
     SourceSettings,
 )
 from rrpolicy.policy.problems import entry, known_keys, one_of, problems_of, spelled, suggest, unknown
@@ -100,8 +101,42 @@ class Resolver:
         uri = override if override is not None else table.uri
         if uri is None:
             return None
-        csv = CsvSettings(**table.csv.model_dump())
-        return SourceSettings(uri, table.table, table.min_rows, table.population, tuple(table.missing), csv)
+        return SourceSettings(
+            uri,
+            table.table,
+            table.min_rows,
+            table.population,
+            tuple(table.missing),
+            CsvSettings(**table.csv.model_dump()),
+            table.unit,
+            table.max_records,
+        )
+
+    def units(self, source: SourceSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
+        """Refuse a `unit` that is released or unknown, and a `max_records` that no column lets be tested."""
+        named, most = self.root.get("source", "unit"), self.root.get("source", "max_records")
+        if source is None or any(a is None for a in attributes.values()):
+            return
+        known = {name: a for name, a in attributes.items() if a is not None}
+        expected = "a column with the role identifier or excluded"
+        if named is not None and source.unit is not None:
+            attribute = known.get(source.unit)
+            if attribute is not None and not attribute.role.dropped:
+                message = f"'{source.unit}' tells units apart and is released: it would link their records to people"
+                self.problems.append(Problem("RR246", message, named.place, expected))
+            elif attribute is None and not self.root.get("source", "other_columns"):
+                message = f"`unit` names '{source.unit}', which is no attribute of the policy"
+                self.problems.append(
+                    Problem("RR246", message, named.place, expected, suggest(source.unit, list(known)))
+                )
+        elif most is not None and source.max_records > 1:
+            identifiers = [a for a in known.values() if a.role is Role.IDENTIFIER]
+            if len(identifiers) != 1:
+                message = (
+                    f"no column tells whose the records are: `max_records = {source.max_records}` cannot be tested"
+                )
+                hint = 'name it: `unit = "household_id"`, a column with the role identifier or excluded'
+                self.problems.append(Problem("RR246", message, most.place, "`unit`, or exactly one identifier", hint))
 
     def secret(self, at: Node | None) -> None:
         """Note that a uri holds credentials."""

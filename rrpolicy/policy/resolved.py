@@ -53,9 +53,11 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
             source["population"],
             tuple(source["missing"]),
             CsvSettings(**source["csv"]),
+            source["unit"],
+            source["max_records"],
         ),
         attributes={a["name"]: _attribute(a) for a in document["attributes"]},
-        requirements=tuple(requirement_from_json(r, catalogue) for r in document["privacy"]),
+        requirements=tuple(requirement_from_json(r, catalogue, source["max_records"]) for r in document["privacy"]),
         mechanism=MechanismChoice(
             mechanism["name"],
             _options(catalogue.mechanisms, mechanism["name"], mechanism["options"], "mechanism"),
@@ -73,15 +75,20 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
     )
 
 
-def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue) -> Requirement:
+def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue, max_records: int) -> Requirement:
     """Read what `Requirement.to_json` wrote.
+
+    Args:
+        document: the requirement.
+        catalogue: of the privacy models.
+        max_records: of a unit, which the document does not hold.
 
     Raises:
         RefusedError: RR404 if no loaded plugin offers the privacy model.
     """
     model = document["model"]
     options = _options(catalogue.privacy_models, model, document["options"], "privacy model")
-    return Requirement(model, options, dict(document["where"]))
+    return Requirement(model, options, dict(document["where"]), max_records=max_records)
 
 
 def _options(known: Mapping[str, type[BaseModel]], name: str, options: Json, what: str) -> BaseModel:

@@ -28,7 +28,7 @@ from rrpolicy.privacy.disclosure import Risks, chosen, conclude
 from rrpolicy.privacy.evidence import gather, sides
 from rrpolicy.privacy.exactly import NEAR
 from rrpolicy.privacy.informed import Bounds, stands_beside
-from rrpolicy.privacy.scope import SINGLE_RECORDS, exposure
+from rrpolicy.privacy.scope import exposure
 from rrpolicy.privacy.simulated import Simulated, simulate
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def assess(
     posterior = stands_beside(found.bounds.highest[found.group, found.value], found.people, found.of)
     asked = attribute.decided_by_estimate(requirement)
     decided = (BOUND,) if not asked else (ESTIMATE,) if found.by_estimate else (ESTIMATE, NO_ESTIMATE)
-    rests_on = (*decided, *exposure(channel.untouched()).assumptions, SINGLE_RECORDS)
+    rests_on = (*decided, *exposure(channel.untouched()).assumptions)
     return conclude(requirement, (found,), rests_on, (*found.simulation(), *posterior, *further))
 
 

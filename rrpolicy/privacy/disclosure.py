@@ -22,7 +22,7 @@ from rrpolicy.privacy.hidden import own_value
 from rrpolicy.privacy.inference import success_bounds, worst_posterior
 from rrpolicy.privacy.protection import protection
 from rrpolicy.privacy.reconstruction import reconstruction, sensitive_reconstruction
-from rrpolicy.privacy.scope import SINGLE_RECORDS, exposure
+from rrpolicy.privacy.scope import exposure
 from rrpolicy.privacy.spread import at_the_top, spread
 
 if TYPE_CHECKING:
@@ -205,7 +205,10 @@ def assess_attribute(requirement: Requirement, channel: Product, original: Origi
     found = tuple(cases(requirement, channel, original))
     revealed = dict.fromkeys(name for f in found for name in f.evidence.revealed)
     return conclude(
-        requirement, found, (*assumptions(channel), *as_they_are(revealed)), protection(channel, original.records)
+        requirement,
+        found,
+        (*exposure(channel).assumptions, *as_they_are(revealed)),
+        protection(channel, original.records),
     )
 
 
@@ -271,11 +274,6 @@ def conclude(
         groups_over=len(np.unique(top.group[over])),
         people_over=int(top.people[over].sum()),
     )
-
-
-def assumptions(channel: Product) -> tuple[str, ...]:
-    """Return what disclosure rests on."""
-    return (*exposure(channel).assumptions, SINGLE_RECORDS)
 
 
 def as_they_are(revealed: Iterable[str]) -> tuple[str, ...]:

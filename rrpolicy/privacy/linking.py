@@ -14,11 +14,12 @@ from rrpolicy.channel.product import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.disclosure import Mask, as_they_are, assumptions, chosen, subgroup
+from rrpolicy.privacy.disclosure import Mask, as_they_are, chosen, subgroup
 from rrpolicy.privacy.evidence import Evidence, gather, sides
 from rrpolicy.privacy.exactly import NEAR, ExactReconstruction, settled
 from rrpolicy.privacy.protection import protection
 from rrpolicy.privacy.reconstruction import reconstruction
+from rrpolicy.privacy.scope import exposure
 from rrpolicy.privacy.spread import at_the_top, spread
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def within(found: Links, requirement: Requirement) -> bool:
 def assess_linking(requirement: Requirement, channel: Product, original: Original) -> Finding:
     """Assess identity disclosure."""
     found = links(requirement, channel, original)
-    rests_on = (*assumptions(channel), *as_they_are(found.evidence.revealed))
+    rests_on = (*exposure(channel).assumptions, *as_they_are(found.evidence.revealed))
     return conclude(requirement, found, rests_on, protection(channel, original.records))
 
 

@@ -22,7 +22,6 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.cap import epsilon_cap
 from rrpolicy.privacy.model import Assessor, Order, Smooth
 from rrpolicy.privacy.scope import (
-    SINGLE_RECORDS,
     attribute_epsilon,
     epsilon,
     exposure,
@@ -31,6 +30,7 @@ from rrpolicy.privacy.scope import (
     record_epsilon,
     unlinkable_companions,
 )
+from rrpolicy.privacy.units import k_of_units, unit_sizes
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -107,6 +107,7 @@ def assessors() -> tuple[Assessor, ...]:
             assess=assess,
             supports=supports,
             smooth=smooth,
+            units=Basis.CHANNEL,
         ),
     )
 
@@ -131,8 +132,9 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
     options = requirement.options
     assert isinstance(options, LocalDPOptions)
     assert isinstance(channel, Product)
-    records = original if isinstance(original, int) else original.records
-    exposed = exposure(channel)
+    exposed = exposure(channel, requirement.max_records)
+    sizes = unit_sizes(requirement, original)
+    basis_of_k = Basis.CHANNEL if requirement.max_records == 1 else Basis.ORIGINAL
     in_record = options.scope == "record"
     ratio = exposed.record if in_record else exposed.attribute
     return Finding(
@@ -145,11 +147,12 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
         verdict=Verdict.HOLDS if log_at_most(ratio, options.epsilon) else Verdict.FAILS,
         basis=Basis.CHANNEL,
         adversary=ADVERSARY[options.scope]
-        + (exposed.record_of + exposed.why_infinite if in_record else exposed.randomised_are),
-        assumptions=(*(exposed.assumptions if in_record else ()), SINGLE_RECORDS),
+        + (exposed.record_of + exposed.why_infinite if in_record else exposed.randomised_are)
+        + exposed.linked,
+        assumptions=exposed.assumptions if in_record else (),
         beside=(
             attribute_epsilon(exposed) if in_record else record_epsilon(exposed),
-            *k_companions(exposed, records),
+            *(() if sizes is None else k_companions(k_of_units(exposed.cross, sizes), basis_of_k)),
             *unlinkable_companions(exposed, original),
         ),
         reference=REFERENCE,
@@ -164,7 +167,8 @@ def smooth(requirement: Requirement, channel: Channel, original: Original | int)
     assert isinstance(options, LocalDPOptions)
     assert isinstance(channel, Product)
     description = LocalDP().describe(options)
-    return epsilon_cap(channel, _ratio, float(options.epsilon), description, record=options.scope == "record")
+    cap = float(options.epsilon / requirement.max_records)
+    return epsilon_cap(channel, _ratio, cap, description, record=options.scope == "record")
 
 
 def _ratio(axis: Axis) -> float | None:

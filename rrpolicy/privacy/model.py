@@ -141,7 +141,7 @@ class Assessor:
         supports: asked at check time, before any data: a reason refuses. Also asked about axes that it does not handle,
             which are refused in any case: a reason then says why.
         assess: decides. Gets the original, or only the number of records (verify on public/).
-        smooth: for optimisers; None if not offered. Gets records alone only if `basis` is CHANNEL or less.
+        smooth: for optimisers; None if not offered. Gets records alone only if `basis_of` is CHANNEL or less.
         per_class: for lattice search, one for each sensitive attribute; None if not offered. What these let pass,
             `assess` lets pass.
         measure: decides again, from the written release; None if not offered. Needs `basis` RELEASE or less, and gives
@@ -154,6 +154,8 @@ class Assessor:
         estimates: whether it has an estimate that may decide, where an entry says `decided_by = "estimate"`.
         floor: the smallest reachable as the attributes named are drawn at random, and who stands in the way of the
             limit; None if not offered.
+        units: the least that recomputes its number where a unit may have several records, which a requirement's
+            `max_records` says; None if it speaks of single records alone: it is then refused at check time.
     """
 
     model: str
@@ -172,12 +174,17 @@ class Assessor:
     floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[Floor]] | None = None
     attained: Callable[[Channel, Original, Written], Finding | None] | None = None
     estimates: bool = False
+    units: Basis | None = None
+
+    def basis_of(self, max_records: int) -> Basis:
+        """Return the least that recomputes its number where a unit may have so many records."""
+        return self.basis if max_records == 1 or self.units is None else self.units
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
         """Return whether the requirement holds; no data are read that the verdict does not need."""
         if self.holds is not None:
             return self.holds(requirement, channel, original)
-        if self.basis <= Basis.CHANNEL and not isinstance(original, int):
+        if self.basis_of(requirement.max_records) <= Basis.CHANNEL and not isinstance(original, int):
             original = original.records
         return self.assess(requirement, channel, original).verdict is Verdict.HOLDS
 

@@ -28,7 +28,6 @@ from rrpolicy.privacy.disclosure import Risks, chosen
 from rrpolicy.privacy.evidence import Evidence, Sides, gather
 from rrpolicy.privacy.linking import Links
 from rrpolicy.privacy.parted import planned_classes
-from rrpolicy.privacy.scope import SINGLE_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,10 +150,10 @@ def _exactly(parting: Parting, group: Ints, value: Ints, *, each: bool) -> Calla
 
 def assess(requirement: Requirement, channel: Parted, original: Original) -> Finding:
     """Assess attribute disclosure, or identity disclosure, as the requirement asks."""
-    rests_on, further = (SINGLE_RECORDS,), smallest(requirement, channel, original)
+    further = smallest(requirement, channel, original)
     if isinstance(requirement.options, attribute.Options):
-        return disclosure.conclude(requirement, (risks(requirement, channel, original),), rests_on, further)
-    return linking.conclude(requirement, links(requirement, channel, original), rests_on, further)
+        return disclosure.conclude(requirement, (risks(requirement, channel, original),), (), further)
+    return linking.conclude(requirement, links(requirement, channel, original), (), further)
 
 
 def holds(requirement: Requirement, channel: Parted, original: Original) -> bool:

@@ -24,15 +24,14 @@ from rrpolicy.privacy.cap import UNREACHABLE, epsilon_cap
 from rrpolicy.privacy.model import Assessor, Order, Smooth
 from rrpolicy.privacy.scope import (
     PUBLIC_RECORDS,
-    SINGLE_RECORDS,
     attribute_epsilon,
     exposure,
-    k_of,
     link_bound,
     never_bounded,
     record_epsilon,
     unlinkable_companions,
 )
+from rrpolicy.privacy.units import k_of_units, unit_sizes
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -95,6 +94,7 @@ def assessors() -> tuple[Assessor, ...]:
             assess=assess,
             supports=supports,
             smooth=smooth,
+            units=Basis.ORIGINAL,
         ),
     )
 
@@ -108,7 +108,7 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
 
 
 def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-    """Decide k by exact rationals; N and the channel are enough.
+    """Decide k by exact rationals; N and the channel are enough where a unit is one record.
 
     Args:
         requirement: with `PkOptions`.
@@ -118,22 +118,24 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
     options = requirement.options
     assert isinstance(options, PkOptions)
     assert isinstance(channel, Product)
-    records = original if isinstance(original, int) else original.records
-    exposed = exposure(channel)
-    k = k_of(exposed.cross, records)
+    exposed = exposure(channel, requirement.max_records)
+    sizes = unit_sizes(requirement, original)
+    basis = Basis.CHANNEL if requirement.max_records == 1 else Basis.ORIGINAL
+    k = None if sizes is None else k_of_units(exposed.cross, sizes)
+    decided = Verdict.UNDECIDED if k is None else Verdict.HOLDS if k >= options.k else Verdict.FAILS
     return Finding(
         code=NAME,
         model=NAME,
         requirement=PkAnonymity().describe(options),
         place=requirement.place,
-        reached=Measure(round_down(k), Standing.EXACT),
+        reached=None if k is None else Measure(round_down(k), Standing.EXACT),
         limit=options.k,
-        verdict=Verdict.HOLDS if k >= options.k else Verdict.FAILS,
-        basis=Basis.CHANNEL,
-        adversary=ADVERSARY + exposed.record_of + exposed.why_infinite,
-        assumptions=(*exposed.assumptions, SINGLE_RECORDS, PUBLIC_RECORDS),
+        verdict=decided,
+        basis=basis,
+        adversary=ADVERSARY + exposed.record_of + exposed.why_infinite + exposed.linked,
+        assumptions=(*exposed.assumptions, PUBLIC_RECORDS),
         beside=(
-            link_bound(k),
+            *(() if k is None else (link_bound(k, basis),)),
             record_epsilon(exposed),
             attribute_epsilon(exposed),
             *unlinkable_companions(exposed, original),
@@ -143,13 +145,20 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
 
 
 def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:
-    """Return -log(prod cross ratio)/2 <= log((N-1)/(k-1))/2: for retention the cap on epsilon that k is equal to."""
+    """Return -log(prod cross ratio)/2 <= log((N-1)/(k-1))/2: for retention the cap on epsilon that k is equal to.
+
+    Of M units with s records each it is log((M-1)/(k-1))/(2 s), the least over all s that occur.
+    """
     options = requirement.options
     assert isinstance(options, PkOptions)
     assert isinstance(channel, Product)
-    records = original if isinstance(original, int) else original.records
-    cap = math.log(Fraction(records - 1) / (options.k - 1)) / 2 if records > 1 else -UNREACHABLE
+    caps = (_cap(options.k, size, units) for size, units in (unit_sizes(requirement, original) or {}).items())
+    cap = min(caps, default=-UNREACHABLE)
     return epsilon_cap(channel, _half_inverse, cap, PkAnonymity().describe(options), record=True)
+
+
+def _cap(k: Fraction, size: int, units: int) -> float:
+    return math.log(Fraction(units - 1) / (k - 1)) / (2 * size) if units > 1 else -UNREACHABLE
 
 
 def _half_inverse(axis: Axis) -> float | None:

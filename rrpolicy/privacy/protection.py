@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rrpolicy.privacy.scope import attribute_epsilon, exposure, k_companions, record_epsilon
+from rrpolicy.privacy.scope import attribute_epsilon, exposure, k_companions, k_of, record_epsilon
 
 if TYPE_CHECKING:
     from rrpolicy.channel.product import Product
@@ -19,4 +19,4 @@ def protection(channel: Product, records: int) -> tuple[Companion, ...]:
         records: N.
     """
     exposed = exposure(channel)
-    return (*k_companions(exposed, records), record_epsilon(exposed), attribute_epsilon(exposed))
+    return (*k_companions(k_of(exposed.cross, records)), record_epsilon(exposed), attribute_epsilon(exposed))

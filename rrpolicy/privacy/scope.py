@@ -23,9 +23,6 @@ from rrpolicy.policy.model import Policy, Role
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
-SINGLE_RECORDS = (
-    "Each person is exactly one record; with m records a person epsilon is m times as large and no k holds."
-)
 PUBLIC_RECORDS = "The number of records is public."
 
 DOUBTFUL = 0.05
@@ -34,15 +31,16 @@ DOUBTFUL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What a channel lets an adversary tell apart.
+    """What a channel lets an adversary tell apart, who links all records of a unit with each other.
 
     Attributes:
-        record: e^epsilon in record scope; None stands for infinity.
-        attribute: e^epsilon in attribute scope; None stands for infinity.
-        cross: product of the smallest cross ratios in record scope.
+        record: e^epsilon of a whole unit in record scope; None stands for infinity.
+        attribute: e^epsilon of a whole unit in attribute scope; None stands for infinity.
+        cross: product of the smallest cross ratios of one record in record scope.
         unchanged: attributes in record scope that are released as they are, with two values or more.
         randomised: attributes that are not.
         unlinkable: columns taken out of record scope, with the policy's reason.
+        max_records: the most records of a unit.
     """
 
     record: Fraction | None
@@ -51,6 +49,7 @@ class Exposure:
     unchanged: tuple[str, ...]
     randomised: tuple[str, ...]
     unlinkable: tuple[Column, ...]
+    max_records: int = 1
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -83,8 +82,24 @@ class Exposure:
 
     @property
     def swapped(self) -> str:
-        """Return what of a person is swapped in record scope, in words."""
-        return f"values of {_listed((*self.randomised, *self.unchanged))}" if self.unlinkable else "whole record"
+        """Return what is swapped in record scope, in words."""
+        what = f"values of {_listed((*self.randomised, *self.unchanged))}" if self.unlinkable else "whole record"
+        return f"one person's {what}{self.in_all}"
+
+    @property
+    def linked(self) -> str:
+        """Return the sentence on units of several records; empty if there are none."""
+        if self.max_records == 1:
+            return ""
+        return (
+            f" A unit has up to {self.max_records} records, which he links with each other; what is said holds of all "
+            "of them together."
+        )
+
+    @property
+    def in_all(self) -> str:
+        """Return in how many records, in words; empty for one."""
+        return "" if self.max_records == 1 else f", in all of up to {self.max_records} records,"
 
     @property
     def why_infinite(self) -> str:
@@ -95,12 +110,15 @@ class Exposure:
         return f" Released unchanged and taken to be known: {names}; nothing hides a person whose value is rare there."
 
 
-def exposure(channel: Product) -> Exposure:
+def exposure(channel: Product, max_records: int = 1) -> Exposure:
     """Return what a channel exposes (Ikarashi et al. 2014); exact.
+
+    Records are randomised independently: the channel of a unit of m records is the m-fold product of that of one.
 
     Args:
         channel: `assume_unlinkable` counts on unchanged attributes only. A carried column,
             whose values are not listed, is taken to have two values or more.
+        max_records: m, the most records of a unit.
     """
     record: list[Axis] = []
     randomised: list[Axis] = []
@@ -122,12 +140,13 @@ def exposure(channel: Product) -> Exposure:
             unchanged.append(column.attribute)
     carried = any(column.assume_unlinkable is None for column in channel.carried)
     return Exposure(
-        None if carried else _product(axis.max_ratio() for axis in record),
-        _product(axis.max_ratio() for axis in randomised),
+        None if carried else _power(_product(axis.max_ratio() for axis in record), max_records),
+        _power(_product(axis.max_ratio() for axis in randomised), max_records),
         Fraction(0) if carried else math.prod((a.min_cross_ratio() for a in record), start=Fraction(1)),
         tuple(unchanged),
         tuple(name for axis in randomised for name in axis.attributes),
         tuple(unlinkable),
+        max_records,
     )
 
 
@@ -147,8 +166,7 @@ def record_epsilon(exposed: Exposure) -> Companion:
         "epsilon, record scope",
         epsilon(exposed.record),
         Basis.CHANNEL,
-        f"Swapping one person's {exposed.swapped} for any other changes the chance of any release by at most "
-        "e^epsilon.",
+        f"Swapping {exposed.swapped} for any other changes the chance of any release by at most e^epsilon.",
         compares_tables=True,
     )
 
@@ -159,33 +177,37 @@ def attribute_epsilon(exposed: Exposure) -> Companion:
         "epsilon, attribute scope",
         epsilon(exposed.attribute),
         Basis.CHANNEL,
-        "Changing one person's randomised attributes, all that is released unchanged being public, changes the chance "
-        "of any release by at most e^epsilon, and so the odds of any two guesses at them.",
+        f"Changing one person's randomised attributes{exposed.in_all or ','} all that is released unchanged being "
+        "public, changes the chance of any release by at most e^epsilon, and so the odds of any two guesses at them.",
         compares_tables=True,
     )
 
 
-def k_companions(exposed: Exposure, records: int) -> tuple[Companion, ...]:
-    """Return k, rounded down, and 1/k, rounded up."""
-    k = k_of(exposed.cross, records)
+def k_companions(k: Fraction, basis: Basis = Basis.CHANNEL) -> tuple[Companion, ...]:
+    """Return k, rounded down, and 1/k, rounded up.
+
+    Args:
+        k: exactly.
+        basis: the least that recomputes it.
+    """
     return (
         Companion(
             "k",
             Measure(round_down(k), Standing.EXACT),
-            Basis.CHANNEL,
+            basis,
             "Whoever knows all originals but not their places links any released record to a person no better than one "
             "who guesses among k.",
         ),
-        link_bound(k),
+        link_bound(k, basis),
     )
 
 
-def link_bound(k: Fraction) -> Companion:
+def link_bound(k: Fraction, basis: Basis = Basis.CHANNEL) -> Companion:
     """Return 1/k, rounded up."""
     return Companion(
         "1/k",
         Measure(round_up(1 / k), Standing.EXACT),
-        Basis.CHANNEL,
+        basis,
         "No adversary links any person to a released record with a greater chance.",
     )
 
@@ -235,6 +257,10 @@ def never_bounded(policy: Policy, *, record: bool) -> str | None:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
+
+
+def _power(ratio: Fraction | None, exponent: int) -> Fraction | None:
+    return None if ratio is None else ratio**exponent
 
 
 def _product(ratios: Iterable[Fraction | None]) -> Fraction | None:

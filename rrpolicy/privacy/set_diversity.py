@@ -24,7 +24,7 @@ from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Verdic
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.l_diversity import NAME, Kind, Options
 from rrpolicy.privacy.model import Assessor, Written
-from rrpolicy.privacy.scope import SINGLE_RECORDS, exposure
+from rrpolicy.privacy.scope import exposure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,7 +157,7 @@ def _finding(
         Verdict.HOLDS if worst >= options.l else Verdict.FAILS,
         Basis.CHANNEL,
         ADVERSARY,
-        (*_together(found), *exposure(channel).assumptions, SINGLE_RECORDS),
+        (*_together(found), *exposure(channel).assumptions),
         (*_each(found), *beside),
         profile,
     )

@@ -13,6 +13,7 @@ from rrpolicy.errors import Place
 from rrpolicy.finding import Derived, Finding, Measure, Standing, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Gate, Policy, Requirement
+from rrpolicy.privacy.units import assumption, largest_unit
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
@@ -55,11 +56,13 @@ class Assessment:
         findings: one for each requirement.
         utility: one for each gate.
         attained: what the draw came to, for the audit alone; nothing before it.
+        tested: whether the table was held against the number of records that a unit may have.
     """
 
     findings: tuple[Finding, ...]
     utility: tuple[UtilityFinding, ...]
     attained: tuple[Finding, ...] = ()
+    tested: bool = False
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -76,6 +79,8 @@ def outline_of(channel: Channel) -> Outline:
 def words(requirement: Requirement, registry: Registry) -> str:
     """Return a requirement in words with its limit and its subgroup."""
     text = registry.privacy_models[requirement.model].describe(requirement.options)
+    if requirement.max_records > 1:
+        text += f", for units of up to {requirement.max_records} records"
     if not requirement.where:
         return text
     return text + " where " + " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
@@ -88,6 +93,8 @@ def assess(  # noqa: PLR0917 each is another thing
     original: Original | int,
     derived: Sequence[Derived] = (),
     written: Written | None = None,
+    *,
+    tested: bool = False,
 ) -> Assessment:
     """Assess a channel.
 
@@ -98,13 +105,27 @@ def assess(  # noqa: PLR0917 each is another thing
         original: the table, or only the number of records: what needs more is then undecided.
         derived: what of the description comes from the table: findings that compare tables are conditional on it.
         written: the release as written, where it is at hand; what an assessor can measure is measured on it.
+        tested: whether the publisher says that units were tested; a table at hand tells itself.
 
     Raises:
         PolicyError: RR228 if a requirement has no assessor.
     """
-    findings = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
+    if not isinstance(original, int):
+        tested = original.units is not None
+    each = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
+    findings = (_of_units(f, policy.source.max_records, original, tested=tested) for f in each)
     utility = tuple(_utility(gate, registry, channel, original) for gate in policy.gates)
-    return Assessment(tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings), utility)
+    found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
+    return Assessment(found, utility, tested=tested)
+
+
+def _of_units(finding: Finding, max_records: int, original: Original | int, *, tested: bool) -> Finding:
+    """Return a finding with what every one rests on, whoever assesses it: how many records a unit has."""
+    return replace(
+        finding,
+        assumptions=(*finding.assumptions, assumption(max_records, tested=tested)),
+        beside=(*finding.beside, *largest_unit(original)),
+    )
 
 
 def _finding(  # noqa: PLR0917 what it passes on

@@ -205,10 +205,10 @@ def _decide(
         None,
         None,
         Verdict.UNDECIDED,
-        assessor.basis,
+        assessor.basis_of(requirement.max_records),
         "decided by `rrpolicy plan`, which reads the data",
     )
-    if fixed is None or assessor.basis > Basis.CHANNEL:
+    if fixed is None or assessor.basis_of(requirement.max_records) > Basis.CHANNEL:
         return undecided
     try:
         fewest, most = (assessor.assess(requirement, fixed, n) for n in (policy.source.min_rows or 1, MANY_RECORDS))

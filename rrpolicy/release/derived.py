@@ -75,7 +75,7 @@ def _listed(
 ) -> tuple[Derived, ...]:
     elsewhere = policy.mechanism.elsewhere  # then nothing is chosen on this table
     told = (*domains(policy), *(() if elsewhere else outline.derived))
-    reads = any(assessor.basis > Basis.CHANNEL for assessor in assessors)
+    reads = any(a.basis_of(policy.source.max_records) > Basis.CHANNEL for a in assessors)
     solved = tuple(parameters_of(name) for name in outline.solved if name in chosen) if reads or told else ()
     solved = () if elsewhere else solved
     whole = {d.id: d for d in (*told, *solved, *((RELEASED,) if reads or gated or told else ()))}

@@ -45,6 +45,7 @@ def manifest(
         },
         "software": dict(plan.software),
         "records": plan.records,
+        "units": {"max_records": policy.source.max_records, "tested": assessment.tested},
         "mechanism": policy.mechanism.name,
         "plan_on": policy.mechanism.elsewhere,
         "attributes": [_attribute(a) for a in policy.released],

@@ -25,7 +25,7 @@ EXACT_DRAW = "exact: no probability is rounded"
 NOTHING_DRAWN = "nothing was drawn at random"
 TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED = {
-    Role.IDENTIFIER: "identifier, never counted and never released",
+    Role.IDENTIFIER: "identifier, counted only for how many records a person has, and never released",
     Role.EXCLUDED: "excluded by the policy",
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.release.keys import read_key
 from rrpolicy.release.reading import UnlikeSpecError
 from rrpolicy.release.records import scan
@@ -74,6 +75,7 @@ def verify(
                 _further(log, bundle, side, level, source or "", folder, key, plan_on, Path(scratch), progress)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
             log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
+    log.undecided += [UNDECIDED] if level < Level.SOURCE else []
     log.undecided += [text for below, text in BELOW.items() if level <= below]
     return log.done(level)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Verdict
+from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.release import audit as auditing
 from rrpolicy.release import manifest as manifests
 from rrpolicy.release.assess import Assessment, assess
@@ -35,7 +36,8 @@ KEYS = (
     *("policy_files", "policy_commit", "time", "files", "digest"),
 )
 PLANNED = (
-    *("policy", "software", "records", "mechanism", "plan_on", "attributes", "channel", "decoders", "tables"),
+    *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "channel", "decoders"),
+    "tables",
     *("requirements", "origins", "derived"),
 )
 
@@ -112,7 +114,8 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     log.check("plan.json: digests", agree, "RR122", "audit/plan.json is not the plan that audit.json names")
     resolved = same(read_record(audit.folder / "policy.json"), plan.policy.to_json())
     log.check("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan")
-    planned = manifests.manifest(plan, Assessment((), ()), {}, label=None, test=False)
+    tested = side.document["units"]["tested"] is True and plan.policy.unit is not None
+    planned = manifests.manifest(plan, Assessment((), (), tested=tested), {}, label=None, test=False)
     differ = differences(side.document, planned, PLANNED)
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
@@ -134,8 +137,8 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     log.check(
         "utility on both sides", same(useful, public["utility"]), "RR122", "the utility of public/ and audit/ differs"
     )
-    plan = audit.plan
-    findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived).findings
+    plan, tested = audit.plan, bool(public["units"]["tested"])
+    findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived, tested=tested).findings
     for finding, found in zip(findings, shown, strict=False):
         check_finding(log, finding, found, up_to=Basis.RELEASE, where="findings.json")
     log.check("findings: one each", len(findings) == len(shown), "RR122", "findings.json lacks or adds a requirement")
@@ -195,8 +198,13 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     log.check(
         "assumptions", not differ, "RR124", "release.json does not state the assumptions that the findings rest on"
     )
+    agree = assessment.tested == side.document["units"]["tested"]
+    failure = "release.json does not say rightly whether the table was tested for how many records a unit has"
+    log.check("records of a unit", agree, "RR129", failure, f"tested: {assessment.tested}")
     log.findings[:] = assessment.findings
     log.undecided[:] = [u for u in log.undecided if u.startswith("the policy")]
+    if not assessment.tested:
+        log.undecided.append(UNDECIDED)
     _check_conforms(log, audit, side, original, scratch)
 
 

@@ -32,7 +32,8 @@ from rrpolicy.release.write import beside
 from rrpolicy.release.written import open_written
 
 KEYS = (
-    *("schema", "release", "policy", "software", "records", "mechanism", "plan_on", "attributes", "channel"),
+    *("schema", "release", "policy", "software", "records", "units", "mechanism", "plan_on", "attributes"),
+    "channel",
     *("decoders", "tables", "data", "requirements", "findings", "utility", "origins", "derived", "assumptions"),
     *("files", "digest"),
 )
@@ -185,7 +186,8 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
         files = (side.folder, document["data"], side.channel.tables())
         written = None if scratch is None else stack.enter_context(open_written(*files, scratch))
         derived = [Derived(d["id"], d["meaning"]) for d in document["derived"]]
-        findings = assess(policy, side.registry, side.channel, int(document["records"]), derived, written).findings
+        tested, records = bool(document["units"]["tested"]), int(document["records"])
+        findings = assess(policy, side.registry, side.channel, records, derived, written, tested=tested).findings
     _check_derived(log, side, {d.id for d in derived}, findings)
     agree = len(findings) == len(document["findings"]) == len(policy.requirements) > 0
     if not log.check("findings", agree, "RR119", "the manifest does not hold one finding for each requirement"):
@@ -231,7 +233,8 @@ def public_policy(document: Mapping[str, Any], registry: Registry) -> Policy:
     """Return as much of the policy as release.json tells: enough to assess without data."""
     head = document["policy"]
     try:
-        requirements = tuple(requirement_from_json(r, registry.catalogue) for r in document["requirements"])
+        most = int(document["units"]["max_records"])
+        requirements = tuple(requirement_from_json(r, registry.catalogue, most) for r in document["requirements"])
     except RefusedError:
         raise
     except RRPolicyError as error:
@@ -243,7 +246,7 @@ def public_policy(document: Mapping[str, Any], registry: Registry) -> Policy:
         owner=head["owner"],
         purpose=head["purpose"],
         plugins=(),
-        source=SourceSettings(""),
+        source=SourceSettings("", max_records=most),
         attributes=attributes,
         requirements=requirements,
         mechanism=MechanismChoice("", _NoOptions(), plan_on="" if document["plan_on"] else None),

@@ -125,7 +125,7 @@ def refuse_without_data(what: str, key: str, task: Task) -> PolicyError:
 
 def _origin(template: Template, workload: Sequence[Marginal], task: Task, *, optimal: bool) -> Origin:
     """Return whether the parameters depend on more than N; refuse it where only N is given."""
-    models = [r.model for r, assessor in task.requirements if assessor.basis > Basis.CHANNEL]
+    models = [r.model for r, assessor in task.requirements if assessor.basis_of(r.max_records) > Basis.CHANNEL]
     data = optimal and needs_data(template, workload)
     if isinstance(task.original, int):
         if models:

@@ -15,6 +15,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Counts, Ints, tabulate
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.protocol import Original, Source
+from rrpolicy.source.units import Units
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +71,14 @@ class Resized:
     def types(self) -> Mapping[str, str]:
         """Return the table's engine types."""
         return self.table.types
+
+    @property
+    def units(self) -> Units | None:
+        """Return as many units of each size as N records have in proportion, rounded down."""
+        units, whole = self.table.units, self.table.records
+        if units is None:
+            return None
+        return Units({size: n * self.records // whole for size, n in units.sizes.items() if n * self.records >= whole})
 
     def counts(self, *attributes: str) -> Counts:
         """Return the contingency table of categorical attributes."""

@@ -20,6 +20,7 @@ from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.encoding import NULL, OUTSIDE
 from rrpolicy.source.rowdigest import row_digest
 from rrpolicy.source.sample import Systematic
+from rrpolicy.source.units import Units, units_of
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot
@@ -40,7 +41,7 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
         The original, with a policy whose observed domains are filled in.
 
     Raises:
-        DataError: RR310 to RR321, all problems of one kind of check at once.
+        DataError: RR310 to RR325, all problems of one kind of check at once.
         RefusedError: RR410 if the table changed meanwhile.
     """
     _refuse([*surprises.check_columns(policy, snapshot.columns()), *surprises.check_size(policy, snapshot.records())])
@@ -57,7 +58,7 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
     policy = replace(policy, attributes=attributes)
     types, problems = _types(policy.released, snapshot)
     _refuse(problems)
-    original = TableOriginal(policy, snapshot, snapshot.records(), types)
+    original = TableOriginal(policy, snapshot, snapshot.records(), types, units_of(policy, snapshot))
     _refuse([*original.first_look()])
     return original
 
@@ -96,12 +97,14 @@ class TableOriginal:
         snapshot: the pinned table.
         records: N.
         types: attribute -> engine type of its released values.
+        units: how many units of protection have how many records; None if that was not counted.
     """
 
     policy: Policy
     snapshot: Snapshot
     records: int
     types: Mapping[str, str]
+    units: Units | None = None
     _tables: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
 
     @property

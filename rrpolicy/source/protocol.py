@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.source.counts import Counts
+    from rrpolicy.source.units import Units
 
 
 class Snapshot(Protocol):
@@ -50,6 +51,14 @@ class Snapshot(Protocol):
 
     def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Return encoded rows, the codes as in `tally` then the carried columns, sorted by all of them."""
+        ...
+
+    def units(self, column: str) -> Units:
+        """Return how many distinct values of a column stand in how many rows each, and how many rows have none.
+
+        Values are compared as such, never by a hash of theirs, in memory that does not grow with the table. Of an
+        engine that has no such method it stays undecided how many records a person has.
+        """
         ...
 
     def unchanged(self) -> None:
@@ -95,6 +104,11 @@ class Original(Protocol):
     @property
     def types(self) -> Mapping[str, str]:
         """Return the engine type of the values released for every released attribute, by the attribute's name."""
+        ...
+
+    @property
+    def units(self) -> Units | None:
+        """Return how many units of protection have how many records; None if that was not counted."""
         ...
 
     def counts(self, *attributes: str) -> Counts:

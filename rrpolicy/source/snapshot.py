@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
 from rrpolicy.policy.model import Attribute
-from rrpolicy.source.columns import MOMENTS, Stored
+from rrpolicy.source.columns import MOMENTS, Family, Stored
 from rrpolicy.source.encoding import Encoded, encode, released_type, swift
 from rrpolicy.source.failures import engine_errors
 from rrpolicy.source.files import Pinned
 from rrpolicy.source.kept import Kept
 from rrpolicy.source.packing import Pack, pack
+from rrpolicy.source.units import Units
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,6 +28,9 @@ ARRAY_BITS = 18
 """Groups whose keys fit in so many bits are counted in an array."""
 SELDOM = 4
 """Rows whose values stand less often on average are sorted, not grouped."""
+
+TEXTS = 1 << 23
+"""So many texts are grouped at a time; numbers spill, and are grouped all at once."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,27 @@ class TableSnapshot:
         """Return encoded rows; see `Snapshot.rows`."""
         query = self._query(attributes, carried)
         return self._decoded(self._sorted(attributes, carried, query), [*(a.name for a in attributes), *carried], query)
+
+    def units(self, column: str) -> Units:
+        """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
+        stored = self.stored[column]
+        if stored.family is not Family.TEXT or self.count <= TEXTS:
+            return self._grouped(stored, "unit")
+        hashed = self._grouped(stored, "hash(unit)")
+        if max(hashed.sizes, default=1) == 1:  # no two hashes are equal, so no two values are
+            return hashed
+        parts = 1 + self.count // TEXTS
+        return Units.together(self._grouped(stored, "unit", f"hash(unit) % {parts} = {i}") for i in range(parts))
+
+    def _grouped(self, stored: Stored, key: str, where: str = "true") -> Units:
+        """Count rows by a key made of `unit`, and then the groups by their size."""
+        told = f"SELECT {stored.typed} AS unit FROM {self.source}"
+        grouped = f"SELECT unit IS NULL AS missing, count(*) AS records FROM ({told}) WHERE {where}"
+        grouped += f" GROUP BY unit IS NULL, {key}"
+        sql = f"SELECT missing, records, count(*) AS units FROM ({grouped}) GROUP BY ALL"
+        rows = self._stream(sql, _Query()).read_all().to_pylist()
+        sizes = {row["records"]: row["units"] for row in rows if not row["missing"]}
+        return Units(sizes, sum(row["records"] for row in rows if row["missing"]))
 
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""

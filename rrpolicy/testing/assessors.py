@@ -59,7 +59,9 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
     finding = assessor.assess(requirement, channel, original)
     demand(finding == assessor.assess(requirement, channel, original), "two assessments of one channel differ")
     demand(finding.model == assessor.model, "the finding is of another model")
-    demand(finding.basis <= assessor.basis, "the finding rests on more than the assessor says")
+    demand(
+        finding.basis <= assessor.basis_of(requirement.max_records), "the finding rests on more than the assessor says"
+    )
     demand(finding.verdict is not None, "a requirement needs a verdict, if only `undecided`")
     demand(bool(finding.adversary.strip()), "the finding does not say which adversary it speaks of")
     demand(

@@ -14,6 +14,7 @@ import pyarrow as pa
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
 from rrpolicy.source.sample import systematic
+from rrpolicy.source.units import Units
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,11 +28,13 @@ class TableInMemory:
         policy: every domain declared.
         codes: categorical attribute -> (records,) positions in its domain.
         carried: other released column -> its values.
+        units: how many units of protection have how many records; None as of an engine that does not count them.
     """
 
     policy: Policy
     codes: Mapping[str, npt.NDArray[np.int32]]
     carried: Mapping[str, pa.Array] = field(default_factory=dict)
+    units: Units | None = None
 
     @classmethod
     def of(cls, policy: Policy, columns: Mapping[str, Sequence[int]]) -> TableInMemory:

@@ -60,6 +60,7 @@ def publish(folder: Path, rows: int) -> None:
     document = {
         "schema": "rrpolicy.release/1",
         "records": rows,
+        "units": {"max_records": 1, "tested": True},
         "decoders": decoders,
         "tables": [{"name": "data", "columns": columns, "sort": list(SIZES), "joins": {}}],
         "data": {"format": "parquet", "tables": {"data": {"path": "data.parquet", "rows": rows}}},

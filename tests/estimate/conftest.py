@@ -104,6 +104,7 @@ def manifest(
         "policy": {"name": "survey", "version": "1.0.0", "owner": "o", "purpose": "a test", "digest": "sha256:0"},
         "software": {"rrpolicy": "0.1.0", "plugins": []},
         "records": records,
+        "units": {"max_records": 1, "tested": True},
         "attributes": [
             {
                 "name": c["attribute"],

@@ -61,6 +61,7 @@ def document(channel: Groups, records: int, form: str, paths: Mapping[str, str])
         "release": None,
         "policy": {"name": "groups", "version": "1", "owner": "tests", "purpose": "tests"},
         "records": records,
+        "units": {"max_records": 1, "tested": True},
         "channel": channel.to_public_json(),
         "decoders": [d.to_json() for d in channel.decoders()],
         "tables": [t.to_json() for t in channel.tables()],

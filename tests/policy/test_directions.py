@@ -51,6 +51,8 @@ def test_every_key_has_a_direction_and_every_direction_a_key():
 BASE = {
     "policy": {"name": '"base"', "version": '"1.0.0"', "owner": '"an office"', "plugins": "[]"},
     "source": {"uri": '"survey.csv"', "min_rows": "100", "missing": '["NA"]'},
+    "attributes.person_id": {"role": '"identifier"'},
+    "attributes.household_id": {"role": '"excluded"'},
     "attributes.sex": {"role": '"quasi-identifier"', "domain": '["F", "M", "X"]'},
     "attributes.age": {
         "role": '"quasi-identifier"',
@@ -69,6 +71,8 @@ BASE = {
 # key of the table -> for each case: section, key and value that the policy states, and whether it is weaker
 CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "source.min_rows": [("source", "min_rows", "99", True), ("source", "min_rows", "101", False)],
+    "source.unit": [("source", "unit", '"household_id"', True), ("source", "unit", '"person_id"', False)],
+    "source.max_records": [("source", "max_records", "2", True), ("source", "max_records", "1", False)],
     "attributes.*.domain": [
         ("attributes.sex", "domain", '"observed"', True),
         ("attributes.sex", "domain", '["F", "M", "X", "other"]', True),
@@ -228,6 +232,32 @@ def test_a_dropped_column_needs_nothing_of_the_baseline(load, write):
     child = {"policy": {"extends": '"base.toml"'}, "attributes.region": {"role": '"excluded"'}}
 
     assert "region" not in [a.name for a in load(write(written(child), "child.toml")).released]
+
+
+@pytest.mark.parametrize(
+    ("unit", "column", "role"),
+    [
+        (None, "person_id", "excluded"),  # now nothing tells people apart
+        (None, "household_id", "identifier"),  # now two columns may
+        ("person_id", "household_id", "identifier"),
+        ("household_id", "person_id", "excluded"),
+    ],
+)
+def test_whose_the_records_are_stays_as_in_the_baseline(load, write, unit, column, role):
+    base = {**BASE, "source": BASE["source"] | ({"unit": f'"{unit}"'} if unit else {})}
+    child = {"policy": {"extends": '"base.toml"'}, f"attributes.{column}": {"role": f'"{role}"'}}
+    write(written(base), "base.toml")
+    file = write(written(child), "child.toml")
+    if unit is not None:
+        assert load(file).unit == unit
+        return
+    with pytest.raises(PolicyError) as caught:
+        load(file)
+    (problem,) = caught.value.problems
+    assert problem.code == "RR243"
+    assert "'person_id'" in problem.message
+    write(written({**base, "policy": BASE["policy"] | {"may_relax": '["source.unit"]'}}), "base.toml")
+    assert load(file).unit is None
 
 
 def test_one_hierarchy_file_is_one_hierarchy_from_wherever_it_is_named(load, write, tmp_path):

@@ -95,6 +95,7 @@ def public(tmp_path: Path) -> Path:
             "plugins": [{"name": "pram", "distribution": "rrpolicy", "version": "0.1.0", "hooks": []}],
         },
         "records": RECORDS,
+        "units": {"max_records": 1, "tested": True},
         "attributes": [
             {
                 "name": "sex",
@@ -205,7 +206,7 @@ def pieces() -> AuditPieces:
         origins={"sex": Origin.RECORDS, "area": Origin.DATA},
         remarks=(Remark("gain", "less error than equal allocation", Measure(0.31)),),
         shares={"sex": {"F": 0.4, "M": 0.6}, "area": {"North": 0.5, "South": 0.3, "West": 0.2}},
-        dropped=("person_id: identifier, never counted and never released",),
+        dropped=("person_id: identifier, counted only for how many records a person has, and never released",),
         provenance=(Fact("Commit of the policy", "0a1b2c3"),),
     )
 

@@ -233,7 +233,10 @@ def report(page: str = "public", **changes: object) -> Report:
                 "no list of categories",
             ),
         ),
-        "dropped": ("person_id: identifier, never counted and never released", "notes: excluded, not needed here")
+        "dropped": (
+            "person_id: identifier, counted only for how many records a person has, and never released",
+            "notes: excluded, not needed here",
+        )
         if audit
         else (),
         "marginals": tuple(

@@ -231,8 +231,15 @@ def test_negative_zero_and_zero_are_one_carried_value(opened, parquet):
 
 
 def test_a_policy_may_release_carried_columns_alone_and_dropped_ones_may_hold_anything(opened, parquet):
-    columns = {"c": [1, 1, 2, 2], "id": [b"x", None, b"y", b"z"], "e": [math.nan, INF, None, 1.0]}
-    with opened(parquet(columns), carried("c"), dropped("id"), dropped("e", Role.EXCLUDED)) as original:
+    columns = {
+        "c": [1, 1, 2, 2],
+        "id": [b"x", b"w", b"y", b"z"],
+        "old": [b"x", None, b"y", b"x"],
+        "e": [math.nan, INF, None, 1.0],
+    }
+    with opened(
+        parquet(columns), carried("c"), dropped("id"), *(dropped(n, Role.EXCLUDED) for n in ("e", "old"))
+    ) as original:
         assert original.cells() == 2
         assert original.counts().n.tolist() == [4]
         assert original.types == {"c": "BIGINT"}

@@ -112,6 +112,7 @@ def write_public(folder, product, codes):
     document = {
         "schema": "rrpolicy.release/1",
         "records": len(rows),
+        "units": {"max_records": 1, "tested": True},
         "attributes": [],
         "channel": product.to_public_json(),
         "decoders": [d.to_json() for d in product.decoders()],

@@ -1,0 +1,79 @@
+"""Of whom a guarantee speaks: a unit of protection, all of whose records an attacker links with each other.
+
+References:
+    Ikarashi, Kikuchi, Chida, Takahashi 2014, for units of one record. Records are randomised independently, so the
+    channel of a unit of m records is the m-fold product of that of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rrpolicy.finding import Basis, Companion, Measure
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.scope import k_of
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+MOST = "records of one unit"
+UNDECIDED = "how many records a person has"
+"""What a verification cannot tell without the table, or without a column that tells people apart."""
+
+
+def unit_sizes(requirement: Requirement, original: Original | int) -> Mapping[int, int] | None:
+    """Return how many units have how many records; None where that is not known.
+
+    Args:
+        requirement: says how many records a unit may have; if only one, the records are the units.
+        original: the table, or N.
+    """
+    if requirement.max_records == 1:
+        return {1: original if isinstance(original, int) else original.records}
+    units = None if isinstance(original, int) else original.units
+    return None if units is None else units.sizes
+
+
+def k_of_units(cross: Fraction, sizes: Mapping[int, int]) -> Fraction:
+    """Return k of the unit that is linked best: min over s of 1 + (M_s - 1) cross^s.
+
+    An attacker sees how many records belong to each other. Of M_s units with s records, one hides among those M_s, and
+    the smallest cross ratio of s records is that of one to the power s.
+
+    Args:
+        cross: the smallest cross ratio of one record.
+        sizes: number of records s -> number of units M_s.
+    """
+    return min((k_of(cross**size, units) for size, units in sizes.items()), default=Fraction(1))
+
+
+def assumption(max_records: int, *, tested: bool) -> str:
+    """Return the assumption on the records of a person that every finding rests on.
+
+    Args:
+        max_records: the most records of a unit.
+        tested: whether the table was held against it. Who sees the release alone has the publisher's word for it.
+    """
+    how = "the publisher tested this on the table" if tested else "this was not tested"
+    if max_records > 1:
+        return (
+            f"Each person, or other unit of protection, has at most {max_records} records ({how}). Whoever attacks is "
+            "taken to know which records belong to one person."
+        )
+    return (
+        f"Each person, or other unit of protection, is exactly one record ({how}). If a person contributes m records, "
+        "epsilon is up to m times larger and the k guarantee does not apply."
+    )
+
+
+def largest_unit(original: Original | int) -> tuple[Companion, ...]:
+    """Return the most records of any unit, where they were counted."""
+    units = None if isinstance(original, int) else original.units
+    if units is None or isinstance(original, int):
+        return ()
+    meaning = (
+        f"the most records of any unit of protection; '{original.policy.unit}' tells units apart, and none lacks it"
+    )
+    return (Companion(MOST, Measure(float(max(units.sizes, default=0))), Basis.ORIGINAL, meaning),)

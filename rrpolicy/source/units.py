@@ -1,0 +1,98 @@
+"""Whose records these are: how many units of protection (people, households) a table has, with how many records each.
+
+Every guarantee speaks of a unit, and a unit is one record unless the policy admits more. Where a column tells the units
+apart, the table is held against that: how many distinct values it has in how many records.
+
+To refuse a table for it tells nothing of anybody. The refusal depends on the data; but what is promised compares tables
+in which every unit has as many records as before and one unit's values are others. If one of two such tables passes, so
+does the other: the identifiers of both are the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Policy
+    from rrpolicy.source.protocol import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How many units have how many records.
+
+    Attributes:
+        sizes: number of records -> number of units that have so many; both above 0.
+        missing: records of which it is not known whose they are (null, or NaN).
+    """
+
+    sizes: Mapping[int, int]
+    missing: int = 0
+
+    @classmethod
+    def together(cls, parts: Iterable[Units]) -> Units:
+        """Return the units of all parts of a table, of which none shares a unit with another."""
+        sizes: Counter[int] = Counter()
+        missing = 0
+        for part in parts:
+            sizes.update(part.sizes)
+            missing += part.missing
+        return cls(dict(sizes), missing)
+
+    def beyond(self, most: int) -> int:
+        """Return how many records exceed `most` a unit."""
+        return sum((size - most) * units for size, units in self.sizes.items() if size > most)
+
+
+def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
+    """Count the units of a table and refuse it if one has more records than the policy admits.
+
+    Args:
+        policy: its `unit` is the column that is counted.
+        snapshot: the table.
+
+    Returns:
+        None if the policy names no column by which units are told, or the engine does not count them: whether a unit
+        has no more records than is stated is then undecided.
+
+    Raises:
+        DataError: RR323 if a unit has too many records, RR324 if it is not known of some records whose they are, RR325
+            if the table has no such column. No value is told.
+    """
+    name, count = policy.unit, getattr(snapshot, "units", None)
+    if name is None or count is None:
+        return None
+    attribute = policy.attributes.get(name)
+    place = policy.place("source.unit") or (attribute.place if attribute else None)
+    if name not in snapshot.columns():
+        message = f"`unit` names '{name}', and the table has no column of this name"
+        raise DataError(Problem("RR325", message, place, "a column of the table, upper and lower case told apart"))
+    found: Units = count(name)
+    if found.missing:
+        message = f"{_have(found.missing)} no '{name}', by which units of protection are told apart"
+        hint = "mend the table, or let `[source] unit` name a column that every record has"
+        raise DataError(Problem("RR324", message, place, "no nulls (or NaN)", hint))
+    most = policy.source.max_records
+    if beyond := found.beyond(most):
+        largest = max(found.sizes)
+        message = (
+            f"'{name}' tells {sum(found.sizes.values()):,} units apart in {snapshot.records():,} records: {beyond:,} "
+            f"{'exceeds' if beyond == 1 else 'exceed'} {most} a unit"
+        )
+        hint = (
+            "remove the duplicates; or, if a person rightly has several records, admit them with `[source] max_records "
+            f"= {largest}`; if the column does not identify people, give it the role excluded"
+        )
+        raise DataError(
+            Problem("RR323", message, place, f"at most {most} {'record' if most == 1 else 'records'}", hint)
+        )
+    return found
+
+
+def _have(records: int) -> str:
+    return "1 record has" if records == 1 else f"{records:,} records have"

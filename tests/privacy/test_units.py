@@ -1,0 +1,209 @@
+"""Several records a person: epsilon and k by enumeration, against an attacker who links all records of a unit."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from rrpolicy.channel.axes import Identity, Matrix, Retention
+from rrpolicy.channel.product import Product
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import PolicyError
+from rrpolicy.finding import Basis, Verdict
+from rrpolicy.mechanism import Outline
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy import local_dp, pk_anonymity
+from rrpolicy.privacy.local_dp import LocalDPOptions
+from rrpolicy.privacy.pk_anonymity import PkOptions
+from rrpolicy.privacy.scope import exposure
+from rrpolicy.privacy.units import assumption, k_of_units
+from rrpolicy.source.units import Units
+from rrpolicy.testing import TableInMemory, check_assessor
+
+from .worlds import policy_of
+
+F = Fraction
+Rows = Sequence[Sequence[Fraction]]
+SQUARE: Rows = [[F(4, 5), F(1, 5)], [F(1, 5), F(4, 5)]]
+SKEWED: Rows = [[F(7, 10), F(1, 5)], [F(3, 10), F(4, 5)]]
+TALL: Rows = [[F(1, 2), F(1, 10)], [F(3, 10), F(1, 5)], [F(1, 5), F(7, 10)]]
+
+
+def channel(rows: Rows) -> Product:
+    originals, released = (tuple(f"v{i}" for i in range(n)) for n in (len(rows[0]), len(rows)))
+    return Product((Matrix.explicit("a", originals, released, rows),), (), ("a",))
+
+
+def chance(rows: Rows, released: Iterable[int], original: Iterable[int], *, ordered: bool) -> Fraction:
+    """Return how likely a unit's records are released so; not in order: as a multiset."""
+    released, original = tuple(released), tuple(original)
+    orders = {released} if ordered else set(itertools.permutations(released))
+    return sum((math.prod((rows[u][v] for u, v in zip(o, original, strict=True)), start=F(1)) for o in orders), F(0))
+
+
+def enumerated_k(rows: Rows, size: int, units: int, *, ordered: bool) -> Fraction:
+    """Return 1 over the largest chance that a block of linked records is a unit's.
+
+    The attacker knows every unit's original records, sees which released records belong together, and not to whom.
+    """
+    values, labels = range(len(rows[0])), range(len(rows))
+    pick = itertools.product if ordered else itertools.combinations_with_replacement
+    blocks = list(pick(labels, repeat=size) if ordered else pick(labels, size))
+    largest = F(0)
+    law = {(b, v): chance(rows, b, v, ordered=ordered) for b in blocks for v in itertools.product(values, repeat=size)}
+    for originals in itertools.product(itertools.product(values, repeat=size), repeat=units):
+        for released in itertools.product(blocks, repeat=units):
+            own = total = F(0)
+            for order in itertools.permutations(range(units)):
+                each = math.prod((law[b, originals[i]] for b, i in zip(released, order, strict=True)), start=F(1))
+                total += each
+                own += each if order[0] == 0 else 0
+            largest = max(largest, own / total) if total else largest
+    return 1 / largest
+
+
+@pytest.mark.parametrize("rows", [SQUARE, SKEWED, TALL], ids=["square", "skewed", "tall"])
+@pytest.mark.parametrize(("size", "units"), [(1, 2), (1, 3), (2, 2), (3, 2)])
+def test_k_of_units_is_tight_by_enumeration(rows: Rows, size: int, units: int) -> None:
+    if rows is TALL and size > 2:
+        rows = [TALL[0], TALL[1], TALL[2]][:2]
+        rows = [[p / sum(r[j] for r in rows) for j, p in enumerate(row)] for row in rows]
+    cross = exposure(channel(rows)).cross
+
+    assert k_of_units(cross, {size: units}) == enumerated_k(rows, size, units, ordered=True)
+    assert k_of_units(cross, {size: units}) == enumerated_k(rows, size, units, ordered=False)
+
+
+def test_three_units_of_two_records_hide_among_three() -> None:
+    cross = exposure(channel(SKEWED)).cross
+
+    assert k_of_units(cross, {2: 3}) == enumerated_k(SKEWED, 2, 3, ordered=False) == 1 + 2 * cross**2
+
+
+def test_the_least_hidden_unit_decides() -> None:
+    cross = exposure(channel(SQUARE)).cross
+    sizes = {1: 100, 2: 30, 3: 2}
+
+    assert k_of_units(cross, sizes) == min(enumerated_k(SQUARE, 3, 2, ordered=True), 1 + 99 * cross, 1 + 29 * cross**2)
+    assert k_of_units(cross, {1: 100, 2: 1}) == 1
+    assert k_of_units(cross, {}) == 1
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("rows", [SQUARE, SKEWED, TALL], ids=["square", "skewed", "tall"])
+def test_epsilon_of_a_unit_by_enumeration(rows: Rows, most: int) -> None:
+    """Any unit's records are swapped for any others, as many; the largest ratio of chances of what is released."""
+    units = [list(itertools.product(range(len(rows[0])), repeat=size)) for size in range(1, most + 1)]
+    largest = max(
+        chance(rows, u, v, ordered=True) / chance(rows, u, w, ordered=True)
+        for of_size in units
+        for v, w in itertools.product(of_size, repeat=2)
+        for u in itertools.product(range(len(rows)), repeat=len(v))
+    )
+
+    exposed = exposure(channel(rows), most)
+    assert exposed.record == exposed.attribute == largest
+
+
+def table(sizes: dict[int, int]) -> TableInMemory:
+    policy = policy_of({"a": ("quasi-identifier", ["v0", "v1"]), "b": ("quasi-identifier", ["v0", "v1", "v2"])})
+    records = sum(size * units for size, units in sizes.items())
+    codes = {"a": np.arange(records, dtype=np.int32) % 2, "b": np.arange(records, dtype=np.int32) % 3}
+    return TableInMemory(policy, codes, units=Units(sizes))
+
+
+def keeping(*keep: str) -> Product:
+    axes = [Retention.uniform(n, [f"v{i}" for i in range(d)], F(p)) for n, d, p in zip("ab", (2, 3), keep, strict=True)]
+    return Product(tuple(axes), (), ("a", "b"))
+
+
+def pk(k: object, most: int) -> Requirement:
+    return Requirement("pk-anonymity", PkOptions(k=k), max_records=most)  # type: ignore[arg-type]
+
+
+def dp(epsilon: object, most: int) -> Requirement:
+    return Requirement("local-dp", LocalDPOptions(epsilon=epsilon), max_records=most)  # type: ignore[arg-type]
+
+
+def test_both_models_pass_the_conformance_kit_with_several_records_a_unit() -> None:
+    original = table({1: 40, 2: 30, 3: 20})
+    channels = [keeping("11/20", "2/5"), keeping("3/5", "1/2"), keeping("9/10", "9/10")]
+    for (assessor,), requirement in ((pk_anonymity.assessors(), pk(2, 3)), (local_dp.assessors(), dp(2, 3))):
+        findings = check_assessor(assessor, requirement, original.policy, channels, original)
+        assert [f.verdict for f in findings] == [Verdict.HOLDS, Verdict.FAILS, Verdict.FAILS]
+        assert all("3 records" in f.adversary for f in findings)
+
+
+def test_k_of_several_records_rests_on_the_table_and_epsilon_does_not() -> None:
+    original, made = table({1: 40, 2: 30}), keeping("3/5", "1/2")
+    cross = exposure(made).cross
+    k, epsilon = pk_anonymity.assess(pk("5/4", 2), made, original), local_dp.assess(dp(9, 2), made, original)
+
+    assert (k.basis, epsilon.basis) == (Basis.ORIGINAL, Basis.CHANNEL)
+    assert k.reached is not None
+    assert epsilon.reached is not None
+    assert k.reached.value == pytest.approx(float(min(1 + 39 * cross, 1 + 29 * cross**2)))
+    single = local_dp.assess(dp(9, 1), made, original)
+    assert single.reached is not None
+    assert epsilon.reached.value == pytest.approx(2 * single.reached.value)
+    of_k = [c for c in (*k.beside, *epsilon.beside) if c.name in {"k", "1/k"}]
+    assert len(of_k) == 3
+    assert all(c.basis is Basis.ORIGINAL for c in of_k)
+    public = k.to_json(Basis.RELEASE)
+    assert isinstance(public, dict)
+    assert public["reached"] is None
+
+
+def test_k_is_undecided_without_the_table_or_without_a_count_of_units() -> None:
+    made, original = keeping("3/5", "1/2"), table({2: 30})
+    uncounted = TableInMemory(original.policy, original.codes)
+    for given in (60, uncounted):
+        finding = pk_anonymity.assess(pk("5/4", 2), made, given)
+        assert finding.verdict is Verdict.UNDECIDED
+        assert finding.reached is None
+        assert not [c for c in finding.beside if c.name == "1/k"]
+        assert local_dp.assess(dp(9, 2), made, given).verdict is Verdict.HOLDS
+    assert pk_anonymity.assess(pk("5/4", 1), made, 60).verdict is Verdict.HOLDS
+
+
+def test_many_records_a_unit_are_no_trouble() -> None:
+    finding = local_dp.assess(dp(100_000, 1000), keeping("9/10", "9/10"), 10)
+
+    assert finding.reached is not None
+    assert math.isfinite(finding.reached.value)
+    assert pk_anonymity.assess(pk(2, 1000), keeping("9/10", "9/10"), table({1000: 5})).verdict is Verdict.FAILS
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("attribute-disclosure", {"threshold": "1/2"}),
+        ("identity-disclosure", {"threshold": "1/2"}),
+        ("k-anonymity", {"k": 2}),
+        ("l-diversity", {"kind": "distinct", "l": 2}),
+        ("t-closeness", {"t": "1/2"}),
+    ],
+)
+def test_models_of_single_records_are_refused(model: str, options: dict[str, object]) -> None:
+    registry = load_registry()
+    policy = policy_of({"q": ("quasi-identifier", ["x", "y"]), "s": ("sensitive", ["u", "v"])})
+    read = registry.privacy_models[model].options.model_validate(options)
+    outline = Outline(Product, ((("q",), Identity), (("s",), Identity)))
+
+    registry.assessor(Requirement(model, read), policy, outline) if model != "t-closeness" else None
+    with pytest.raises(PolicyError) as caught:
+        registry.assessor(Requirement(model, read, max_records=2), policy, outline)
+    (problem,) = caught.value.problems
+    assert problem.code == "RR246"
+    assert "2 of one unit" in problem.message
+
+
+def test_the_assumption_says_whether_it_was_tested() -> None:
+    assert "exactly one record (this was not tested)" in assumption(1, tested=False)
+    assert "exactly one record (the publisher tested this on the table)" in assumption(1, tested=True)
+    assert "at most 3 records (the publisher tested this on the table)" in assumption(3, tested=True)

@@ -1,0 +1,272 @@
+"""One person, one record, or as many as the policy admits: from the policy to what an auditor and an analyst read."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrpolicy.cli.main import main
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.opening import open_release
+from rrpolicy.privacy.units import UNDECIDED
+
+from .test_verify import reseal_audit, reseal_public
+
+POLICY = """
+schema = 1
+[policy]
+name = "visits"
+version = "1.0.0"
+owner = "tests"
+purpose = "tests"
+[source]
+uri = "visits.csv"
+{source}
+[attributes]
+person_id = {{ role = "{role}" }}
+house = {{ role = "excluded" }}
+sex = {{ role = "quasi-identifier", domain = ["f", "m"] }}
+age = {{ role = "quasi-identifier", domain = [1, 2, 3] }}
+disease = {{ role = "sensitive", domain = ["none", "flu", "cold"] }}
+{rest}
+"""
+PRAM = """
+[[privacy]]
+model = "local-dp"
+epsilon = 8
+[[privacy]]
+model = "pk-anonymity"
+k = 2
+[mechanism]
+name = "pram"
+"""
+ACCEPT = """
+[release]
+accept = ["parameters:sex", "parameters:age", "parameters:disease", "released"]
+"""
+ANATOMY = """
+[[privacy]]
+model = "l-diversity"
+kind = "frequency"
+l = 2
+[mechanism]
+name = "anatomy"
+"""
+GENERAL = """
+[[privacy]]
+model = "k-anonymity"
+k = 2
+[mechanism]
+name = "l-diversity"
+algorithm = "mondrian"
+"""
+
+Case = Callable[..., Path]
+
+
+def run(*arguments: object) -> int:
+    return main([str(a) for a in arguments])
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    """Return a function that writes a policy and a table of so many people with so many records each."""
+
+    def make(
+        records: tuple[int, ...] = (1,),
+        *,
+        rest: str = PRAM,
+        source: str = "",
+        role: str = "identifier",
+        people: int = 600,
+    ) -> Path:
+        rng = random.Random(5)
+        with (tmp_path / "visits.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["person_id", "house", "sex", "age", "disease"])
+            for person in range(people):
+                for _ in range(records[person % len(records)]):
+                    drawn = [rng.choice("fm"), rng.randint(1, 3), rng.choice(["none", "flu", "cold"])]
+                    rows.writerow([f"SECRET{person}", f"house {person // 2}", *drawn])
+        path = tmp_path / "policy.toml"
+        path.write_text(POLICY.format(source=source, role=role, rest=rest))
+        return path
+
+    return make
+
+
+def codes(capsys: Any) -> str:
+    text: str = capsys.readouterr().err
+    assert "SECRET" not in text
+    return text
+
+
+def test_duplicates_of_the_identifier_end_every_command_with_exit_3(case: Case, capsys: Any) -> None:
+    policy = case()
+    folder = policy.parent
+    bundle, key = folder / "bundle", folder / "release.key"
+    assert run("release", policy, "--out", bundle, "--key", key) == 0
+    assert run("plan", policy, "--out", folder / "plan.json") == 0
+    case((1, 2))
+    capsys.readouterr()
+
+    for command in (
+        ["plan", policy],
+        ["release", policy, "--out", folder / "other"],
+        ["release", folder / "plan.json", "--out", folder / "other"],
+        ["verify", bundle, "--source", folder / "visits.csv"],
+        ["verify", bundle, "--source", folder / "visits.csv", "--key", key, "--strict"],
+    ):
+        assert run(*command) == 3, command
+        assert "RR323" in (said := codes(capsys))
+        assert "300 exceed 1 a unit" in said
+    assert not (folder / "other").exists()
+
+
+def test_fifty_thousand_rows_of_one_person(case: Case, tmp_path: Path, capsys: Any) -> None:
+    policy = case(people=2)
+    (tmp_path / "visits.csv").write_text("person_id,house,sex,age,disease\n" + "SECRET,h,f,1,flu\n" * 50_000)
+
+    assert run("check", policy) == 0
+    assert run("plan", policy) == 3
+    assert "49,999 exceed 1 a unit" in codes(capsys)
+
+
+def test_nulls_of_the_identifier_end_with_exit_3(case: Case, tmp_path: Path, capsys: Any) -> None:
+    policy = case()
+    table = tmp_path / "visits.csv"
+    table.write_text(table.read_text().replace("SECRET0,", ",", 1))
+
+    assert run("plan", policy) == 3
+    assert "RR324" in codes(capsys)
+
+
+def findings(bundle: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    public = json.loads((bundle / "public" / "release.json").read_text())
+    audit = json.loads((bundle / "audit" / "findings.json").read_text())
+    return public, audit
+
+
+@pytest.mark.parametrize("rest", [PRAM, ANATOMY, GENERAL], ids=["pram", "anatomy", "generalised"])
+@pytest.mark.parametrize("tested", [True, False])
+def test_every_mechanism_says_what_was_tested(case: Case, capsys: Any, *, rest: str, tested: bool) -> None:
+    policy = case(rest=rest, role="identifier" if tested else "excluded")
+    policy.write_text(policy.read_text().replace("[1, 2, 3]", '["1", "2", "3"]'))
+    bundle, key, table = (policy.parent / name for name in ("bundle", "release.key", "visits.csv"))
+    assert run("release", policy, "--out", bundle, "--key", key) == 0
+    public, audit = findings(bundle)
+    told = "the publisher tested this on the table" if tested else "this was not tested"
+
+    assert public["units"] == {"max_records": 1, "tested": tested}
+    for finding in (*public["findings"], *audit["findings"]):
+        assert [a for a in finding["assumptions"] if f"exactly one record ({told})" in a]
+    counted = [
+        [c["measure"]["value"] for c in f["beside"] if c["name"] == "records of one unit"] for f in audit["findings"]
+    ]
+    assert counted == [[1.0] if tested else []] * len(audit["findings"])
+    assert "records of one unit" not in json.dumps(public)
+    assert told in (bundle / "public" / "report.html").read_text()
+    capsys.readouterr()
+    assert run("verify", bundle, "--source", table, "--key", key, "--strict") == (0 if tested else 1)
+    assert (UNDECIDED in capsys.readouterr().out.splitlines()[-1]) is not tested
+    assert run("verify", bundle) == 0
+    assert UNDECIDED in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_several_records_a_person_from_plan_to_estimate(case: Case, capsys: Any) -> None:
+    policy = case((1, 2, 3), source="max_records = 3", rest=PRAM + ACCEPT)
+    bundle, key, table = (policy.parent / name for name in ("bundle", "release.key", "visits.csv"))
+    assert run("check", policy) == 0
+    assert "for units of up to 3 records" in capsys.readouterr().out
+    assert run("release", policy, "--out", bundle, "--key", key) == 0
+    public, audit = findings(bundle)
+    epsilon, k = audit["findings"]
+    private, hidden = public["findings"]
+
+    assert public["units"] == {"max_records": 3, "tested": True}
+    assert public["origins"]["sex"] == "chosen from the data"  # k rests on how many units there are
+    assert private["reached"] == epsilon["reached"]
+    assert (hidden["reached"], hidden["verdict"], hidden["basis"]) == (None, "holds", "original")
+    assert k["reached"]["value"] >= 2
+    product = 1.0
+    for decoder in public["decoders"]:
+        for block in decoder["parameters"].get("blocks", ()):
+            keep, size = eval_fraction(block["keep_probability"]), len(block["members"])
+            product *= keep * (size - 1) / (1 - keep)
+    assert k["reached"]["value"] == pytest.approx(1 + 199 * product**-6)
+    assert eval_fraction(str(epsilon["reached"]["value"])) == pytest.approx(3 * math.log(product))
+    capsys.readouterr()
+    assert run("verify", bundle, "--source", table, "--key", key, "--strict") == 0
+    assert run("verify", bundle / "public") == 0
+    assert run("estimate", bundle / "public", "--by", "sex") == 0
+    assert "--population" not in capsys.readouterr().out
+    assert run("estimate", bundle / "public", "--by", "sex", "--population") == 2
+    assert "RR247" in codes(capsys)
+    assert run("query", bundle / "public", "SELECT sex, count(*) FROM release GROUP BY sex", "--population") == 2
+    assert "RR247" in codes(capsys)
+    release = open_release(bundle / "public")
+    for ask in (
+        lambda: release.cube(["sex"], target="population"),
+        lambda: release.mean("age", target="population"),
+        lambda: release.independence("sex", "age"),
+        lambda: release.loglinear("sex + age"),
+    ):
+        with pytest.raises(PolicyError, match="up to 3 records"):
+            ask()
+    assert "do not use se_population" in (bundle / "public" / "estimate.sql").read_text()
+    assert "up to 3 a person" in (bundle / "public" / "README.md").read_text()
+
+
+def eval_fraction(text: str) -> float:
+    top, _, bottom = str(text).partition("/")
+    return float(top) / float(bottom or 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "role", "message"),
+    [
+        ("max_records = 2", "excluded", "no column tells whose the records are"),
+        ('unit = "sex"', "identifier", "is released"),
+        ('unit = "person"', "identifier", "no attribute of the policy"),
+        ("max_records = 2", "identifier", "speaks of single records"),
+    ],
+)
+def test_units_that_cannot_be_are_refused_at_check(
+    case: Case, capsys: Any, source: str, role: str, message: str
+) -> None:
+    rest = ANATOMY if "single" in message else PRAM
+
+    assert run("check", case(source=source, role=role, rest=rest)) == 2
+    said = codes(capsys)
+    assert "RR246" in said
+    assert message in said
+
+
+def test_households_are_units_too(case: Case, capsys: Any) -> None:
+    assert run("plan", case(source='unit = "house"')) == 3
+    assert "300 exceed 1 a unit" in codes(capsys)
+    assert run("plan", case(source='unit = "house"\nmax_records = 2', rest=PRAM + ACCEPT)) == 0
+
+
+def test_a_forged_test_is_found(case: Case, capsys: Any) -> None:
+    policy = case(role="excluded")
+    bundle = policy.parent / "bundle"
+    assert run("release", policy, "--out", bundle) == 0
+    for path in (bundle / "public" / "release.json", bundle / "audit" / "findings.json"):
+        text = path.read_text().replace("this was not tested", "the publisher tested this on the table")
+        path.write_text(text.replace('"tested": false', '"tested": true'))
+    reseal_public(bundle)
+    reseal_audit(bundle)
+    capsys.readouterr()
+
+    assert run("verify", bundle) == 1
+    assert "RR122" in capsys.readouterr().out  # the plan's policy names no column to test by
+    assert run("verify", bundle, "--source", policy.parent / "visits.csv") == 1
+    assert "RR129" in capsys.readouterr().out
