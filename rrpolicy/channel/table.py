@@ -11,6 +11,11 @@ from rrpolicy.canonical import Json, Value
 Form: TypeAlias = Literal["identity", "retention", "matrix", "membership", "share", "spread"]
 
 
+def text(label: Value) -> str:
+    """Return a label as an engine spells it in text."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One released column.
@@ -31,6 +36,11 @@ class Column:
     type: str
     attribute: str
     assume_unlinkable: str | None = None
+
+    @property
+    def spelled(self) -> tuple[Value, ...]:
+        """Return the labels as data files hold them: a domain that mixes numbers and text is text there."""
+        return tuple(map(text, self.labels)) if self.type.removesuffix("[]") == "VARCHAR" else self.labels
 
     def to_json(self) -> Json:
         """Return the column as plain data."""

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rrpolicy.canonical import Value
-from rrpolicy.channel.table import Column
+from rrpolicy.channel.table import Column, text
 from rrpolicy.source.counts import Codes, Ints
 
 _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
@@ -51,11 +50,6 @@ def labels(column: Column) -> pa.Array:
 def engine_type(column: Column) -> str:
     """Return the engine's name of the type that `labels` gives."""
     return next((name for name, (kind, _) in _TYPES.items() if kind == labels(column).type), "VARCHAR")
-
-
-def text(label: Value) -> str:
-    """Return a label as an engine spells it in text."""
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def order(values: pa.Array) -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, time
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
@@ -130,10 +131,11 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
             no order of their own.
     """
     kinds = {kind_of(v) for v in (domain if ordered else (*labels, *domain))}
+    value = _moment(value) if kinds == {"text"} else value
     if kind_of(value) not in kinds:
         expected = " or ".join(sorted(kinds))
         raise PolicyError(Problem("RR265", f"{name!r} has a {expected} for each category, not a {kind_of(value)}"))
-    if ordered and kinds != {"number"}:
+    if ordered and not (kind_of(value) == "number" and kinds <= {"number", "text"}):
         message = f"the categories of {name!r} are no numbers: < and > do not apply"
         raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))
     if not ordered and value not in domain:
@@ -147,6 +149,13 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
 
 def _some(values: Sequence[Value]) -> str:
     return ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
+
+
+def _moment(value: Any) -> Any:
+    """Return a date or time as text, as its category is spelled; anything else as it is."""
+    if not isinstance(value, (date, time)):
+        return value
+    return str(value).rstrip("0") if "." in str(value) else str(value)
 
 
 def kind_of(value: Any) -> Kind:

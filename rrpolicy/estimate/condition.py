@@ -56,7 +56,8 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
         undone = {n: inside.get(n, columns.axes[n]) for n in names if n in columns.axes and n not in by_label}
         randomised = {id(a): a for a in undone.values() if a.randomised}
         if not randomised:
-            filters.append(f"({to_sql(expression, identifier, parameters)})")
+            spelled = rewrite(expression, lambda leaf: _spelled(leaf, columns))
+            filters.append(f"({to_sql(spelled, identifier, parameters)})")
             if len(set(names)) == 1 and names[0] in columns.axes:
                 plain = columns.axes[names[0]]
                 kept[id(plain)] = _kept(plain, expression) & kept.get(id(plain), np.True_)
@@ -98,6 +99,15 @@ def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
             return Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
         case Member(values=vs):
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
+
+
+def _spelled(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
+    """Return a leaf as the data file can be asked it: numbers that are spelled as text there are listed."""
+    column = columns.columns[leaf.column]
+    if isinstance(leaf, Null) or leaf.column not in columns.axes or column.spelled == column.labels:
+        return leaf
+    found = [t for v, t in zip(column.labels, column.spelled, strict=True) if holds(leaf, {leaf.column: v})]
+    return Member(leaf.column, tuple(found)) if found else Null(leaf.column)  # categories are never null
 
 
 def _mixed(names: tuple[str, ...]) -> PolicyError:

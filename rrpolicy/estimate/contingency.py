@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rrpolicy.channel.table import Column
+from rrpolicy.channel.table import Column, text
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.membership import MembershipWeights, counted_cells
 from rrpolicy.estimate.sharing import ShareWeights
@@ -213,7 +213,7 @@ def _lists(columns: Sequence[Column], file_format: str) -> tuple[list[str], list
     kinds = [column.type if column.type.endswith("[]") else "VARCHAR[]" for column in columns]
     text = "::JSON" if file_format == "csv" else ""
     lists = [f"({identifier(c.name)}{text}::{kind})" for c, kind in zip(columns, kinds, strict=True)]
-    domains = [f"[{', '.join(map(literal, c.labels))}]::{kind}" for c, kind in zip(columns, kinds, strict=True)]
+    domains = [f"[{', '.join(map(literal, c.spelled))}]::{kind}" for c, kind in zip(columns, kinds, strict=True)]
     return lists, domains
 
 
@@ -239,7 +239,7 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
     for j, part in enumerate(parts):
         labels = list(dict.fromkeys(c[j] for c in axis.released))
         try:
-            known = pa.array(labels, type=part.type)
+            known = pa.array(map(text, labels) if pa.types.is_string(part.type) else labels, type=part.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise unlike_description(f"the column {axis.columns[j]!r} is of another type") from error
         codes = pc.index_in(part, value_set=known)

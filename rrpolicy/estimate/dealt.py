@@ -161,9 +161,11 @@ class DealtRelease(Release):
         shown = "".join(f", {sql} AS c{i}" for i, sql in enumerate(wanted))
         listed = "".join(f"c{i}, " for i in range(len(wanted)))
         key, count = identifier(shared.key), identifier(shared.count)
-        value = sql_of(next(c for c in self.values.columns if c.name == shared.columns[0]), self.values.format)
+        held = next(c for c in self.values.columns if c.name == shared.columns[0])
+        value = sql_of(held, self.values.format)
+        spelled = dict(zip(held.labels, held.spelled, strict=True))
         pairs = ", ".join(
-            f"({literal(cell[0])}, {place})"
+            f"({literal(spelled[cell[0]])}, {place})"
             for cell, row in zip(shared.original, targets, strict=True)
             for place in np.flatnonzero(row)
         )

@@ -12,11 +12,16 @@ Constant: TypeAlias = Any
 _TESTS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: bool(a == b),
     "<>": lambda a, b: bool(a != b),
-    "<": lambda a, b: bool(a < b),
-    ">": lambda a, b: bool(a > b),
-    "<=": lambda a, b: bool(a <= b),
-    ">=": lambda a, b: bool(a >= b),
+    "<": lambda a, b: not _texts_differ(a, b) and bool(a < b),
+    ">": lambda a, b: not _texts_differ(a, b) and bool(a > b),
+    "<=": lambda a, b: not _texts_differ(a, b) and bool(a <= b),
+    ">=": lambda a, b: not _texts_differ(a, b) and bool(a >= b),
 }
+
+
+def _texts_differ(a: Any, b: Any) -> bool:
+    """Return whether one is text and the other is not, such as the category of missing values beside a number."""
+    return isinstance(a, str) != isinstance(b, str)
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple
     for batch in written.distinct("data"):
         records += int(np.asarray(batch.column("n")).sum())
         for axis in sets:
-            held = [_held(batch.column(c.name), c.labels) for c in axis.columns()]
+            held = [_held(batch.column(c.name), c.spelled) for c in axis.columns()]
             owner = held[0][0]
             if any(len(other) != len(owner) or (other != owner).any() for other, _ in held):
                 least[axis.attributes] = 0

@@ -61,7 +61,7 @@ class ReleasedTable:
         for column in self.spec.columns:
             if column.kind not in {"category", "interval", "set"}:
                 continue
-            name, labels = identifier(column.name), list(column.labels)
+            name, labels = identifier(column.name), list(column.spelled)
             kind = engine_type(column).removesuffix("[]")
             value = f"unnest({name})" if column.kind == "set" else name
             query = (

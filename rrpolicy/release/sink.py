@@ -158,11 +158,12 @@ class LabelCounts:
 
     def __init__(self, spec: TableSpec) -> None:
         import numpy as np
-        import pyarrow as pa
+
+        from rrpolicy.channel.values import labels
 
         kinds = {f.name: f.type for f in arrow_schema(spec)}
         columns = [c for c in spec.columns if c.kind in {"category", "interval"}]
-        self._labels = {c.name: pa.array(c.labels, kinds[c.name]) for c in columns}
+        self._labels = {c.name: labels(c).cast(kinds[c.name]) for c in columns}
         self._counts = {c.name: np.zeros(len(c.labels), dtype=np.int64) for c in columns}
 
     def add(self, rows: pa.RecordBatch, n: Ints) -> None:

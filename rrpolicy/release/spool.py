@@ -96,8 +96,10 @@ class _Packed:
     def __init__(self, columns: list[Column], schema: pa.Schema) -> None:
         import pyarrow as pa
 
+        from rrpolicy.channel.values import labels
+
         self._names = [c.name for c in columns]
-        self._labels = [_in_order(pa.array(c.labels, schema.field(c.name).type)) for c in columns]
+        self._labels = [_in_order(labels(c).cast(schema.field(c.name).type)) for c in columns]
         narrow = math.prod(map(len, self._labels)) <= 1 << 32
         self.type = pa.uint32() if narrow else pa.int64()  # half the bytes sort in four fifths of the time
 

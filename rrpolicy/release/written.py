@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.table import TableSpec
+from rrpolicy.channel.table import TableSpec, text
 from rrpolicy.release.columns import engine_type
 from rrpolicy.release.reading import ReleasedTable, open_table
 from rrpolicy.source.quoting import identifier, listed
@@ -45,7 +45,9 @@ class WrittenTables:
         columns = {c.name: c for c in read.spec.columns}
 
         def among(name: str, values: Sequence[Value]) -> str:
-            return f"list_contains({listed(list(values), engine_type(columns[name]))}, {identifier(name)})"
+            kind = engine_type(columns[name])
+            spelled = list(map(text, values)) if kind == "VARCHAR" else list(values)
+            return f"list_contains({listed(spelled, kind)}, {identifier(name)})"
 
         concerned = [among(name, values) for name, values in within.items()]
         starred = [among(name, [value]) for name, value in zip(known, suppressed or (), strict=False)]
@@ -53,7 +55,7 @@ class WrittenTables:
             read.connection,
             read.relation,
             [identifier(name) for name in known],
-            [Counted(name, identifier(name), columns[name].labels) for name in sensitive],
+            [Counted(name, identifier(name), columns[name].spelled) for name in sensitive],
             concerned=" AND ".join(concerned) or None,
             suppressed=" AND ".join(starred) or None,
         )

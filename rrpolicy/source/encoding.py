@@ -7,7 +7,7 @@ the *code* is computed from the keys, once a group when records are grouped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 
@@ -165,7 +165,7 @@ def comparison(attribute: Attribute, column: Stored) -> Comparison:
     domain = attribute.domain or ()
     meant = [v for v in domain if v not in (attribute.nulls, attribute.outside)]
     kind, sql = "VARCHAR", column.text
-    if column.family is Family.TEXT or (column.spelled and meant and all(isinstance(v, str) for v in meant)):
+    if column.family is Family.TEXT or (column.spelled and _textual(meant, column)):
         fits = [isinstance(v, str) for v in domain]
     elif column.family is Family.BOOLEAN:
         fits = [isinstance(v, bool) for v in domain]
@@ -186,6 +186,13 @@ def comparison(attribute: Attribute, column: Stored) -> Comparison:
             raise type_error(attribute, column, value)
     pairs = [(place, value) for place, (value, fit) in enumerate(zip(domain, fits, strict=True)) if fit]
     return Comparison(tuple(p for p, _ in pairs), tuple(v for _, v in pairs), kind, sql)
+
+
+def _textual(meant: Sequence[Value], column: Stored) -> bool:
+    """Return whether categories are held against the text of a CSV column: as text, unless all are dates or times."""
+    texts = bool(meant) and all(isinstance(v, str) for v in meant)
+    moments = column.family is Family.MOMENT and all(parsed(v, column.type) is not None for v in meant)
+    return texts and not moments
 
 
 def parsed(value: Value, kind: str) -> date | time | None:
