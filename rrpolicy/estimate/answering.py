@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -64,7 +64,20 @@ def answer(release: Release, sql: str, target: Target, level: float) -> Answer:
             shown.append(_measured(asked, item.of, names))
     grouped = [dict(zip(chosen, key, strict=True)) for chosen, part in zip(sets, keys, strict=True) for key in part]
     rows = tuple({b: key.get(b) for b in by} for key in grouped)
-    return _ordered(Answer(sql, by, query.where, target, level, release.records, rows, tuple(shown)), query)
+    notes = tuple(_left_out(asked))
+    return _ordered(Answer(sql, by, query.where, target, level, release.records, rows, tuple(shown), notes), query)
+
+
+def _left_out(asked: _Asked) -> Iterator[str]:
+    """Yield which records averages and sums leave out, for every column that has a category of missing values."""
+    items = (item.of for item in asked.query.items if isinstance(item.of, Aggregate))
+    values = dict.fromkeys(
+        asked.release.columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value
+    )
+    for value in values:
+        if value in asked.release.columns.missing:
+            whole = mean(asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level)
+            yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
 
 
 def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) -> list[Key]:
@@ -216,11 +229,13 @@ def _ordered(found: Answer, asked: Query) -> Answer:
         values, estimated = _values(found, columns, key)
         by_estimate |= estimated
         absent = [i for i in chosen if _absent(values[i])]
-        present = sorted((i for i in chosen if not _absent(values[i])), key=values.__getitem__, reverse=key.descending)
+        present = sorted(
+            (i for i in chosen if not _absent(values[i])), key=lambda i: _sortable(values[i]), reverse=key.descending
+        )
         chosen = absent + present if key.nulls_first else present + absent
     end = None if asked.limit is None else asked.offset + asked.limit
     chosen = chosen[asked.offset : end]
-    notes = (_SELECTED,) if by_estimate and len(chosen) < len(found.keys) else ()
+    notes = (*found.notes, _SELECTED) if by_estimate and len(chosen) < len(found.keys) else found.notes
     return replace(
         found,
         keys=tuple(found.keys[i] for i in chosen),
@@ -243,6 +258,11 @@ def _values(found: Answer, columns: Mapping[str, list[Any]], key: Order) -> tupl
         if name.casefold() == folded:
             return values, True
     raise refused(f"it has no column “{key.of}” to order by; select what it orders by")
+
+
+def _sortable(value: Any) -> tuple[bool, Any]:
+    """Return what values sort by: text, such as a category of missing values, comes after numbers."""
+    return isinstance(value, str), value
 
 
 def _absent(value: Any) -> bool:

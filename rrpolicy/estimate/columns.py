@@ -28,22 +28,29 @@ class Columns:
         axes: how each category column is undone; coupled columns share one. Generalised columns are counted by the
             labels that were released, which is exact.
         refused: columns whose form this version cannot count, with the error.
+        missing: column -> its category of missing values, of those that have one.
         spread: generalised columns, with what their labels stand for.
     """
 
     columns: Mapping[str, Column]
     axes: Mapping[str, AxisWeights]
     refused: Mapping[str, PolicyError]
+    missing: Mapping[str, Value] = field(default_factory=dict)
     spread: Mapping[str, SpreadWeights] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, columns: Mapping[str, Column], axes: Mapping[str, AxisWeights], refused: Mapping[str, PolicyError]
+        cls,
+        columns: Mapping[str, Column],
+        axes: Mapping[str, AxisWeights],
+        refused: Mapping[str, PolicyError],
+        missing: Mapping[str, Value],
     ) -> Columns:
         """Return what decoders say of columns, generalised ones at the level that was released."""
         spread = {name: a for name, a in axes.items() if isinstance(a, SpreadWeights)}
         level = {name: IdentityWeights(a.columns, a.released, a.released) for name, a in spread.items()}
-        return cls(columns, {**axes, **level}, refused, {name: a for name, a in spread.items() if a.randomised})
+        inside = {name: a for name, a in spread.items() if a.randomised}
+        return cls(columns, {**axes, **level}, refused, missing, inside)
 
     def inside(self) -> Columns:
         """Return the same columns, generalised ones counted by the original categories inside their labels."""
@@ -156,6 +163,11 @@ def _moment(value: Any) -> Any:
     if not isinstance(value, (date, time)):
         return value
     return str(value).rstrip("0") if "." in str(value) else str(value)
+
+
+def same(value: Value, other: Value) -> bool:
+    """Whether two categories are one; text is not a number, true is not 1."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
 def kind_of(value: Any) -> Kind:

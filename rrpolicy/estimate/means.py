@@ -2,7 +2,8 @@
 
 With w the weight of a record in a group and y its number, the mean is R = sum w y / sum w. The numerator of its
 variance is that of the count with y - R in place of 1: this table, sum (y - R)^2 (w^2 - w); population,
-N/(N-1) sum (y - R)^2 w^2; the denominator is (sum w)^2.
+N/(N-1) sum (y - R)^2 w^2; the denominator is (sum w)^2. Whoever has no number is in neither sum: where such records
+are a category of a randomised column, y and 1 are replaced by what the column's weights make of them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
+from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.columns import kind_of, kind_of_type
+from rrpolicy.estimate.columns import kind_of, kind_of_type, same
 from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import count, total
 from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, Crosstab
@@ -42,7 +44,9 @@ class Means(Estimates):
         value: the column of numbers.
         by: the grouping columns.
         missing: records without the number, which are left out.
-        sizes: the groups' estimated sizes.
+        sizes: the groups' estimated sizes, without those records.
+        category: the category of missing values, whose records are left out; None if the column has none.
+        left_out: their estimated share of the records in question.
     """
 
     schema: ClassVar[str] = "rrpolicy.mean/1"
@@ -51,13 +55,22 @@ class Means(Estimates):
     by: tuple[str, ...]
     missing: int
     sizes: Array = field(repr=False)
+    category: Value | None = None
+    left_out: float = 0.0
 
     @property
     def title(self) -> str:
         """Return what is averaged, over whom, and by what."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        left_out = f", without {self.missing:,} records that have none" if self.missing else ""
-        return f"Estimated mean of {self.value}{by}{left_out}"
+        return f"Estimated mean of {self.value}{by}{self.without}"
+
+    @property
+    def without(self) -> str:
+        """Return in words which records are left out; empty if none is."""
+        if self.category is not None:
+            share = f"an estimated {100 * max(self.left_out, 0.0):.1f} % of the records"
+            return f", without {str(self.category)!r} ({share})"
+        return f", without {self.missing:,} records that have none" if self.missing else ""
 
 
 @dataclass(frozen=True)
@@ -66,21 +79,29 @@ class Numbers:
 
     Attributes:
         cells: where each group lies, and its weight.
-        n: records.
+        n: records that have the number (estimated, if that is randomised itself).
         first: sums of the number (of its weight, if the number is randomised itself).
         second: sums of squares of `first`'s terms.
+        cross: sums of the products of `n`'s terms and `first`'s.
+        counted: sums of squares of `n`'s terms.
         squares: estimated sums of the squared number; as `second` unless the number is randomised.
         centre: what was taken from every number.
         missing: records without it.
+        everybody: records, those without it included.
+        category: the category of those without it; None if there is none.
     """
 
     cells: Weighed
     n: Array
     first: Array
     second: Array
+    cross: Array
+    counted: Array
     squares: Array
     centre: float
     missing: int
+    everybody: Array
+    category: Value | None = None
 
 
 def mean(
@@ -111,9 +132,11 @@ def mean(
     masks = [targets for _, targets in grouped]
     sums = Sums(axes, masks, numbers)
     size, deviation = sums.of(numbers.n, 1), sums.of(numbers.first, 1)
+    whole = float(sums.of(numbers.everybody, 1).sum())
+    left_out = 1 - float(size.sum()) / whole if numbers.category is not None and whole else 0.0
     size = np.where(size > 0, size, np.nan)
     R = deviation / size
-    square = sums.of(numbers.second, 2) - 2 * R * sums.of(numbers.first, 2) + R**2 * sums.of(numbers.n, 2)
+    square = sums.of(numbers.second, 2) - 2 * R * sums.of(numbers.cross, 2) + R**2 * sums.of(numbers.counted, 2)
     own = sums.of(numbers.squares, 1) - 2 * R * deviation + R**2 * size
     N = release.records
     population = N / max(N - 1, 1) * np.maximum(square, 0.0)
@@ -126,8 +149,8 @@ def mean(
     frame = Crosstab(
         names, shown, target, level, N, groups,
         numbers.cells.sums(numbers.n * numbers.cells.weight),
-        numbers.cells.sums(numbers.n * numbers.cells.weight**2),
-        numbers.cells.sums(numbers.n * numbers.cells.speaks),
+        numbers.cells.sums(numbers.counted * numbers.cells.weight**2),
+        numbers.cells.sums(numbers.everybody * numbers.cells.speaks),
     )  # fmt: skip
     counts = contracted(frame, axes, masks)
     flags = _flags(R, errors[target], table < 0, counts, target)
@@ -146,6 +169,8 @@ def mean(
         by=names,
         missing=numbers.missing,
         sizes=counts.estimate.reshape(-1),
+        category=numbers.category,
+        left_out=left_out,
     )
 
 
@@ -189,14 +214,20 @@ def numbers_of(release: Release, name: str, axes: _Axes, condition: Condition) -
     found = total(release.data, [*axes, *(a for a, _ in others)], name, condition.filter, condition.parameters)
     cells = weighed(axes, others, found.codes, len(found.n))
     n = found.n.astype(float)
-    return Numbers(cells, n, found.first, found.second, found.second, found.centre, found.missing)
+    first, second = found.first, found.second
+    return Numbers(cells, n, first, second, first, n, second, found.centre, found.missing, n)
 
 
 def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, condition: Condition) -> Numbers:
-    """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y."""
+    """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y.
+
+    Records of the category of missing values count as 0 in omega, and as 0 in kappa, the weight of having a number.
+    """
     j = own.columns.index(name)
     labels = [cell[j] for cell in own.original]
-    if any(kind_of(v) != "number" for v in labels):
+    absent = release.columns.missing.get(name)
+    known = np.array([absent is None or not same(v, absent) for v in labels])
+    if any(kind_of(v) != "number" for v, there in zip(labels, known, strict=True) if there) or not known.any():
         raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
     others = beside(axes, condition)
     if any(own is axis for axis in [*axes, *(a for a, _ in others)]):
@@ -207,14 +238,29 @@ def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, cond
                 hint="average it from the crosstab of its categories",
             )
         )
-    y = np.array([float(v) for v in labels])
-    centre = float(y.mean())
+    y = np.array([float(v) if there else 0.0 for v, there in zip(labels, known, strict=True)])
+    centre = float(y[known].mean())
+    y = np.where(known, y - centre, 0.0)
     table = own.table
-    omega, omega_square = table @ (y - centre), table @ (y - centre) ** 2
+    omega, omega_square, kappa = table @ y, table @ y**2, table @ known.astype(float)
     codes, n = count(release.data, [*axes, *(a for a, _ in others), own], condition.filter, condition.parameters)
     cells = weighed(axes, others, codes[:-1], len(n))
-    at = codes[-1]
-    return Numbers(cells, n.astype(float), n * omega[at], n * omega[at] ** 2, n * omega_square[at], centre, 0)
+    omega, omega_square, kappa = omega[codes[-1]], omega_square[codes[-1]], kappa[codes[-1]]
+    if absent is None:
+        kappa = np.ones_like(kappa)  # as the weights of one record add up to
+    return Numbers(
+        cells,
+        n * kappa,
+        n * omega,
+        n * omega**2,
+        n * omega * kappa,
+        n * kappa**2,
+        n * omega_square,
+        centre,
+        missing=0,
+        everybody=n.astype(float),
+        category=absent,
+    )
 
 
 def _flags(R: Array, se: Array, negative: Mask, counts: Crosstab, target: Target) -> tuple[tuple[str, ...], ...]:

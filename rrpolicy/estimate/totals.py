@@ -73,20 +73,23 @@ def totals(
     numbers = numbers_of(release, release.columns.name(value), axes, chosen)
     sums, c = Sums(axes, [targets for _, targets in grouped], numbers), numbers.centre
 
-    def moment(first: Array, second: Array, power: int) -> Array:
+    def moment(n: Array, first: Array, second: Array, power: int) -> Array:
         """Return sums of w^power y^2, y = c and the rest."""
-        return sums.of(second, power) + 2 * c * sums.of(first, power) + c**2 * sums.of(numbers.n, power)
+        return sums.of(second, power) + 2 * c * sums.of(first, power) + c**2 * sums.of(n, power)
 
     N = release.records
     T = sums.of(numbers.first, 1) + c * sums.of(numbers.n, 1)
-    square, own = moment(numbers.first, numbers.second, 2), moment(numbers.first, numbers.squares, 1)
+    square, own = (
+        moment(numbers.counted, numbers.cross, numbers.second, 2),
+        moment(numbers.n, numbers.first, numbers.squares, 1),
+    )
     population = N / max(N - 1, 1) * np.maximum(square - T**2 / N, 0.0)
     table = np.where(np.abs(square - own) <= _ROUNDING * np.abs(square), 0.0, square - own)
     errors: dict[Target, Array] = {
         "table": np.sqrt(np.where(table < 0, population, table)),
         "population": np.sqrt(population),
     }
-    speaks = numbers.cells.sums(numbers.n * numbers.cells.speaks)
+    speaks = numbers.cells.sums(numbers.everybody * numbers.cells.speaks)
     for i, (axis, (_, targets)) in enumerate(zip(axes, grouped, strict=True)):
         speaks = axis.support(speaks, i, targets)
     few = (speaks < FEW) & (errors[target] > 0)

@@ -106,6 +106,7 @@ def _attribute(attribute: Attribute) -> Json:
         "role": attribute.role.value,
         "domain": None if attribute.domain is None else list(attribute.domain),
         "observed": attribute.observed,
+        "nulls": attribute.nulls if attribute.categorical else None,
         "scale": attribute.scale,
         "hierarchy": _hierarchy(attribute),
         "assume_unlinkable": attribute.assume_unlinkable,

@@ -1,0 +1,119 @@
+"""A category of missing values is in no average; conditions on numbers beside it hold; and what is left out is said."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rrpolicy import open_release
+
+SEX, AGE = ["F", "M"], [20, 40, "unknown"]
+
+
+@pytest.fixture(params=["parquet", "csv", "duckdb"])
+def survey(request, made, publish):
+    """Return a release in which far more women than men did not tell their age, and the true means are equal."""
+    rng = np.random.default_rng(20261121)
+    original = {"sex": np.repeat([0, 1], 3000)}
+    age = [np.repeat([0, 1, 2], n) for n in ([750, 750, 1500], [1400, 1400, 200])]
+    original["age"] = np.concatenate(age)
+    axes = [made.retention("sex", SEX, [((0, 1), "9/10")]), made.retention("age", AGE, [((0, 1, 2), "4/5")])]
+    rows = {}
+    for axis, codes in zip(axes, original.values(), strict=True):
+        rows |= made.draw(axis, codes, rng)
+    labels = [str(v) for v in rows["age"]]
+    plain = made.identity("place", [1, 2, "unknown"])
+    rows = {"sex": rows["sex"], "age": labels, "place": [["1", "2", "unknown"][i % 3] for i in range(6000)]}
+    axes.append(plain)
+    for axis in axes[1:]:
+        axis.columns[0]["type"] = "VARCHAR"
+    folder = publish(axes, rows, request.param)
+    manifest = json.loads((folder / "release.json").read_text())
+    for attribute in manifest["attributes"]:
+        attribute["nulls"] = "unknown" if attribute["name"] in {"age", "place"} else None
+    (folder / "release.json").write_text(json.dumps(manifest))
+    return folder, axes, rows
+
+
+def test_a_mean_leaves_the_category_of_missing_values_out(survey):
+    folder, axes, rows = survey
+    found = open_release(folder).mean("age", "sex")
+
+    y, known = np.array([20.0, 40.0, 0.0]), np.array([1.0, 1.0, 0.0])
+    W_sex, W_age = (np.linalg.inv(axis.array) for axis in axes[:2])
+    at = np.array([[str(v) for v in AGE].index(v) for v in rows["age"]])
+    omega, kappa = (y @ W_age)[at], (known @ W_age)[at]
+    own = (y**2) @ W_age
+    for g, (estimate, table, population) in enumerate(
+        zip(found.estimate, found.se("table"), found.se("population"), strict=True)
+    ):
+        w = W_sex[g, [SEX.index(v) for v in rows["sex"]]]
+        size = (w * kappa).sum()
+        R = (w * omega).sum() / size
+        square = (w**2 * (omega - R * kappa) ** 2).sum()
+        single = (w * (own[at] - 2 * R * omega + R**2 * kappa)).sum()
+        assert estimate == pytest.approx(R, rel=1e-9)
+        assert abs(estimate - 30) < 5 * table
+        assert table**2 == pytest.approx((square - single) / size**2, rel=1e-6)
+        assert population**2 == pytest.approx(square * 6000 / 5999 / size**2, rel=1e-6)
+        assert found.sizes[g] == pytest.approx(size)
+    share = 1 - kappa.sum() / 6000
+    assert found.left_out == pytest.approx(share)
+    assert abs(share - 1700 / 6000) < 0.03
+    assert f"without 'unknown' (an estimated {100 * share:.1f} % of the records)" in found.summary()
+
+
+def test_a_query_leaves_it_out_and_says_so(survey):
+    release = open_release(survey[0])
+    found = release.query("SELECT sex, avg(age), sum(age) AS total FROM release GROUP BY sex")
+
+    np.testing.assert_allclose(found.estimate[:, 0], release.mean("age", "sex").estimate, rtol=1e-9)
+    sizes = release.mean("age", "sex").sizes
+    np.testing.assert_allclose(found.estimate[:, 1], found.estimate[:, 0] * sizes, rtol=1e-9)
+    (note,) = found.notes
+    assert note.startswith("averages and sums of 'age' are without 'unknown' (an estimated ")
+    assert note in found.summary()
+
+
+def test_what_is_released_as_it_is_is_averaged_exactly(survey):
+    found = open_release(survey[0]).mean("place")
+
+    assert found.estimate.tolist() == [1.5]
+    assert found.se("table").tolist() == [0]
+    assert found.left_out == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("where", "records"),
+    [
+        ("place = 1", 2000),
+        ("place <= 2", 4000),
+        ("place > 1", 2000),
+        ("place IN (2, 'unknown')", 4000),
+        ("place <> 1", 4000),
+        ("place BETWEEN 1 AND 2", 4000),
+        ("place < 1", 0),
+        ("place = 'unknown'", 2000),
+    ],
+)
+def test_numbers_beside_the_category_are_compared_as_numbers(where, records, survey):
+    found = open_release(survey[0]).crosstab([], where=where)
+
+    assert found.estimate.sum() == pytest.approx(records)
+
+
+def test_conditions_on_randomised_numbers_hold(survey):
+    release = open_release(survey[0])
+    ages = {row.group["age"]: row.estimate for row in release.crosstab("age").rows}
+
+    for where, among in (
+        ("age = 20", [20]),
+        ("age > 20", [40]),
+        ("age < 99", [20, 40]),
+        ("age = 'unknown'", ["unknown"]),
+    ):
+        assert release.crosstab([], where=where).estimate.sum() == pytest.approx(sum(ages[a] for a in among))
+    answer = release.query("SELECT age, count(*) FROM release GROUP BY age ORDER BY age DESC")
+    assert [key["age"] for key in answer.keys] == ["unknown", 40, 20]
