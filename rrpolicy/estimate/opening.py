@@ -119,7 +119,7 @@ def _release(folder: Path, document: Mapping[str, Any]) -> Release:
                 axes.update(dict.fromkeys(weights.columns, weights))
         except PolicyError as error:
             refused[str(decoder.parameters.get("column"))] = error
-    nulls = {a["name"]: a["nulls"] for a in document["attributes"] if a.get("nulls") is not None}
+    nulls = {a["name"]: a["nulls"] for a in document.get("attributes", ()) if a.get("nulls") is not None}
     missing = {c.name: nulls[c.attribute] for c in columns.values() if c.attribute in nulls}
     known = Columns.of(columns, axes, refused, missing)
     if "st" in files:
