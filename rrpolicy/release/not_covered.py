@@ -20,6 +20,14 @@ MODELS: Mapping[str, tuple[str, ...]] = {
             "of learning what it held."
         ),
         "People with more than one record in the table.",
+        (
+            "Other releases of the same people: who links their records multiplies the ratios that k is made of, and a "
+            "person who is in one table and not in the other may be told with certainty."
+        ),
+        (
+            "What the published parameters tell of a value. k grants the adversary all original records, and holds "
+            "whatever the parameters were chosen from; the epsilon beside it does not."
+        ),
     ),
     "local-dp": (
         (
@@ -27,6 +35,11 @@ MODELS: Mapping[str, tuple[str, ...]] = {
             "where they start is what the adversary knew before."
         ),
         "People with more than one record in the table: epsilon counts once for each.",
+        "Other releases of the same people: the epsilons of all of them add up, and this one counts its own release.",
+        (
+            "What the description tells by itself, where it is derived from this table, and that there is a release: "
+            "epsilon is then marked conditional. Whoever knows all other records may exclude candidates with certainty."
+        ),
     ),
     "attribute-disclosure": (
         (
