@@ -13,7 +13,7 @@ from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.channel.streams import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.finding import Verdict
-from rrpolicy.mechanism import Mechanism, Outline, Proposal, Task
+from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Task
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.testing.axes import check_axis
@@ -83,6 +83,9 @@ def _check_channel(
     demand(told == released, f"released are {sorted(told)}, the policy releases {sorted(released)}")
     known = {a for axis in axes for a in axis.attributes} | released
     demand(set(proposal.origins) <= known, "origins name attributes that are not released")
+    chosen = {name for name, origin in proposal.origins.items() if origin is Origin.DATA}
+    announced = chosen <= set(outline.solved) or bool(outline.derived)
+    demand(announced, "parameters are chosen from the data, and the outline does not announce it")
     for axis in axes:
         check_axis(axis)
 

@@ -293,3 +293,33 @@ def test_another_table_stands_in_with_its_shares_and_the_number_of_records(tmp_p
     assert sum(batch.num_rows for batch in seen.rows("a", "s")) == records
     if records == 60:
         assert (counts.dense() == table.counts("a", "s").dense()).all()
+
+
+def test_a_mechanism_that_chooses_from_the_data_in_silence_is_refused(tmp_path):
+    from dataclasses import dataclass
+    from typing import Any
+
+    from rrpolicy.errors import RefusedError
+    from rrpolicy.mechanism import Outline, Proposal
+
+    @dataclass(frozen=True)
+    class Silent:
+        """A mechanism whose outline keeps to itself what it solves for."""
+
+        real: Any
+
+        def outline(self, options: Any, policy: Policy) -> Outline:
+            known = self.real.outline(options, policy)
+            return Outline(known.channel, known.axes, known.fixed, known.kept)
+
+        def plan(self, options: Any, task: Any) -> Proposal:
+            proposal: Proposal = self.real.plan(options, task)
+            return proposal
+
+    opened = open_policy(write(tmp_path, LIMITED, []))
+    real = opened.registry.mechanisms["rr-both"]
+    opened.registry.__dict__["mechanisms"] = {"rr-both": Silent(real)}
+
+    with pytest.raises(RefusedError) as caught:
+        published(opened, [*everybody_else(), CANDIDATES[0]])
+    assert [p.code for p in caught.value.problems] == ["RR409"]
