@@ -4,7 +4,8 @@ Each replica is the deal of `rrpolicy.channel.dealing`, ties drawn anew in every
 many groups repeats itself: after as many groups as bring pile and group to the same place again (a cycle), everything
 is as before. Long phases are therefore shortened by whole cycles, and the groups in their middle stand for those that
 were left out. The law of every single group stays what it is, for each pile after the first of its phase is in uniform
-order. So the cost depends on the number of values, and not on that of the records.
+order: in the middle any value of the level stands in its share of the groups, beside any others. So the cost depends on
+the number of values, and not on that of the records.
 """
 
 from __future__ import annotations
@@ -31,6 +32,23 @@ _ENDS = 2
 Mask = npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class Middle:
+    """The middle of a phase that was shortened.
+
+    Attributes:
+        steps: of the replicas.
+        groups: of the deal that these stand for.
+        level: the values that take turns.
+        share: of the groups that hold a given one of them.
+    """
+
+    steps: slice
+    groups: int
+    level: tuple[int, ...]
+    share: float
+
+
 @dataclass(frozen=True)
 class Replicas:
     """What was dealt.
@@ -38,17 +56,33 @@ class Replicas:
     Attributes:
         values: (steps, replicas, l) the values of one group in each step.
         stands_for: (steps,) groups of the deal that a step stands for.
+        middles: of the phases that were shortened.
         residues: (replicas, values) whether the last record of a value was left over, to join a group that lacks it.
     """
 
     values: Ints
     stands_for: Array
+    middles: tuple[Middle, ...]
     residues: Mask
 
     def holding(self, value: int) -> Mask:
         """Return (steps, replicas) the mask of the groups that hold a value among their l."""
         held: Mask = (self.values == value).any(axis=2)
         return held
+
+    def groups(self, value: int, *, lacking: bool = False) -> Array:
+        """Return (steps, replicas) groups of the deal that hold a value among their l, or that lack it.
+
+        In the middle of a phase all replicas have the same number of them: the expected one.
+        """
+        here = self.holding(value) ^ lacking
+        found = np.where(here, self.stands_for[:, None], 0.0)
+        for middle in self.middles:
+            if value in middle.level:
+                part = here[middle.steps]
+                share = 1 - middle.share if lacking else middle.share
+                found[middle.steps] = part * (middle.groups * share / part.sum(axis=0))
+        return found
 
 
 def steps(counts: Sequence[int], size: int) -> int:
@@ -73,6 +107,7 @@ def replicas(counts: Sequence[int], size: int, number: int, stream: Stream) -> R
     ahead = np.zeros(left.shape, dtype=bool)
     values: list[Ints] = []
     stands_for: list[float] = []
+    middles: list[Middle] = []
     for phase in phases:
         ahead[:, list(phase.joins_ahead)] = True
         ahead[:, list(phase.joins_behind)] = False
@@ -90,8 +125,10 @@ def replicas(counts: Sequence[int], size: int, number: int, stream: Stream) -> R
             turns = _turn(phase, ahead, stream)
             np.put_along_axis(left, turns, np.take_along_axis(left, turns, axis=1) - 1, axis=1)
             values.append(np.concatenate((above, turns), axis=1))
+        if dealt < phase.groups:
+            middles.append(_middle(phase, len(stands_for)))
         stands_for += _stands_for(phase)
-    return Replicas(np.stack(values), np.array(stands_for), left == 1)
+    return Replicas(np.stack(values), np.array(stands_for), tuple(middles), left == 1)
 
 
 def _turn(phase: Phase, ahead: Mask, stream: Stream) -> Ints:
@@ -126,6 +163,12 @@ def _stands_for(phase: Phase) -> list[float]:
         return [1.0] * dealt
     middle = dealt - 2 * ends
     return [1.0] * ends + [(phase.groups - 2 * ends) / middle] * middle + [1.0] * ends
+
+
+def _middle(phase: Phase, start: int) -> Middle:
+    dealt, ends, level = _dealt(phase), _ENDS * _cycle(phase), phase.level
+    steps = slice(start + ends, start + dealt - ends)
+    return Middle(steps, phase.groups - 2 * ends, level, phase.turns / len(level))
 
 
 def joining(dealt: Replicas, counts: Sequence[int], size: int, own: int) -> Array:

@@ -161,13 +161,12 @@ def _beside(dealt: Replicas, people: Ints, size: int, own: int, stream: Stream) 
 
 def _held(dealt: Replicas, counts: Ints, size: int, own: int, stream: Stream) -> tuple[Mask, Array]:
     """Return (replicas, values) who stands beside a value in one of its places, all alike; and each one's factor."""
-    holds = dealt.holding(own)
-    places: Array = np.concatenate((np.where(holds, dealt.stands_for[:, None], 0.0), dealt.residues[None, :, own]))
+    places: Array = np.concatenate((dealt.groups(own), dealt.residues[None, :, own]))
     total = places.sum(axis=0)
     step = _drawn(places, stream)
-    late = step == len(holds)  # the last record of a value joins any group that lacks it
+    late = step == len(dealt.values)  # the last record of a value joins any group that lacks it
     if late.any():
-        step[late] = _drawn(np.where(holds[:, late], 0.0, dealt.stands_for[:, None]), stream)
+        step[late] = _drawn(dealt.groups(own, lacking=True)[:, late], stream)
     rows = np.arange(len(total))
     held = np.zeros((len(total), len(counts)), dtype=bool)
     np.put_along_axis(held, dealt.values[step, rows], values=True, axis=1)

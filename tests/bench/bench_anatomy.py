@@ -1,15 +1,18 @@
 """Anatomy of 10^7 records beside DuckDB's copy of the same Parquet file, which reads and writes it once.
 
 Anatomy writes two tables of 10^7 rows each: it deals the records into groups, puts both tables in order, digests them
-and writes them. Needs some 2 GB of disk for a moment.
+and writes them. Needs some 2 GB of disk for a moment. Beside it: what a plan computes of the attacker who reads whole
+groups, which depends on the counts and not on the rows; and what the audit measures of everybody on the written groups.
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,10 @@ import pyarrow as pa
 
 from rrpolicy.channel.groups import Groups
 from rrpolicy.channel.streams import Streams
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.attribute_disclosure import Options
+from rrpolicy.privacy.dealt_disclosure import assess
+from rrpolicy.release.attained import attained
 from rrpolicy.release.opening import open_policy
 from rrpolicy.release.sink import FolderSink
 from rrpolicy.source.opening import open_original
@@ -81,10 +88,12 @@ def seconds(run: Callable[[], object]) -> float:
 
 def run(records: int = RECORDS) -> list[Ratio]:
     """Measure in turns, so that what else the machine does falls on all alike."""
-    taken: dict[str, list[float]] = {"copy": [], "deal": [], "write": []}
+    taken: dict[str, list[float]] = {"copy": [], "deal": [], "write": [], "assess": [], "measure": []}
+    asked = Requirement("attribute-disclosure", Options(threshold="1/2"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = write(folder, records)
+        registry = open_policy(path).registry
         with opened(path) as (channel, original):
 
             def copy() -> None:
@@ -95,21 +104,29 @@ def run(records: int = RECORDS) -> list[Ratio]:
             def deal() -> None:
                 channel.draw(original, Streams.for_tests(1), Nowhere())
 
+            public = folder / "public"
+
             def released() -> None:
-                with tempfile.TemporaryDirectory(dir=folder) as out:
-                    sink = FolderSink(channel.tables(), Path(out), "parquet", folder)
-                    channel.draw(original, Streams.for_tests(1), sink)
-                    sink.finish()
+                shutil.rmtree(public, ignore_errors=True)
+                public.mkdir()
+                sink = FolderSink(channel.tables(), public, "parquet", folder)
+                channel.draw(original, Streams.for_tests(1), sink)
+                sink.finish()
 
             for _ in range(ROUNDS):
                 taken["copy"].append(seconds(copy))
                 taken["deal"].append(seconds(deal))
                 taken["write"].append(seconds(released))
+                taken["assess"].append(seconds(lambda: assess(asked, channel, original)))
+                measured = partial(attained, original.policy, registry, channel, original, public, folder)
+                taken["measure"].append(seconds(measured))
     least = {what: min(times) for what, times in taken.items()}
     beside = f"of a copy of {least['copy']:.2f} s; {records:,} records, l = {SIZE}"
     return [
         Ratio("records dealt into groups, both tables in order", least["deal"] / least["copy"], None, beside),
         Ratio("the same, both tables digested and written", least["write"] / least["copy"], 3, beside),
+        Ratio("attribute disclosure, bound and estimate", least["assess"] / least["copy"], None, beside),
+        Ratio("posterior of everybody on the written groups", least["measure"] / least["copy"], None, beside),
     ]
 
 

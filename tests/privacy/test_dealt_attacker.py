@@ -199,10 +199,11 @@ def test_long_phases_are_shortened_and_keep_their_law():
     assert dealt.stands_for.sum() == pytest.approx(len(whole))
     for value, count in enumerate(counts):
         held = dealt.holding(value)
-        residues = dealt.residues[:, value]
-        records = (held * dealt.stands_for[:, None]).sum(axis=0) + residues
+        records = dealt.groups(value).sum(axis=0) + dealt.residues[:, value]
+        lacking = dealt.groups(value, lacking=True).sum(axis=0)
+        assert lacking.mean() == pytest.approx(len(whole) - count, abs=1)
         assert abs(records.mean() - count) <= FALSE_ALARM * records.std() / np.sqrt(len(records)) + 1e-9
-        assert records.std() < 0.08 * count
+        assert records.std() < 0.003 * count
         for other in range(value):
             together = ((whole == value).any(axis=1) & (whole == other).any(axis=1)).sum()
             share = (held & dealt.holding(other)) * dealt.stands_for[:, None]

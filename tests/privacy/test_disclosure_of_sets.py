@@ -477,3 +477,23 @@ def test_an_attacker_hits_as_often_as_risk_and_success_say(worlds: Any, brute: A
                 assert binomtest(int(times), int(taken.sum()), float(chance)).pvalue > 1e-7
     i = int(np.argmax(found.people))
     assert abs(found.risk[i] - found.success[1][i]) > 0.05  # the two are told apart
+
+
+@pytest.mark.parametrize("l", [2, 3])
+def test_the_sets_of_others_tell_nothing_of_a_record(l: int) -> None:
+    """Who reads the sets of everybody knows no more than by the record's own: own shares are the whole posterior.
+
+    Unlike the members of dealt groups, records release their sets each for itself: all values and sets of three people
+    with different shares, gone through.
+    """
+    shares = [[Fraction(n, 6) for n in row] for row in ((3, 2, 1, 0), (0, 1, 1, 4), (2, 2, 2, 0))]
+    law = law_of_sets(4, l)
+    joint: dict[Any, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    for values in product(range(4), repeat=3):
+        prior = np.prod([shares[i][v] for i, v in enumerate(values)])
+        for sets in product(*(law[(v,)].items() for v in values)) if prior else ():
+            joint[tuple(s for s, _ in sets)][values[0]] += prior * np.prod([chance for _, chance in sets])
+
+    for seen, chances in joint.items():
+        own = {v: shares[0][v] for v in seen[0] if shares[0][v]}
+        assert dict(chances) == {v: c / sum(own.values()) * sum(chances.values()) for v, c in own.items()}
