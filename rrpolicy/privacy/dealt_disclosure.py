@@ -6,7 +6,7 @@ The quasi-identifiers stand as they are, so that R_QI = 1 and
 
 over the deals, for somebody of (alpha, u) (Guo, Ying, Wu 2011, eq. 6-9, with the law of Xiao, Tao 2006, figure 3). The
 posterior rests on the quasi-identifiers of all members of the group, see `rrpolicy.privacy.permanents`. R_S has no
-short form. `rrpolicy.privacy.informed` bounds it with certainty, and that decides; `rrpolicy.privacy.simulated`
+short form. `rrpolicy.privacy.dealt_bounds` bounds it with certainty, and that decides; `rrpolicy.privacy.simulated`
 estimates it, and decides by the estimate's upper end if the entry says so. It is at least c_u.
 
 Whichever record of alpha is drawn, the value read from it is u with a chance of E [posterior of u] over the records of
@@ -24,10 +24,11 @@ import numpy as np
 
 from rrpolicy.finding import Basis, Companion, Measure, Standing
 from rrpolicy.privacy import attribute_disclosure as attribute
+from rrpolicy.privacy.dealt_bounds import Bounds
 from rrpolicy.privacy.disclosure import Risks, chosen, conclude
 from rrpolicy.privacy.evidence import gather, sides
 from rrpolicy.privacy.exactly import NEAR
-from rrpolicy.privacy.informed import Bounds, stands_beside
+from rrpolicy.privacy.informed import stands_beside
 from rrpolicy.privacy.scope import exposure
 from rrpolicy.privacy.simulated import Simulated, simulate
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rrpolicy.channel.table import Column
     from rrpolicy.privacy.model import Written
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
 NAME = "written-posteriors"
@@ -64,7 +64,7 @@ class _Told:
         own: (combinations, values) the sum of their squares: the expected posterior of the value where it is true.
     """
 
-    combination: Ints
+    combination: Codes
     highest: Array
     expected: Array
     own: Array
@@ -92,7 +92,7 @@ def attained(channel: Groups, original: Original, written: Written) -> Finding |
     shares = evidence.shares
     read = np.divide(told.own, told.expected, out=np.zeros_like(told.own), where=told.expected > 0)
     ones = np.ones(len(most), dtype=np.int64)
-    top = at_the_top(evidence, most, ones, told.combination)
+    top = at_the_top(evidence, most, ones, told.combination.astype(np.int64))
     beside = (
         ("people with a posterior of 1", float(certain.sum()), CERTAIN),
         ("mean highest posterior", float(most.mean()) if len(most) else 0.0, MEAN),
@@ -139,7 +139,7 @@ def _told(channel: Groups, evidence: Evidence, written: Written) -> _Told:
 
 def _note(told: _Told, shares: Array, people: Ints, values: Ints) -> None:
     """Enter (groups, members) people whose groups have (groups, members) values."""
-    who = told.combination[people]
+    who = told.combination[people].astype(np.int64)
     found = posteriors(shares[who[:, :, None], values[:, None, :]])
     told.highest[people] = found.max(axis=2)
     place = (who[:, :, None] * shares.shape[1] + values[:, None, :]).reshape(-1)
@@ -147,18 +147,17 @@ def _note(told: _Told, shares: Array, people: Ints, values: Ints) -> None:
         whole.reshape(-1)[:] += np.bincount(place, weights=what.reshape(-1), minlength=whole.size)
 
 
-def _members(channel: Groups, evidence: Evidence, written: Written) -> tuple[Ints, Ints]:
+def _members(channel: Groups, evidence: Evidence, written: Written) -> tuple[Codes, Codes]:
     """Return (people,) the combination, and the group, of everybody in the written table."""
     columns = {c.attribute: c for c in channel.known}
     wanted = [columns[name] for name in evidence.names]
     find = _Finder(evidence)
-    found: list[Ints] = [np.zeros(0, dtype=np.int64)]
-    member: list[Ints] = [np.zeros(0, dtype=np.int64)]
+    found, member = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
     for batch in written.distinct(QIT):
         times = _integers(batch.column("n"))
         codes = [_codes(c, evidence, i, batch.column(c.name)) for i, c in enumerate(wanted)]
-        found.append(np.repeat(find(codes, len(times)), times))
-        member.append(np.repeat(_integers(batch.column(channel.group.name)), times))
+        found.append(np.repeat(find(codes, len(times)).astype(np.int32), times))
+        member.append(np.repeat(_integers(batch.column(channel.group.name)).astype(np.int32), times))
     return np.concatenate(found), np.concatenate(member)
 
 
@@ -217,13 +216,12 @@ class _Finder:
         return found
 
 
-def _values(channel: Groups, written: Written) -> tuple[Ints, Ints]:
+def _values(channel: Groups, written: Written) -> tuple[Codes, Codes]:
     """Return (records,) the value and the group of every entry of the sensitive table."""
-    values: list[Ints] = [np.zeros(0, dtype=np.int64)]
-    groups: list[Ints] = [np.zeros(0, dtype=np.int64)]
+    values, groups = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
     for code, number, times in _entries(channel, written):
-        values.append(np.repeat(code, times))
-        groups.append(np.repeat(number, times))
+        values.append(np.repeat(code.astype(np.int32), times))
+        groups.append(np.repeat(number.astype(np.int32), times))
     return np.concatenate(values), np.concatenate(groups)
 
 

@@ -21,8 +21,8 @@ from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy import attribute_disclosure, simulated
 from rrpolicy.privacy.attribute_disclosure import AttributeDisclosure, Options
 from rrpolicy.privacy.dealt import attribute_disclosure_assessors
+from rrpolicy.privacy.dealt_bounds import Bounds
 from rrpolicy.privacy.dealt_written import attained
-from rrpolicy.privacy.informed import Bounds
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.permanents import MOST_MEMBERS, posteriors, weights
 from rrpolicy.privacy.simulated import simulate
