@@ -34,7 +34,10 @@ def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None
 
         print(pretty({"exit_status": worst, "policies": [document for document, _ in found]}).decode(), end="")
     elif worst == 0:
-        print(f"next: rrpolicy plan {policies[0]}" if len(policies) == 1 else f"all {len(policies)} policies are sound")
+        from rrpolicy.cli.pasting import command_line
+
+        several = f"all {len(policies)} policies are sound"
+        print(f"next: {command_line('plan', policies[0])}" if len(policies) == 1 else several)
     return worst
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rrpolicy.cli.pasting import command_line
+
 
 def command(
     folder: Annotated[Path, typer.Argument(help="Where to write; made if missing.", metavar="DIR")],
@@ -23,4 +25,4 @@ def command(
     written = write_demo(folder, records, seed)
     for path in written:
         print(f"wrote {path}")
-    print(f"next: rrpolicy check {written[1]}")
+    print(f"next: {command_line('check', written[1])}")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrpolicy.cli.pasting import command_line
+
 if TYPE_CHECKING:
     from rrpolicy.release.outlook import Outlook
 
@@ -32,6 +34,7 @@ def command(
     from rrpolicy.canonical import pretty
     from rrpolicy.cli.progress import progress
     from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.release.appearing import refuse_existing
     from rrpolicy.release.keys import destroy_key
     from rrpolicy.release.opening import open_policy
     from rrpolicy.release.outlook import look_ahead
@@ -43,6 +46,8 @@ def command(
         )
     if key is not None and out is None:
         raise PolicyError(Problem("RR250", "--key goes with --out"))
+    if out is not None:
+        refuse_existing(out)
     opened = open_policy(policy, source=source)
     if expected_rows is not None:
         outlook = look_ahead(opened.policy, opened.registry, expected_rows)
@@ -86,7 +91,7 @@ def command(
 def _next(outlook: Outlook, policy: Path, out: Path | None, key: Path | None, source: str | None) -> str:
     if not outlook.decision.passed:
         return "the gate does not pass: mend the policy, then `rrpolicy plan` again"
-    over = f" --source {source}" if source else ""
     if out is None:
-        return f"next: rrpolicy release {policy} --out DIR{over}"
-    return f"next: rrpolicy release {out} --key {key or out.with_name(out.name + '.key')} --out DIR{over}"
+        return f"next: {command_line('release', policy, options={'--out': 'DIR', '--source': source})}"
+    kept = key or out.with_name(out.name + ".key")
+    return f"next: {command_line('release', out, options={'--key': kept, '--out': 'DIR', '--source': source})}"

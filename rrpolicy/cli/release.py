@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrpolicy.cli.pasting import command_line
+
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
     from rrpolicy.policy.model import Policy
@@ -73,11 +75,11 @@ def command(
         return 0
     kept = "the key was destroyed" if key is None else f"the key is in {key}"
     print(f"released {order.policy.name} {order.policy.version} into {out}; {kept}")
-    against = f" --source {source or _uri(order.policy)}"
-    print(f"next: rrpolicy verify {out}{against}{'' if key is None else f' --key {key}'}")
+    verify = command_line("verify", out, options={"--source": source or _uri(order.policy), "--key": key})
+    print(f"next: {verify}")
     column = next((a.release_as or a.name for a in order.policy.released if a.categorical), None)
     if column is not None:
-        print(f"      rrpolicy estimate {out} --by {column}")
+        print(f"      {command_line('estimate', out, options={'--by': column})}")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
@@ -36,12 +35,14 @@ def command(
     written into.
     """
     from rrpolicy.discovery import load_registry
+    from rrpolicy.release.appearing import refuse_existing
 
     public, audit = _folders(bundle)
     registry = load_registry()
     renderer = _renderer(registry, "json" if as_json else form)
     if out is not None:
         _outside(out, bundle)
+        refuse_existing(out)
     wanted = page or ("audit" if audit is not None else "public")
     content = renderer.render(_report(wanted, public, audit, registry))
     if out is None:
@@ -53,17 +54,18 @@ def command(
 
 
 def _save(content: bytes, out: Path) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file as a whole or not at all; nothing is overwritten."""
+    from rrpolicy.release.appearing import appear
+
     scratch = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        if out.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         scratch.write_bytes(content)
-        scratch.replace(out)
+        appear(scratch, out)
     except OSError as error:
+        raise unwritable(str(out), error) from error
+    finally:
         with suppress(OSError):
             scratch.unlink(missing_ok=True)
-        raise unwritable(str(out), error) from error
 
 
 def _folders(bundle: Path) -> tuple[Path, Path | None]:

@@ -17,6 +17,8 @@ from rrpolicy.estimate.weights import AxisWeights, IdentityWeights
 
 Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
 _SHOWN = 12
+_ALIKE = 0.8
+"""Categories such as `<12 yrs` and `12-18 yrs` are much alike without being meant for one another."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,11 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
         message = f"the categories of {name!r} are no numbers: < and > do not apply"
         raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))
     if not ordered and value not in domain:
-        close = difflib.get_close_matches(str(value), [str(v) for v in (*labels, *domain)], n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"its categories are {_some(domain)}"
-        if labels and not close:
+        close = difflib.get_close_matches(str(value), [str(v) for v in (*labels, *domain)], n=1, cutoff=_ALIKE)
+        hint = f"its categories are {_some(domain)}"
+        if close:
+            hint = f"did you mean {close[0]!r}? {hint}"
+        elif labels:
             hint = f"released were {_some(labels)}; {hint}"
         raise PolicyError(Problem("RR265", f"{value!r} is no category of {name!r}", hint=hint))
     return value

@@ -11,6 +11,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate import guide_dealt, guide_spread
 from rrpolicy.estimate.dealt_sql import is_dealt
 from rrpolicy.estimate.guide_r import r_section
+from rrpolicy.estimate.markdown import cell, code, prose
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
 from rrpolicy.estimate.spreading import SpreadWeights
@@ -29,7 +30,7 @@ def readme(document: Mapping[str, Any]) -> str:
         document: release.json.
     """
     if is_dealt(document):
-        return guide_dealt.readme(document, lambda text: _opening(document, text), plain)
+        return guide_dealt.readme(document, lambda text: _opening(document, text))
     columns = [column_from_json(c) for c in document["tables"][0]["columns"]]
     weights = weight_files(document)
     spread = any(isinstance(w.axis, SpreadWeights) for w in weights)
@@ -54,11 +55,11 @@ in this folder alone. Rows are sorted by their values: their order says nothing.
 
 def _opening(document: Mapping[str, Any], what_was_done: str) -> str:
     policy = document["policy"]
-    label = f", release {plain(document['release'])}" if document.get("release") else ""
-    return f"""# {plain(policy["name"])} {plain(policy["version"])}{label}
+    label = f", release {prose(document['release'])}" if document.get("release") else ""
+    return f"""# {prose(policy["name"])} {prose(policy["version"])}{label}
 
 {int(document["records"]):,} records, {_whose(document)}.
-Purpose: {plain(policy["purpose"])}. Owner: {plain(policy["owner"])}.
+Purpose: {prose(policy["purpose"])}. Owner: {prose(policy["owner"])}.
 
 {what_was_done}"""
 
@@ -77,13 +78,13 @@ def _columns(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
     axes = _axes(document)
     lines = ["## The columns", "", "| column | categories | how it was released |", "|---|---|---|"]
     for column in columns:
-        shown = ", ".join(f"`{plain(str(v))}`" for v in column.labels[:_SHOWN])
+        shown = ", ".join(cell(str(v)) for v in column.labels[:_SHOWN])
         more = f", … ({len(column.labels)} in all)" if len(column.labels) > _SHOWN else ""
         kind = shown + more if column.labels else "(values as they are)"
-        lines.append(f"| `{plain(column.name)}` | {kind} | {_treatment(axes.get(column.name))} |")
+        lines.append(f"| {cell(column.name)} | {kind} | {_treatment(axes.get(column.name))} |")
     lines += ["", "The exact transition matrices, as fractions, stand in `release.json` under `decoders`."]
     if document["assumptions"]:
-        lines += ["", "The publisher's assumptions:", "", *(f"- {plain(str(a))}" for a in document["assumptions"])]
+        lines += ["", "The publisher's assumptions:", "", *(f"- {prose(str(a))}" for a in document["assumptions"])]
     return "\n".join(lines)
 
 
@@ -94,7 +95,7 @@ def _treatment(axis: AxisWeights | None) -> str:
 
 
 def _randomised(axis: AxisWeights) -> str:
-    together = f", together with {', '.join(map(plain, axis.columns))}" if len(axis.columns) > 1 else ""
+    together = f", together with {', '.join(map(code, axis.columns))}" if len(axis.columns) > 1 else ""
     match axis:
         case RetentionWeights(blocks=((members, keep),)):
             return f"{_kept(keep, len(members))}, else another of the {len(members)} categories, all alike"
@@ -146,7 +147,7 @@ smaller one does not cover the population."""
 def _of_sets(sets: Sequence[WeightFile]) -> str:
     if not sets:
         return ""
-    names = ", ".join(f"`{plain(c)}`" for w in sets for c in w.axis.columns)
+    names = ", ".join(code(c) for w in sets for c in w.axis.columns)
     together = any(len(w.axis.columns) > 1 for w in sets)
     lists = " Lists that were made together are read in step: their i-th entries belong together." if together else ""
     return f"""- Sets ({names}): a record's weight in the count of a category is `weight_held` if its set holds the
@@ -176,7 +177,7 @@ def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
         se = ", sqrt(sum(weight ** 2) - sum(weight)) AS se" if weights[0].axis.unbiased else ""
         lines += [
             "",
-            f"A count under a condition on `{plain(column)}` is a sum over `original`:",
+            f"A count under a condition on {code(column)} is a sum over `original`:",
             "",
             "```sql",
             f"SELECT sum(weight) AS estimate{se}",
@@ -194,7 +195,7 @@ def _rrpolicy(weights: Sequence[WeightFile]) -> str:
 ```python
 import rrpolicy
 
-rrpolicy.open_release(".").crosstab([{plain(repr(column))}]).to_frame()
+rrpolicy.open_release(".").crosstab([{column!r}]).to_frame()
 ```
 
 This adds conditions, any number of columns, both targets, covariances, and marks on unreliable cells; and means,
@@ -218,17 +219,17 @@ def _files(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
     lines = [
         "## The files",
         "",
-        f"- `{plain(data)}`: the records",
+        f"- {code(data)}: the records",
         "- `release.json`: everything about the release, exactly, with a digest of each file",
         "- `datapackage.json`: the columns and their domains (Frictionless)",
         "- `estimate.sql`: corrected tables in DuckDB",
-        *(f"- `{w.path}`: weights of {', '.join(f'`{plain(c)}`' for c in w.axis.columns)}" for w in weights),
+        *(f"- `{w.path}`: weights of {', '.join(code(c) for c in w.axis.columns)}" for w in weights),
     ]
     written = {c for w in weights for c in w.axis.columns}
     missing = [c for c, a in _axes(document).items() if a.randomised and c not in written]
     if missing:
         lines.append(
-            f"- no weights for {', '.join(f'`{plain(c)}`' for c in missing)}: too many categories for a table, or the "
+            f"- no weights for {', '.join(code(c) for c in missing)}: too many categories for a table, or the "
             "released values do not determine the counts; the matrix stands in `release.json`"
         )
     return "\n".join(lines)
@@ -242,11 +243,3 @@ def _axes(document: Mapping[str, Any]) -> dict[str, AxisWeights]:
         except PolicyError:
             continue
     return found
-
-
-def plain(text: str) -> str:
-    """Return text that cannot end a Markdown cell, a code span or a line, nor become HTML."""
-    safe = "".join(c if c.isprintable() else " " for c in text)
-    for character, entity in (("|", "¦"), ("`", "'"), ("<", "‹"), (">", "›")):
-        safe = safe.replace(character, entity)
-    return safe

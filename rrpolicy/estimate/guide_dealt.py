@@ -6,29 +6,30 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rrpolicy.estimate.dealt_sql import columns_of, examples, shared
+from rrpolicy.estimate.markdown import cell, code, prose
+from rrpolicy.source.quoting import identifier
 
 _SHOWN = 8
 
 
-def readme(document: Mapping[str, Any], opening: Callable[[str], str], plain: Callable[[str], str]) -> str:
+def readme(document: Mapping[str, Any], opening: Callable[[str], str]) -> str:
     """Return README.md.
 
     Args:
         document: release.json.
         opening: its head, around what was done.
-        plain: makes text harmless in Markdown.
     """
     p = shared(document)
     size = int(document["channel"]["size"])
     sections = [
-        opening(_what_was_done(p, size, plain)),
-        _columns(document, p, plain),
-        _how_to_count(p, plain),
-        _sql(document, plain),
+        opening(_what_was_done(p, size)),
+        _columns(document, p),
+        _how_to_count(p),
+        _sql(document),
         _r(document, p),
-        _rrpolicy(document, plain),
+        _rrpolicy(document),
         NEVER,
-        _files(document, p, plain),
+        _files(document, p),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -44,36 +45,36 @@ NEVER = """## What not to do
 - Do not try to find out who is in it. The other columns are as they were, and people may be recognised by them."""
 
 
-def _what_was_done(p: Mapping[str, Any], size: int, plain: Callable[[str], str]) -> str:
+def _what_was_done(p: Mapping[str, Any], size: int) -> str:
     return f"""Before publication the records were dealt at random into groups of {size} different values of
-`{plain(p["column"])}` (a few have more), and split into two tables: `{p["of"]}` has every record with its group, all
+{code(p["column"])} (a few have more), and split into two tables: `{p["of"]}` has every record with its group, all
 columns as they are; `{p["table"]}` has the values of each group. **Which value of its group a record has is not
 released.** Groups are numbered at random and rows are sorted: neither numbers nor order say anything."""
 
 
-def _columns(document: Mapping[str, Any], p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+def _columns(document: Mapping[str, Any], p: Mapping[str, Any]) -> str:
     lines = ["## The columns", "", "| table | column | categories |", "|---|---|---|"]
     for table in (p["of"], p["table"]):
         for column in columns_of(document, table):
-            shown = ", ".join(f"`{plain(str(v))}`" for v in column.labels[:_SHOWN])
+            shown = ", ".join(cell(str(v)) for v in column.labels[:_SHOWN])
             more = f", … ({len(column.labels)} in all)" if len(column.labels) > _SHOWN else ""
             other = {
                 "group": "(the group's number, by which both join)",
                 "count": "(records of the group with the value)",
             }
             kind = shown + more if column.labels else other.get(column.kind, "(values as they are)")
-            lines.append(f"| `{table}` | `{plain(column.name)}` | {kind} |")
+            lines.append(f"| `{table}` | {cell(column.name)} | {kind} |")
     if document["assumptions"]:
-        lines += ["", "The publisher's assumptions:", "", *(f"- {plain(str(a))}" for a in document["assumptions"])]
+        lines += ["", "The publisher's assumptions:", "", *(f"- {prose(str(a))}" for a in document["assumptions"])]
     return "\n".join(lines)
 
 
-def _how_to_count(p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+def _how_to_count(p: Mapping[str, Any]) -> str:
     return f"""## How to count
 
-- By columns of `{p["of"]}` alone, or by `{plain(p["column"])}` alone (add up `{plain(p["count"])}` in `{p["table"]}`):
+- By columns of `{p["of"]}` alone, or by {code(p["column"])} alone (add up {code(p["count"])} in `{p["table"]}`):
   plain counts, exact.
-- By both: join by `{plain(p["key"])}`. Of a group of n records, let a be those that you ask for in `{p["of"]}`, and b
+- By both: join by {code(p["key"])}. Of a group of n records, let a be those that you ask for in `{p["of"]}`, and b
   the values that you ask for in `{p["table"]}`. Then, summed over all groups:
 
 | | |
@@ -88,13 +89,13 @@ truth. This release cannot show how much nearer, so that there is no standard er
 whatever goes with what."""
 
 
-def _sql(document: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+def _sql(document: Mapping[str, Any]) -> str:
     names = examples(document)
     lines = ["## In SQL", "", "Run in this folder with DuckDB; it prints tables, and leaves views to go on with:", ""]
     lines += ["```sh", "duckdb -init estimate.sql", "```"]
     if len(names) > 1:
         view = "estimate_" + "_by_".join(names)
-        lines += ["", "```sql", f'FROM "{plain(view)}";', "```"]
+        lines += ["", "```sql", f"FROM {identifier(view)};", "```"]
     return "\n".join(lines)
 
 
@@ -127,25 +128,25 @@ high
 ```"""
 
 
-def _rrpolicy(document: Mapping[str, Any], plain: Callable[[str], str]) -> str:
+def _rrpolicy(document: Mapping[str, Any]) -> str:
     names = ", ".join(repr(name) for name in examples(document))
     return f"""## With rrpolicy
 
 ```python
 import rrpolicy
 
-rrpolicy.open_release(".").crosstab([{plain(names)}]).to_frame()
+rrpolicy.open_release(".").crosstab([{names}]).to_frame()
 ```
 
 This adds conditions, and any number of columns."""
 
 
-def _files(document: Mapping[str, Any], p: Mapping[str, Any], plain: Callable[[str], str]) -> str:
-    paths = {name: plain(document["data"]["tables"][name]["path"]) for name in (p["of"], p["table"])}
+def _files(document: Mapping[str, Any], p: Mapping[str, Any]) -> str:
+    paths = {name: code(document["data"]["tables"][name]["path"]) for name in (p["of"], p["table"])}
     return f"""## The files
 
-- `{paths[p["of"]]}`: the records, each with the number of its group
-- `{paths[p["table"]]}`: the values of each group
+- {paths[p["of"]]}: the records, each with the number of its group
+- {paths[p["table"]]}: the values of each group
 - `release.json`: everything about the release, exactly, with a digest of each file
 - `datapackage.json`: the columns and their domains (Frictionless)
 - `estimate.sql`: tables in DuckDB"""

@@ -13,6 +13,7 @@ from typing import Any
 from rrpolicy.canonical import Json, canonical, digest, pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.registry import Registry
+from rrpolicy.release.appearing import appear
 from rrpolicy.release.opening import open_policy
 from rrpolicy.release.outlook import Outlook
 from rrpolicy.release.plan import SCHEMA, Plan, software
@@ -42,17 +43,19 @@ def save_plan(document: Mapping[str, Json], path: Path) -> None:
     """Write a plan's file, mode 0600, as a whole; a plan is audit-class.
 
     Raises:
-        RefusedError: RR407 if the folder is missing or cannot be written to, RR408 if the disk is full.
+        RefusedError: RR402 if there is a file already, RR407 if the folder is missing or cannot be written to, RR408
+            if the disk is full.
     """
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
             file.write(pretty(dict(document)))
-        scratch.replace(path)
+        appear(scratch, path)
     except OSError as error:
+        raise unwritable(str(path), error) from error
+    finally:
         with suppress(OSError):
             scratch.unlink(missing_ok=True)
-        raise unwritable(str(path), error) from error
 
 
 def read_plan(path: Path, *, source: str | None = None) -> ReadPlan:

@@ -190,8 +190,12 @@ def test_nothing_of_a_label_becomes_markup(made):
     axis = made.retention("<script>|`x", ("<b>", "a|b\n# h"), [((0, 1), "3/5")])
     text = readme(made.manifest([axis], 10, "csv"))
 
-    assert "<script>" not in text.split("## In SQL")[0]
-    assert "\n# h" not in text.split("## In SQL")[0]
+    before = text.split("## In SQL")[0]
+    outside = re.sub(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", "", before)  # code spans show what they hold
+    assert "``<script>\\|`x``" in before
+    assert "`<b>`" in before
+    assert "<" not in re.sub(r"\\.", "", outside)
+    assert "\n# h" not in before
 
 
 def test_the_r_example_reads_each_column_as_its_labels_are(made):

@@ -1,0 +1,140 @@
+"""Printed commands can be pasted into a shell, whatever files and columns are called; nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rrpolicy.cli.main import main
+from rrpolicy.cli.pasting import command_line
+
+POLICY = """\
+schema = 1
+[policy]
+name = "people"
+version = "1.0.0"
+[source]
+uri = {uri}
+[attributes]
+{column} = {{ role = "quasi-identifier", domain = ["F", "M"] }}
+ill = {{ role = "sensitive", domain = ["no", "yes"] }}
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+keep_probability = {{ {column} = 0.8, ill = 0.8 }}
+"""
+HOSTILE = ["it's $(touch hacked)", '-dash "b"; c', "two  é*?[x]"]
+
+
+def make(folder: Path, name: str, column: str) -> Path:
+    folder.mkdir()
+    rows = [f"{'FM'[i % 2]},{'yes' if i % 7 == 0 else 'no'}" for i in range(100)]
+    quoted = column.replace('"', '""')
+    (folder / f"{name}.csv").write_text("\n".join([f'"{quoted}",ill', *rows, ""]))
+    spelled = [f'"{text}"' for text in (t.replace("\\", "\\\\").replace('"', '\\"') for t in (f"{name}.csv", column))]
+    path = folder / f"{name}.toml"
+    path.write_text(POLICY.format(uri=spelled[0], column=spelled[1]))
+    return path
+
+
+def paste(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_each_printed_command_runs_as_it_is(tmp_path, name):
+    folder = tmp_path / "work"
+    policy = make(folder, name, name)
+    command = command_line("check", policy.name)
+    for step in ("check", "plan", "release", "verify"):
+        done = paste(command.replace(" DIR", " out"), folder)
+        assert done.returncode == 0, (step, command, done.stderr)
+        lines = done.stdout.splitlines()
+        command = next((line.removeprefix("next: ") for line in lines if line.startswith("next: ")), "")
+        if step == "release":
+            done = paste(lines[-1], folder)
+            assert done.returncode == 0, (lines[-1], done.stderr)
+    assert not (folder / "hacked").exists()
+    planned = command_line("plan", policy.name, options={"--out": "-p.json"})
+    done = paste(planned, folder)
+    assert done.returncode == 0, done.stderr
+    assert paste(done.stdout.splitlines()[-1].removeprefix("next: ").replace(" DIR", " again"), folder).returncode == 0
+
+
+def test_words_are_what_they_were():
+    line = command_line("estimate", Path("-x y"), options={"--by": "-a'b", "--key": None, "--source": "s;t"})
+
+    assert shlex.split(line) == ["rrpolicy", "estimate", "./-x y", "--by=-a'b", "--source", "s;t"]
+    assert command_line("plan", "policies/pram.toml") == "rrpolicy plan policies/pram.toml"
+
+
+@pytest.mark.parametrize("what", ["plan", "report", "release"])
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_what_exists_is_never_overwritten(tmp_path, capsys, what, kind):
+    policy = make(tmp_path / "work", "people", "sex")
+    out = policy.with_name("taken")
+    commands = {"plan": ["plan", str(policy)], "release": ["release", str(policy)]}
+    if what == "report":
+        assert main(["release", str(policy), "--out", str(policy.with_name("bundle"))]) == 0
+        commands["report"] = ["report", str(policy.with_name("bundle"))]
+    {
+        "file": lambda: out.write_text("mine"),
+        "folder": out.mkdir,
+        "link": lambda: out.symlink_to("nowhere"),
+    }[kind]()
+    before = sorted(p.name for p in policy.parent.iterdir())
+    capsys.readouterr()
+
+    assert main([*commands[what], "--out", str(out)]) == 4
+    assert "RR402" in capsys.readouterr().err
+    assert sorted(p.name for p in policy.parent.iterdir()) == before
+    assert kind != "file" or out.read_text() == "mine"
+
+
+def test_a_plan_that_appears_meanwhile_stays(tmp_path, capsys, monkeypatch):
+    policy = make(tmp_path / "work", "people", "sex")
+    out = policy.with_name("plan.json")
+    from rrpolicy.release import planfile
+
+    def late(made, path):
+        path.write_text("another's")
+        appear(made, path)
+
+    appear = planfile.appear
+    monkeypatch.setattr(planfile, "appear", late)
+    assert main(["plan", str(policy), "--out", str(out)]) == 4
+    assert "RR402" in capsys.readouterr().err
+    assert out.read_text() == "another's"
+    assert sorted(p.name for p in policy.parent.iterdir()) == ["people.csv", "people.toml", "plan.json"]
+
+
+def test_without_links_a_file_appears_all_the_same(tmp_path, monkeypatch):
+    from rrpolicy.errors import RefusedError
+    from rrpolicy.release.appearing import appear
+
+    def refused(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    (tmp_path / "made").write_text("new")
+    appear(tmp_path / "made", tmp_path / "plan")
+    assert (tmp_path / "plan").read_text() == "new"
+    (tmp_path / "made").write_text("newer")
+    with pytest.raises(RefusedError, match="RR402"):
+        appear(tmp_path / "made", tmp_path / "plan")
+    assert (tmp_path / "plan").read_text() == "new"
