@@ -76,7 +76,7 @@ class Bounds:
     """Bounds of the posterior of the own value; ones where nothing hides it.
 
     Attributes:
-        people: (groups, values) people of the same quasi-identifiers by sensitive value.
+        people: (groups, values) people of the same quasi-identifiers, or the same kind, by sensitive value.
         phases: of the schedule; empty for a table that is not eligible.
         size: l.
         residues: whether some records are left to join a group that lacks their value.

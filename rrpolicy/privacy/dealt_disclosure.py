@@ -24,6 +24,7 @@ import numpy as np
 
 from rrpolicy.finding import Basis, Companion, Measure, Standing
 from rrpolicy.privacy import attribute_disclosure as attribute
+from rrpolicy.privacy.alike import Alike
 from rrpolicy.privacy.dealt_bounds import Bounds
 from rrpolicy.privacy.disclosure import Risks, chosen, conclude
 from rrpolicy.privacy.evidence import gather, sides
@@ -67,11 +68,13 @@ class DealtRisks(Risks):
     """Risks with the groups that records can be dealt into.
 
     Attributes:
-        bounds: of the posterior of the own value.
+        alike: combinations with the same shares.
+        bounds: of the posterior of the own value, by these kinds.
         simulated: its estimate, in the order of the risks; None if there is none.
         by_estimate: whether the estimate decides.
     """
 
+    alike: Alike
     bounds: Bounds
     simulated: Simulated | None
     by_estimate: bool
@@ -79,7 +82,7 @@ class DealtRisks(Risks):
     @cached_property
     def certain(self) -> Array:
         """Return (k,) upper bounds of R_S."""
-        certain: Array = self.bounds.expected[self.group, self.value]
+        certain: Array = self.bounds.expected[self.alike.kind[self.group], self.value]
         return certain
 
     @cached_property
@@ -110,22 +113,18 @@ class DealtRisks(Risks):
         return None
 
     def exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells the certain bound of a risk exactly; None where an estimate is lower, or it takes too much.
-
-        People of whom the same is known, but for their number, have the same bound.
-        """
-        known: dict[tuple[bytes, int], Fraction] = {}
+        """Return what tells the certain bound of a risk exactly; None for a lower estimate, or if it is too costly."""
+        known: dict[tuple[int, int], Fraction] = {}
 
         def risk(i: int) -> Fraction | None:
             if self.by_estimate and self.upper[i] < self.certain[i]:
                 return None
             group, value = int(self.group[i]), int(self.value[i])
-            row = self.evidence.histograms[group]
-            key = (row // np.gcd.reduce(row)).tobytes(), value
+            key = int(self.alike.kind[group]), value
             if key not in known:
                 if (len(known) + 1) * self.bounds.fractions > MOST_FRACTIONS:
                     return None
-                known[key] = self.bounds.exactly(group, value)
+                known[key] = self.bounds.exactly(*key)
             return Fraction(int(self.people[i]), int(self.evidence.n[group])) * known[key]
 
         return risk
@@ -160,8 +159,11 @@ class DealtRisks(Risks):
         limits = np.array([float(t) for t in self.limits])[self.value]
         least = (self.share**2 / limits).max(initial=0.0)
         asked = self.share * self.certain / limits >= min(least, 1.0) * (1 - NEAR)
-        found = simulate(channel, self.evidence.histograms, self.group[asked], self.value[asked])
-        return self if found is None else replace(self, simulated=found.among(asked))
+        width = self.alike.people.shape[1]
+        pairs = self.alike.kind[self.group] * width + self.value
+        distinct, place = np.unique(pairs[asked], return_inverse=True)
+        found = simulate(channel, self.alike.people, distinct // width, distinct % width)
+        return self if found is None else replace(self, simulated=found.among(asked, place))
 
     def simulation(self) -> tuple[Companion, ...]:
         """Return what stands beside the number that decides: the other one, and how it was made."""
@@ -190,7 +192,8 @@ def assess(
         further: what stands beside it.
     """
     found = risks(requirement, channel, original)
-    posterior = stands_beside(found.bounds.highest[found.group, found.value], found.people, found.of)
+    highest = found.bounds.highest[found.alike.kind[found.group], found.value]
+    posterior = stands_beside(highest, found.people, found.of)
     asked = attribute.decided_by_estimate(requirement)
     decided = (BOUND,) if not asked else (ESTIMATE,) if found.by_estimate else (ESTIMATE, NO_ESTIMATE)
     rests_on = (*decided, *exposure(channel.untouched()).assumptions)
@@ -207,8 +210,10 @@ def risks(requirement: Requirement, channel: Groups, original: Original) -> Deal
     group, value = np.nonzero(chosen(evidence, requirement, name, labels))
     people = evidence.histograms[group, value]
     limits = tuple(options.limit(label) for label in labels)
-    share, bounds = people / evidence.n[group], Bounds.of(evidence.histograms, channel.size)
-    found = DealtRisks(name, evidence, labels, group, value, people, share, limits, bounds, None, by_estimate=False)
-    found = found.with_estimates(channel)
+    share, alike = people / evidence.n[group], Alike.of(evidence.histograms)
+    bounds = Bounds.of(alike.people, channel.size)
+    found = DealtRisks(
+        name, evidence, labels, group, value, people, share, limits, alike, bounds, None, by_estimate=False
+    ).with_estimates(channel)
     by_estimate = found.simulated is not None and attribute.decided_by_estimate(requirement)
     return replace(found, by_estimate=by_estimate)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rrpolicy.finding import Basis, Companion, Measure, Profile, Standing
 from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.alike import Alike
 from rrpolicy.privacy.dealt_bounds import Bounds
 from rrpolicy.privacy.disclosure import chosen
 from rrpolicy.privacy.evidence import gather, sides
@@ -40,7 +41,8 @@ def informed(
     evidence = gather(original, sides(untouched, original.policy, name))
     group, value = np.nonzero(chosen(evidence, requirement, None, ()))
     people = evidence.histograms[group, value]
-    worst = Bounds.of(evidence.histograms, channel.size).highest[group, value]
+    alike = Alike.of(evidence.histograms)
+    worst = Bounds.of(alike.people, channel.size).highest[alike.kind[group], value]
     beside = stands_beside(worst, people, name)
     if not len(worst):
         return beside, None

@@ -73,12 +73,17 @@ class Simulated:
     error: Array
     upper: Array
 
-    def among(self, every: Mask) -> Simulated:
-        """Return the same as places among more: where nothing was asked for, the mean is none and the end infinite."""
+    def among(self, every: Mask, place: Ints) -> Simulated:
+        """Return the same as places among more: where nothing was asked for, the mean is none and the end infinite.
+
+        Args:
+            every: (all,) the mask of those asked for.
+            place: (asked,) which of the estimates is that of each.
+        """
         numbers = (self.first, self.mean, self.error, self.upper)
         whole = [np.full(len(every), missing) for missing in (-np.inf, np.nan, np.nan, np.inf)]
         for here, known in zip(whole, numbers, strict=True):
-            here[every] = known
+            here[every] = known[place]
         return Simulated(self.replicas, *whole)
 
 

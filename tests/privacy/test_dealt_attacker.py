@@ -19,6 +19,7 @@ from rrpolicy.channel.streams import Streams
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy import attribute_disclosure, simulated
+from rrpolicy.privacy.alike import Alike
 from rrpolicy.privacy.attribute_disclosure import AttributeDisclosure, Options
 from rrpolicy.privacy.dealt import attribute_disclosure_assessors
 from rrpolicy.privacy.dealt_bounds import Bounds
@@ -380,3 +381,16 @@ def test_a_release_of_another_table_is_not_measured():
     other = table(((10, 10, 0), (200, 0, 0), (0, 0, 0), (0, 200, 0)))
     with pytest.raises(ValueError, match="does not have"):
         attained(Groups.of(policy().released, "disease", 2), other, sink)
+
+
+def test_combinations_with_the_same_shares_are_one():
+    """Parting people further by what goes with nothing leaves every number as it is; so few are simulated or bounded."""
+    rows = ((4, 2, 2, 0, 0), (2, 4, 0, 2, 0), (0, 2, 4, 2, 4))
+    halves = tuple(tuple(n // 2 for n in row) for row in rows) * 2
+    whole, parted = (disclosure(2, made, threshold="1/2") for made in (rows, halves))
+    beside = [{(c.name, c.of): c.measure for c in f.beside if c.name != "excluded pairs"} for f in (whole, parted)]
+
+    assert whole.reached == parted.reached
+    assert beside[0] == beside[1]
+    assert len(Alike.of(np.array(halves)).people) == 3
+    assert (Alike.of(np.array(halves)).people == np.array(rows)).all(axis=1).any()
