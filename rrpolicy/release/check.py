@@ -82,6 +82,7 @@ def check(opened: Opened) -> Checked:
                 assessors.append((requirement, registry.assessor(requirement, policy, outline)))
             except PolicyError as error:
                 problems += error.problems
+        problems += unanswered(policy, registry, outline)
         problems += unexplained(policy, outline)
         problems += nowhere_to_plan(policy, outline)
         if outline.fixed is not None:
@@ -97,6 +98,17 @@ def check(opened: Opened) -> Checked:
         for r, a in assessors
     )
     return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy))
+
+
+def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:
+    """Yield the utility gates whose metric can say nothing of what the mechanism will plan (RR252)."""
+    for gate in policy.gates:
+        unfit = getattr(registry.utility_metrics[gate.metric], "unfit", None)  # a plugin's may have none
+        reason = unfit(gate.options, outline.channel, outline.axes) if unfit is not None else None
+        if reason is not None:
+            hint = "take the gate out, or choose a mechanism or attributes of which the metric speaks"
+            message = f"{gate.metric} does not go with the mechanism {policy.mechanism.name}: {reason}"
+            yield Problem("RR252", message, gate.place, "a gate that plan can decide", hint)
 
 
 def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:

@@ -23,6 +23,7 @@ from rrpolicy.finding import Measure, Standing
 if TYPE_CHECKING:
     from rrpolicy.channel.sets import Sets
     from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.metric import Axes
 
 MOST_CELLS = 1_000_000
 """Domains of more values are not estimated for a realised figure."""
@@ -50,6 +51,23 @@ class AdditionMSE:
     name = "addition-mse"
     options = Options
     meaning = "the mean over the values of the expected squared error of an estimated share"
+
+    def unfit(self, options: Options, channel: type[Channel], axes: Axes) -> str | None:
+        """Return why nothing that is planned is released as sets; None if something is.
+
+        Args:
+            options: the attributes and the target.
+            channel: the class of what is planned.
+            axes: the attributes and the class of each of its axes.
+        """
+        from rrpolicy.channel.sets import Sets
+
+        del channel
+        sets = {name for names, axis in axes if issubclass(axis, Sets) for name in names}
+        lost = [name for name in options.attributes or () if name not in sets]
+        if lost:
+            return f"'{lost[0]}' is not released as sets"
+        return None if sets else "nothing is released as sets"
 
     def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
         """Return the largest expectation over the axes that are asked for; exact for this table.

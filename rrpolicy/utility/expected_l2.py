@@ -16,6 +16,7 @@ from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.metric import Axes
 
 MOST_CELLS = 1_000_000
 """Marginals of more cells are not reconstructed for a realised figure."""
@@ -48,6 +49,28 @@ class ExpectedL2:
         "the expected distance (root of the summed squared differences) between the estimated and the true proportions"
         " of all cells"
     )
+
+    def unfit(self, options: Options, channel: type[Channel], axes: Axes) -> str | None:
+        """Return why no unbiased estimate of the marginal will belong to what is planned; None if one will.
+
+        Args:
+            options: the marginal and the target.
+            channel: the class of what is planned.
+            axes: the attributes and the class of each of its axes.
+        """
+        from rrpolicy.channel.product import Product
+        from rrpolicy.channel.recode import Recode
+
+        if not issubclass(channel, Product):
+            return "counts from this mechanism are spread inside groups or classes and have no expected error"
+        known = {name: axis for names, axis in axes for name in names}
+        lost = [name for name in options.attributes or () if name not in known]
+        if lost:
+            return f"'{lost[0]}' is not released with categories"
+        generalised = [n for n in options.attributes or known if issubclass(known[n], Recode)]
+        if generalised:
+            return f"'{generalised[0]}' is generalised: its counts are spread inside groups and have no expected error"
+        return None
 
     def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
         """Return the expectation over draws; exact.

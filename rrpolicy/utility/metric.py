@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from rrpolicy.channel.base import Channel
+from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.finding import Measure
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
+Axes: TypeAlias = Sequence[tuple[tuple[str, ...], type[Axis]]]
+"""The attributes on each axis of a channel, and the axis' class."""
 Options = TypeVar("Options", bound=BaseModel)
 
 
@@ -32,6 +35,10 @@ class UtilityMetric(Protocol[Options]):
     @property
     def meaning(self) -> str:
         """Return what the number says, in a sentence."""
+        ...
+
+    def unfit(self, options: Options, channel: type[Channel], axes: Axes) -> str | None:
+        """Return why the metric can say nothing of what a mechanism will plan; None if it can."""
         ...
 
     def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
