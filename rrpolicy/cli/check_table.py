@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,10 +62,11 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.discovery import load_registry
     from rrpolicy.release.check_table import Asked, check_table
     from rrpolicy.release.opening import open_policy
+    from rrpolicy.scratch import scratch
 
     opened = None if policy is None else open_policy(policy)
     registry = load_registry() if opened is None else opened.registry
-    with tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch:
+    with scratch() as spilled:
         found = check_table(
             Asked(
                 uri,
@@ -78,7 +78,7 @@ def command(  # noqa: PLR0917 each option is one
                 suppressed,
             ),
             registry.sources,
-            Path(scratch),
+            spilled.folder,
         )
     status = 0 if found.holds else 1
     if json:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+from rrpolicy.leaving import LEFT, let_go, take_over
 
 COMMANDS: dict[str, str] = {
     "init": "Draft a policy from a table, with guessed roles to be edited.",
@@ -32,20 +33,30 @@ COMMANDS: dict[str, str] = {
     "demo": "Write the demo table and a policy for it.",
 }
 
-INTERRUPTED, BROKEN_PIPE, BUG = 130, 141, 70
+INTERRUPTED, BROKEN_PIPE, BUG = LEFT + 2, LEFT + 13, 70
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: without the program's name; default those of the process.
+        arguments: without the program's name; default those of the process, which then leaves at once on a signal.
 
     Returns:
         The exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the call is wrong; 3 the data
-        do not fit the policy; 4 refused; 130 interrupted; 141 the reader of the output went away; 70 a bug.
+        do not fit the policy; 4 refused; 130, 143 and 129
+        ended by SIGINT, SIGTERM and SIGHUP; 141 the reader of the output went away; 70 a bug.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is not None:
+        return _guarded(list(arguments))
+    take_over()
+    try:
+        return _guarded(sys.argv[1:])
+    finally:
+        let_go()
+
+
+def _guarded(given: list[str]) -> int:
     _start_quickly()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -56,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RRPolicyError as error:
         return _report(error, given)
     except KeyboardInterrupt:
-        print("rrpolicy: interrupted; nothing was released", file=sys.stderr)
+        print("rrpolicy: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

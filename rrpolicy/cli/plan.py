@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +34,6 @@ def command(
     from rrpolicy.cli.progress import progress
     from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.release.appearing import refuse_existing
-    from rrpolicy.release.keys import destroy_key
     from rrpolicy.release.opening import open_policy
     from rrpolicy.release.outlook import look_ahead
     from rrpolicy.release.planfile import plan_document, save_plan
@@ -53,15 +51,17 @@ def command(
         outlook = look_ahead(opened.policy, opened.registry, expected_rows)
         document = outlook.to_json()
     else:
-        from rrpolicy.release.keys import KeyFile, new_key, source_tag, write_key
+        from rrpolicy.release.keys import KeyFile, new_key, source_tag
+        from rrpolicy.scratch import scratch
         from rrpolicy.source.elsewhere import open_elsewhere
         from rrpolicy.source.opening import open_original
 
+        made: KeyFile | None = None
         with (
-            tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch,
+            scratch() as spilled,
             progress() as report,
-            open_original(opened.policy, opened.registry.sources, Path(scratch)) as original,
-            open_elsewhere(original.policy, opened.registry.sources, Path(scratch, "plan-on")) as elsewhere,
+            open_original(opened.policy, opened.registry.sources, spilled.folder) as original,
+            open_elsewhere(original.policy, opened.registry.sources, spilled.folder / "plan-on") as elsewhere,
         ):
             outlook = look_ahead(opened.policy, opened.registry, original, report, elsewhere)
             if out is not None:
@@ -69,15 +69,11 @@ def command(
                 tag = source_tag(secret, original.content())
                 original.unchanged()
                 outlook = outlook.with_tag(tag)
-                write_key(key or out.with_name(out.name + ".key"), KeyFile(secret, outlook.plan.digest(), tag))
+                made = KeyFile(secret, outlook.plan.digest(), tag)
         document = outlook.to_json()
-        if out is not None:
+        if out is not None and made is not None:
             document = plan_document(outlook, policy, out.parent)
-            try:
-                save_plan(document, out)
-            except BaseException:
-                destroy_key(key or out.with_name(out.name + ".key"))
-                raise
+            save_plan(document, out, made, key or out.with_name(out.name + ".key"))
     if json:
         sys.stdout.write(pretty(document).decode())
     else:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,9 +21,6 @@ if TYPE_CHECKING:
     from rrpolicy.release.keys import KeyFile
     from rrpolicy.release.plan import Plan
     from rrpolicy.source.protocol import Original
-
-LEFT = 128
-"""Added to a signal's number: the exit status of a process that it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +56,7 @@ def command(
     from rrpolicy.release.bundle import stage
 
     order = _order(what, source)
-    begun: list[Path] = []
-    with _interruptible(out, key, begun), progress() as report, stage(out, begun.append) as staging:
+    with progress() as report, stage(out) as staging:
         for name in staging.swept:
             print(f"removed {name}, which an earlier run that was killed had left", file=sys.stderr)
         findings = _release(order, staging, label, key, what if order.plan else None, report)
@@ -123,7 +116,7 @@ def _release(  # noqa: PLR0917 each is another thing
     ):
         report("planning", 0.05)
         plan = order.plan or make_plan(order.policy, order.registry, original, report, elsewhere)
-        with _kept(plan, original, held, key, staging.target) as secret:
+        with _kept(plan, original, held, key, staging) as secret:
             bundle = release(
                 plan,
                 order.policy,
@@ -143,12 +136,12 @@ def _release(  # noqa: PLR0917 each is another thing
 
 
 @contextmanager
-def _kept(plan: Plan, original: Original, held: KeyFile | None, path: Path | None, target: Path) -> Iterator[bytes]:
+def _kept(plan: Plan, original: Original, held: KeyFile | None, path: Path | None, staging: Staging) -> Iterator[bytes]:
     """Yield the key to draw with: the one held, if it is for this plan and table, or a fresh one, kept if asked for.
 
     A fresh key's file is written before the bundle appears and is gone again if it does not.
     """
-    from rrpolicy.release.keys import KeyFile, destroy_key, new_key, require, source_tag, write_key
+    from rrpolicy.release.keys import KeyFile, fresh_key, new_key, require, source_tag
 
     if held is not None:
         if plan.source_tag is not None and plan.source_tag == held.source_tag:
@@ -160,12 +153,9 @@ def _kept(plan: Plan, original: Original, held: KeyFile | None, path: Path | Non
     if path is None:
         yield secret
         return
-    write_key(path, KeyFile(secret, plan.digest(), source_tag(secret, original.content())))
-    try:
+    made = KeyFile(secret, plan.digest(), source_tag(secret, original.content()))
+    with fresh_key(path, made, lambda: staging.published):
         yield secret
-    finally:
-        if not target.exists():
-            destroy_key(path)
 
 
 def _fresh(plan: Plan, held: KeyFile, original: Original) -> None:
@@ -200,39 +190,3 @@ def _findings(bundle: Path) -> Json:
 def _uri(policy: Policy) -> str:
     uri = policy.source.uri
     return uri if ":" in uri else str(Path(policy.folder) / uri)
-
-
-@contextmanager
-def _interruptible(target: Path, key: Path | None, begun: list[Path]) -> Iterator[None]:
-    """Clean up and leave at once on an interrupt or a polite termination, wherever it comes.
-
-    An exception would not do once the draw is being made: Python swallows one that comes in a destructor, and an import
-    or the engine may turn it into another.
-
-    Args:
-        target: where the bundle would appear.
-        key: file of the key; it goes with a bundle that never was, if this run made it.
-        begun: holds the staging folder's path before there is one.
-    """
-    fresh = key is not None and not key.exists()
-
-    def stop(number: int, _: object) -> None:
-        if not begun:
-            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(LEFT + number)
-        done = target.exists()
-        for _ in range(9):  # the engine's threads may still write
-            if not done and begun[-1].exists():
-                shutil.rmtree(begun[-1], ignore_errors=True)
-        if not done and key is not None and fresh:
-            key.unlink(missing_ok=True)
-        shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # progress hides the cursor
-        told = f"{target} was released" if done else "nothing was released"
-        os.write(2, f"{shown}rrpolicy: interrupted; {told}\n".encode())
-        os._exit(LEFT + number)
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -55,17 +54,16 @@ def command(
 
 def _save(content: bytes, out: Path) -> None:
     """Write a file as a whole or not at all; nothing is overwritten."""
+    from rrpolicy.leaving import token, unfinished
     from rrpolicy.release.appearing import appear
 
-    scratch = out.with_name(f".{out.name}.{os.getpid()}")
+    made = out.with_name(f".{out.name}.{token()}")
     try:
-        scratch.write_bytes(content)
-        appear(scratch, out)
+        with unfinished(made):
+            made.write_bytes(content)
+            appear(made, out)
     except OSError as error:
         raise unwritable(str(out), error) from error
-    finally:
-        with suppress(OSError):
-            scratch.unlink(missing_ok=True)
 
 
 def _folders(bundle: Path) -> tuple[Path, Path | None]:

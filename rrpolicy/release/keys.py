@@ -11,11 +11,14 @@ import hmac
 import json
 import os
 import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rrpolicy.canonical import pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.leaving import unfinished
 
 SCHEMA = "rrpolicy.key/1"
 KEY_BYTES = 32
@@ -70,8 +73,7 @@ def write_key(path: Path, key: KeyFile) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError as error:
-        hint = "name another with --key; or, if nothing is to be drawn with it any more, remove it"
-        raise _refused(path, "exists already, and key files are never overwritten", hint) from error
+        raise _taken(path) from error
     except OSError as error:
         raise unwritable(f"the key file {path}", error) from error
     try:
@@ -85,6 +87,34 @@ def write_key(path: Path, key: KeyFile) -> None:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def fresh_key(path: Path, key: KeyFile, finished: Callable[[], bool]) -> Iterator[None]:
+    """Keep a new key file beside what it is for: it goes if that never appears, also on a signal.
+
+    Args:
+        path: of the file.
+        key: what it holds.
+        finished: whether what it is for has appeared.
+
+    Raises:
+        RefusedError: as `write_key`.
+    """
+    if os.path.lexists(path):
+        raise _taken(path)
+    theirs = False
+    with unfinished(path, lambda: theirs or finished()):
+        try:
+            write_key(path, key)
+        except RefusedError:
+            theirs = True  # it appeared meanwhile
+            raise
+        try:
+            yield
+        finally:
+            if not finished():
+                destroy_key(path)
 
 
 def read_key(path: Path) -> KeyFile:
@@ -140,6 +170,11 @@ def destroy_key(path: Path) -> None:
             os.fsync(file.fileno())
     finally:
         path.unlink(missing_ok=True)
+
+
+def _taken(path: Path) -> RefusedError:
+    hint = "name another with --key; or, if nothing is to be drawn with it any more, remove it"
+    return _refused(path, "exists already, and key files are never overwritten", hint)
 
 
 def _refused(path: Path, why: str, hint: str = _HINT) -> RefusedError:

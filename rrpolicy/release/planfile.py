@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rrpolicy.canonical import Json, canonical, digest, pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.leaving import token, unfinished
 from rrpolicy.registry import Registry
 from rrpolicy.release.appearing import appear
+from rrpolicy.release.keys import KeyFile, fresh_key
 from rrpolicy.release.opening import open_policy
 from rrpolicy.release.outlook import Outlook
 from rrpolicy.release.plan import SCHEMA, Plan, software
+from rrpolicy.scratch import identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +41,23 @@ def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str
     return document
 
 
-def save_plan(document: Mapping[str, Json], path: Path) -> None:
-    """Write a plan's file, mode 0600, as a whole; a plan is audit-class.
+def save_plan(document: Mapping[str, Json], path: Path, key: KeyFile, key_path: Path) -> None:
+    """Write a plan's file and its key's, mode 0600, both as a whole or neither; a plan is audit-class.
 
     Raises:
-        RefusedError: RR402 if there is a file already, RR407 if the folder is missing or cannot be written to, RR408
-            if the disk is full.
+        RefusedError: RR402 if there is a plan already, RR403 if there is a key file already; RR407 if a folder is
+            missing or cannot be written to, RR408 if the disk is full.
     """
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    made = path.with_name(f".{path.name}.{token()}")
     try:
-        with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
-            file.write(pretty(dict(document)))
-        appear(scratch, path)
+        with unfinished(made):
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+                file.write(pretty(dict(document)))
+            identity = identity_of(made)
+            with fresh_key(key_path, key, lambda: identity_of(path) == identity):
+                appear(made, path)
     except OSError as error:
         raise unwritable(str(path), error) from error
-    finally:
-        with suppress(OSError):
-            scratch.unlink(missing_ok=True)
 
 
 def read_plan(path: Path, *, source: str | None = None) -> ReadPlan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from rrpolicy.release.records import scan
 from rrpolicy.release.verification import Level, Log, Verification
 from rrpolicy.release.verify_audit import verify_audit, verify_elsewhere, verify_key, verify_source
 from rrpolicy.release.verify_public import PublicSide, verify_public
+from rrpolicy.scratch import says_full, scratch
 
 BELOW = {
     Level.PUBLIC: "what audit/ states",
@@ -50,6 +50,7 @@ def verify(
         PolicyError: RR250 if the level needs an input that is not given, or the whole bundle where public/ alone is;
             RR260 if there is no such folder.
         RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing.
+        RefusedError: RR408 or RR421 for scratch.
         DataError: RR3xx if the source cannot be read.
     """
     if not bundle.is_dir():
@@ -65,15 +66,17 @@ def verify(
         _alone(bundle, level, given=source is not None or key is not None)
     level = _level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
     log = Log()
-    with tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch:
+    with scratch() as spilled:
         try:
             if public != bundle:
                 _check_top(log, bundle)
             progress("public", 0.1)
-            side = _public(log, public, Path(scratch))
+            side = _public(log, public, spilled.folder)
             if side is not None and level > Level.PUBLIC:
-                _further(log, bundle, side, level, source or "", folder, key, plan_on, Path(scratch), progress)
+                _further(log, bundle, side, level, source or "", folder, key, plan_on, spilled.folder, progress)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
+            if says_full(error):
+                raise
             log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
     log.undecided += [UNDECIDED] if level < Level.SOURCE else []
     log.undecided += [text for below, text in BELOW.items() if level <= below]

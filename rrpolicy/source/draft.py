@@ -7,7 +7,6 @@ only if its name says clearly what it is; every other one is excluded, and the d
 from __future__ import annotations
 
 import re
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import CsvSettings, Reading
+from rrpolicy.scratch import scratch
 from rrpolicy.source.columns import Family, family
 from rrpolicy.source.detection import csv_settings, missing_codes
 from rrpolicy.source.guessing import Guess, guess, listed, spelled
@@ -54,14 +54,15 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source]) -> Draft:
 
     Raises:
         DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
+        RefusedError: RR408 or RR421 for scratch.
     """
     source, resolved = engine(uri, sources, Path())
     csv = _spelling(resolved)
-    with tempfile.TemporaryDirectory(prefix="rrpolicy-") as scratch:
-        with source.open(resolved, table, Path(scratch), Reading(csv)) as snapshot:
+    with scratch() as spilled:
+        with source.open(resolved, table, spilled.folder, Reading(csv)) as snapshot:
             codes = {name: found for name in snapshot.columns() if (found := _codes(snapshot, name, csv))}
         reading = Reading(csv, _everywhere(codes), {n: c for n, c in codes.items() if _own(c)})
-        with source.open(resolved, table, Path(scratch), reading) as snapshot:
+        with source.open(resolved, table, spilled.folder, reading) as snapshot:
             records = snapshot.records()
             if records == 0:
                 raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))

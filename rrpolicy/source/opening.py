@@ -35,7 +35,7 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
     """
     from rrpolicy.source.original import read
 
-    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    scratch.mkdir(mode=0o700, exist_ok=True)
     source, uri = engine(policy.source.uri, sources, Path(policy.folder), policy)
     with _placed(policy), source.open(uri, policy.source.table, scratch, policy.reading) as snapshot:
         yield read(policy, snapshot)

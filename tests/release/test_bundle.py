@@ -56,7 +56,7 @@ def test_kill_at_any_moment_leaves_nothing_or_a_whole_bundle(case):
         if not out.exists():
             assert run("release", case.policy, "--out", out) == 0
             assert run("verify", out) == 0
-    assert not [name for name in left_of(case.folder) if ".tmp-" in name]
+    assert not [name for name in left_of(case.folder) if ".rrpolicy-" in name]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -64,7 +64,7 @@ def test_an_interrupt_in_mid_release_leaves_nothing(case, sent):
     out = case.folder / "bundle"
     process = started(case, out)
     for _ in range(2000):
-        if any(".tmp-" in name for name in left_of(case.folder)):
+        if any(".rrpolicy-" in name for name in left_of(case.folder)):
             break
         time.sleep(0.005)
     process.send_signal(sent)
@@ -84,7 +84,7 @@ def lock(*arguments):
     os.kill(os.getpid(), {int(sent)})
     locks(*arguments)
 fcntl.flock = lock
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())
 """
     command = [sys.executable, "-B", "-c", code, "release", str(case.policy), "--out", str(case.folder / "bundle")]
     done = subprocess.run(command, capture_output=True, check=False)
@@ -106,7 +106,7 @@ def test_an_existing_bundle_is_never_overwritten(case, capsys):
 
 def test_a_bundle_that_appears_meanwhile_is_not_overwritten(tmp_path):
     out = tmp_path / "bundle"
-    with pytest.raises(RefusedError, match="RR402"), stage(out) as staging:
+    with pytest.raises(RefusedError, match="by another run while this one worked"), stage(out) as staging:
         _appear_and_publish(out, staging)
     assert (out / "theirs").read_text() == "kept"
     assert {p.name for p in tmp_path.iterdir()} == {"bundle"}
@@ -131,21 +131,28 @@ def test_a_missing_parent_is_refused(case, capsys):
 def test_a_running_release_is_not_swept_and_a_dead_one_is(tmp_path):
     out = tmp_path / "bundle"
     with stage(out) as running:
-        stale = tmp_path / ".bundle.tmp-0123"
-        (stale / "scratch").mkdir(parents=True)
-        (stale / "scratch" / "spill").write_bytes(b"x")
+        stale = tmp_path / ".other.rrpolicy-0123456789abcdef"
+        (stale / "public").mkdir(parents=True)
+        (stale / "public" / "data.csv").write_bytes(b"x")
+        (tmp_path / ".bundle.rrpolicy-notes").mkdir()
         with stage(out) as second:
             assert second.swept == (stale.name,)
             assert running.folder.exists()
-    assert list(tmp_path.iterdir()) == []
+    assert [p.name for p in tmp_path.iterdir()] == [".bundle.rrpolicy-notes"]
 
 
 def test_staging_is_private(tmp_path):
     with stage(tmp_path / "bundle") as staging:
         assert staging.folder.stat().st_mode & 0o077 == 0
         assert staging.scratch.stat().st_mode & 0o077 == 0
+        (staging.public / "data.csv").write_text("released")
         staging.publish()
+        assert staging.published
     assert {p.name for p in (tmp_path / "bundle").iterdir()} == {"public", "audit"}
+    umask = os.umask(0)
+    os.umask(umask)
+    assert (tmp_path / "bundle" / "public" / "data.csv").stat().st_mode & 0o777 == 0o666 & ~umask
+    assert (tmp_path / "bundle" / "public").stat().st_mode & 0o777 == 0o777 & ~umask
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])

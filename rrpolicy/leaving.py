@@ -1,0 +1,138 @@
+"""Leaving at once on a signal, and leaving nothing behind.
+
+An exception would not do: Python swallows one that comes in a destructor, imports and the engine turn it into another,
+and none comes before a long call of the engine has ended. So a thread of its own waits for the signal, removes what is
+unfinished, and ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LEFT = 128
+"""Added to a signal's number: the exit status of a process that it ended."""
+TOKEN = 16
+"""Characters of the random end of an unfinished folder's name."""
+_PASSES, _PAUSE = 50, 0.005
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unfinished:
+    """What goes with the process, unless it `stays`; `kept` then says so."""
+
+    path: Path
+    stays: Callable[[], bool]
+    kept: str
+
+
+_unfinished: list[_Unfinished] = []
+_kept: list[str] = []
+_begun = threading.Event()
+
+
+@contextmanager
+def unfinished(path: Path, stays: Callable[[], bool] = lambda: False, kept: str = "") -> Iterator[None]:
+    """Remove a file or folder at the end, however it comes: an error, a signal, or because it is not needed any more.
+
+    Args:
+        path: need not exist yet; a folder's name ends in a `token`.
+        stays: whether it is finished, and stays.
+        kept: what an interrupt then says of it.
+    """
+    entry = _Unfinished(path, stays, kept)
+    _unfinished.append(entry)
+    if _begun.is_set():
+        _park()
+    try:
+        yield
+    finally:
+        if not stays():
+            remove(path)
+        elif kept:
+            _kept.append(kept)
+        _unfinished.remove(entry)
+
+
+def token() -> str:
+    """Return the end of a name that nobody guesses."""
+    return secrets.token_hex(TOKEN // 2)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder whose name ends in a token, though others may still be writing into it."""
+    if not path.is_dir() or path.is_symlink():
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        return
+    gone = path.with_name(path.name[:-TOKEN] + token())
+    with suppress(OSError):
+        path.rename(gone)  # what is created in it under its own name fails from here on
+    for _ in range(_PASSES):
+        shutil.rmtree(gone, ignore_errors=True)
+        if not gone.exists():
+            return
+        time.sleep(_PAUSE)
+
+
+def told() -> str:
+    """Return what an interrupted process has done, in words."""
+    return "; ".join(_kept) or "nothing was released"
+
+
+def take_over() -> None:
+    """Take SIGINT, SIGTERM and SIGHUP over for the rest of the process; a SIGHUP that is ignored (nohup) stays so."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    threading.Thread(target=_wait, args=(reading,), daemon=True).start()
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _park)
+
+
+def let_go() -> None:
+    """Leave by the signal's exit status and nothing else: the interpreter is ending, and all is finished."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is _park:
+            signal.signal(number, lambda received, _: os._exit(LEFT + received))
+
+
+def _park(*_: object) -> None:
+    """Keep the main thread from going on; the other one ends the process."""
+    while True:
+        time.sleep(1)
+
+
+def _wait(reading: int) -> None:
+    number = 0
+    while number not in SIGNALS:
+        number = os.read(reading, 1)[0]
+    try:
+        _clear()
+        shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # progress hides the cursor
+        os.write(2, f"{shown}rrpolicy: interrupted; {told()}\n".encode())
+    finally:
+        os._exit(LEFT + number)
+
+
+def _clear() -> None:
+    """Remove what is unfinished, and look again: the main thread may have been about to begin something."""
+    _begun.set()
+    for _ in range(2):
+        for entry in tuple(_unfinished):
+            if not entry.stays():
+                remove(entry.path)
+            elif entry.kept and entry.kept not in _kept:
+                _kept.append(entry.kept)
+        time.sleep(_PAUSE)
