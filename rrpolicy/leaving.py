@@ -34,6 +34,7 @@ class _Unfinished:
     path: Path
     stays: Callable[[], bool]
     kept: str
+    remove: Callable[[Path], None]
 
 
 _unfinished: list[_Unfinished] = []
@@ -41,16 +42,49 @@ _kept: list[str] = []
 _begun = threading.Event()
 
 
+def token() -> str:
+    """Return the end of a name that nobody guesses."""
+    return secrets.token_hex(TOKEN // 2)
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file, if it is there and can be."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder whose name ends in a token, though others may still be writing into it.
+
+    A second thread may call it, and then finishes what the first one began.
+    """
+    gone = path.with_name(path.name[:-TOKEN] + path.name[-TOKEN:][::-1])
+    with suppress(OSError):
+        path.rename(gone)  # what is created in it under its own name fails from here on
+    for _ in range(_PASSES):
+        for folder in (path, gone):
+            shutil.rmtree(folder, ignore_errors=True)
+        if not (path.exists() or gone.exists()):
+            return
+        time.sleep(_PAUSE)
+
+
 @contextmanager
-def unfinished(path: Path, stays: Callable[[], bool] = lambda: False, kept: str = "") -> Iterator[None]:
+def unfinished(
+    path: Path,
+    stays: Callable[[], bool] = lambda: False,
+    kept: str = "",
+    remove: Callable[[Path], None] = remove_file,
+) -> Iterator[None]:
     """Remove a file or folder at the end, however it comes: an error, a signal, or because it is not needed any more.
 
     Args:
-        path: need not exist yet; a folder's name ends in a `token`.
+        path: need not exist yet.
         stays: whether it is finished, and stays.
         kept: what an interrupt then says of it.
+        remove: how it is removed.
     """
-    entry = _Unfinished(path, stays, kept)
+    entry = _Unfinished(path, stays, kept, remove)
     _unfinished.append(entry)
     if _begun.is_set():
         _park()
@@ -62,27 +96,6 @@ def unfinished(path: Path, stays: Callable[[], bool] = lambda: False, kept: str 
         elif kept:
             _kept.append(kept)
         _unfinished.remove(entry)
-
-
-def token() -> str:
-    """Return the end of a name that nobody guesses."""
-    return secrets.token_hex(TOKEN // 2)
-
-
-def remove(path: Path) -> None:
-    """Remove a file, or a folder whose name ends in a token, though others may still be writing into it."""
-    if not path.is_dir() or path.is_symlink():
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-        return
-    gone = path.with_name(path.name[:-TOKEN] + token())
-    with suppress(OSError):
-        path.rename(gone)  # what is created in it under its own name fails from here on
-    for _ in range(_PASSES):
-        shutil.rmtree(gone, ignore_errors=True)
-        if not gone.exists():
-            return
-        time.sleep(_PAUSE)
 
 
 def told() -> str:
@@ -132,7 +145,7 @@ def _clear() -> None:
     for _ in range(2):
         for entry in tuple(_unfinished):
             if not entry.stays():
-                remove(entry.path)
+                entry.remove(entry.path)
             elif entry.kept and entry.kept not in _kept:
                 _kept.append(entry.kept)
         time.sleep(_PAUSE)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.leaving import TOKEN, remove, token, unfinished
+from rrpolicy.leaving import TOKEN, remove_folder, token, unfinished
 
 PLACE = "RRPOLICY_SCRATCH"
 """Names the folder that scratch folders are made in; default: the folder for temporary files."""
@@ -73,7 +73,7 @@ def held(parent: Path, prefix: str, target: Path | None = None) -> Iterator[Path
 
     while True:
         folder = parent / (prefix + token())
-        with unfinished(folder, moved, f"{target} was released"):
+        with unfinished(folder, moved, f"{target} was released", remove_folder):
             folder.mkdir(mode=0o700)
             lock = _locked(folder)
             if lock >= 0:
@@ -106,7 +106,7 @@ def sweep(parent: Path, prefix: str = "", infix: str = "") -> tuple[str, ...]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.fstat(lock).st_uid == os.geteuid():
-                    remove(folder)
+                    remove_folder(folder)
                     swept.append(folder.name)
             finally:
                 os.close(lock)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.leaving import unfinished
 from rrpolicy.source.demo import RECORDS, SEED, survey
 
 TABLE = "survey.parquet"
@@ -40,17 +42,17 @@ def write_demo(folder: Path, records: int = RECORDS, seed: int = SEED) -> tuple[
                 hint="name another folder; nothing is ever overwritten",
             )
         )
-    table, made = survey(records, seed), list[Path]()
+    table, whole = survey(records, seed), False
     try:
         (folder / "hierarchies").mkdir(parents=True, exist_ok=True)
-        made.append(targets[TABLE])
-        pq.write_table(table, targets[TABLE])
-        for name in FILES:
-            with targets[name].open("xb") as target:
-                made.append(targets[name])
-                target.write((files("rrpolicy.source.example") / name).read_bytes())
+        with ExitStack() as begun:
+            for path in targets.values():
+                begun.enter_context(unfinished(path, lambda: whole))
+            pq.write_table(table, targets[TABLE])
+            for name in FILES:
+                with targets[name].open("xb") as target:
+                    target.write((files("rrpolicy.source.example") / name).read_bytes())
+            whole = True
     except OSError as error:
-        for path in made:
-            path.unlink(missing_ok=True)
         raise unwritable(f"'{folder}'", error) from error
     return tuple(targets.values())
