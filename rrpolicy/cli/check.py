@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.checking import check_all
+from rrpolicy.cli.checking import ROOT, check_all
 
 
 def command(
@@ -14,6 +15,7 @@ def command(
     extends: Annotated[
         str | None, typer.Option(help="A baseline: refuse a policy that does not extend it.", metavar="FILE")
     ] = None,
+    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on standard output.")] = False,
 ) -> int:
@@ -22,4 +24,4 @@ def command(
     Every problem of every file is told, with its place and what to do. What the policy alone decides is decided; the
     rest waits for `rrpolicy plan`.
     """
-    return check_all(policies, json=json, extends=extends)
+    return check_all(policies, json=json, extends=extends, root=root)

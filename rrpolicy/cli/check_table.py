@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrpolicy.cli.checking import ROOT
+
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Requirement
     from rrpolicy.release.check_table import TableCheck
@@ -50,6 +52,7 @@ def command(  # noqa: PLR0917 each option is one
     suppressed: Annotated[
         str | None, typer.Option(help="Text of a suppressed value, such as '*': such records are in no class.")
     ] = None,
+    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")] = False,
 ) -> int:
@@ -64,7 +67,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.release.opening import open_policy
     from rrpolicy.scratch import scratch
 
-    opened = None if policy is None else open_policy(policy)
+    opened = None if policy is None else open_policy(policy, root=root)
     registry = load_registry() if opened is None else opened.registry
     with scratch() as spilled:
         found = check_table(

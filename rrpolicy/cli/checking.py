@@ -15,19 +15,22 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
     from rrpolicy.release.check import Checked, Stated
 
+ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
 
-def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None) -> int:
+
+def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None, root: Path | None = None) -> int:
     """Check policy files and print what was found.
 
     Args:
         policies: the files.
         json: print one JSON document on standard output in place of text.
         extends: a baseline that each policy must extend, by itself or through another.
+        root: that the files lie under which the policies name.
 
     Returns:
         The worst exit status of any file.
     """
-    found = [_check(name, extends, json=json) for name in policies]
+    found = [_check(name, extends, root, json=json) for name in policies]
     worst = max(status for _, status in found)
     if json:
         from rrpolicy.canonical import pretty
@@ -41,13 +44,13 @@ def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None
     return worst
 
 
-def _check(name: str, extends: str | None, *, json: bool) -> tuple[Json, int]:
+def _check(name: str, extends: str | None, root: Path | None, *, json: bool) -> tuple[Json, int]:
     """Check one file; return it as plain data where that is asked for, with the exit status."""
     from rrpolicy.release.check import check
     from rrpolicy.release.opening import open_policy
 
     try:
-        opened = open_policy(Path(name))
+        opened = open_policy(Path(name), root=root)
         if extends is not None:
             _demand(opened.policy, extends)
         checked = check(opened)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrpolicy.cli.checking import ROOT
 from rrpolicy.cli.pasting import command_line
 
 if TYPE_CHECKING:
     from rrpolicy.release.outlook import Outlook
 
 
-def command(
+def command(  # noqa: PLR0917 each option is one
     policy: Annotated[Path, typer.Argument(help="A policy file.", metavar="POLICY")],
     out: Annotated[Path | None, typer.Option(help="Write the plan here; `release` then executes exactly it.")] = None,
     key: Annotated[
@@ -22,6 +23,7 @@ def command(
     ] = None,
     source: Annotated[str | None, typer.Option(help="Read this table in place of the policy's.")] = None,
     expected_rows: Annotated[int | None, typer.Option(min=1, help="Plan for so many records, without data.")] = None,
+    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON on standard output.")] = False,
 ) -> int:
@@ -46,7 +48,7 @@ def command(
         raise PolicyError(Problem("RR250", "--key goes with --out"))
     if out is not None:
         refuse_existing(out)
-    opened = open_policy(policy, source=source)
+    opened = open_policy(policy, source=source, root=root)
     if expected_rows is not None:
         outlook = look_ahead(opened.policy, opened.registry, expected_rows)
         document = outlook.to_json()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrpolicy.cli.checking import ROOT
 from rrpolicy.cli.pasting import command_line
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Order:
     plan: Plan | None
 
 
-def command(
+def command(  # noqa: PLR0917 each option is one
     what: Annotated[
         Path, typer.Argument(help="A policy, or a plan that `rrpolicy plan --out` wrote.", metavar="POLICY|PLAN")
     ],
@@ -44,6 +45,7 @@ def command(
         typer.Option("--key", help="Keep the key here (created 0600), or use this one; default: it is destroyed."),
     ] = None,
     source: Annotated[str | None, typer.Option("--source", help="Read this table in place of the policy's.")] = None,
+    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
 ) -> int:
@@ -55,7 +57,7 @@ def command(
     from rrpolicy.cli.progress import progress
     from rrpolicy.release.bundle import stage
 
-    order = _order(what, source)
+    order = _order(what, source, root)
     with progress() as report, stage(out) as staging:
         for name in staging.swept:
             print(f"removed {name}, which an earlier run that was killed had left", file=sys.stderr)
@@ -76,17 +78,17 @@ def command(
     return 0
 
 
-def _order(what: Path, source: str | None) -> Order:
+def _order(what: Path, source: str | None, root: Path | None) -> Order:
     """Return what is to be released; a plan is a JSON file."""
     from rrpolicy.release.opening import open_policy
 
     if what.suffix != ".json":
-        opened = open_policy(what, source=source)
+        opened = open_policy(what, source=source, root=root)
         return Order(opened.policy, opened.registry, what, None)
     from rrpolicy.release.planfile import read_plan
 
-    read = read_plan(what, source=source)
-    policy = open_policy(read.policy_file, source=source).policy
+    read = read_plan(what, source=source, root=root)
+    policy = open_policy(read.policy_file, source=source, root=root).policy
     return Order(policy, read.registry, read.policy_file, read.plan)
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rrpolicy.cli.checking import ROOT
+
 
 def command(
     plugins: Annotated[
@@ -16,6 +18,7 @@ def command(
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Load the plugins that this policy lists.", metavar="POLICY")
     ] = None,
+    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
 ) -> None:
     """Print the JSON Schema of policy files, for editors.
 
@@ -29,7 +32,7 @@ def command(
     if policy is not None:
         from rrpolicy.release.opening import open_policy
 
-        catalogue = open_policy(policy).registry.catalogue
+        catalogue = open_policy(policy, root=root).registry.catalogue
     else:
         catalogue = load_registry(plugins or ()).catalogue
     print(pretty(json_schema(catalogue)).decode(), end="")

@@ -17,8 +17,10 @@ from rrpolicy.policy.file import AttributeTable, category, moment
 from rrpolicy.policy.hierarchy import HierarchyError, read_hierarchy
 from rrpolicy.policy.model import Attribute, Bins, Role, intervals
 from rrpolicy.policy.problems import spelled, suggest
+from rrpolicy.policy.root import Root
 
 REJECT = "reject"
+MOST_CATEGORIES = 100_000
 
 
 def same(a: Value, b: Value) -> bool:
@@ -26,21 +28,23 @@ def same(a: Value, b: Value) -> bool:
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
-def resolve_attribute(name: str, node: Node, problems: list[Problem]) -> Attribute | None:
+def resolve_attribute(name: str, node: Node, problems: list[Problem], files: Root) -> Attribute | None:
     """Return an attribute, or None if something is wrong with it.
 
     Args:
         name: the column.
         node: its table; the shape was found right.
         problems: gets what is wrong.
+        files: that the policy may name.
     """
     before = len(problems)
-    attribute = _Reader(name, node, problems).attribute()
+    attribute = _Reader(name, node, problems, files).attribute()
     return attribute if len(problems) == before else None
 
 
 class _Reader:
-    def __init__(self, name: str, node: Node, problems: list[Problem]) -> None:
+    def __init__(self, name: str, node: Node, problems: list[Problem], files: Root) -> None:
+        self.files = files
         self.name = name
         self.node = node
         self.problems = problems
@@ -158,6 +162,11 @@ class _Reader:
         return self.categories(at)
 
     def categories(self, at: Node) -> tuple[Value, ...] | None:
+        if len(at.items) > MOST_CATEGORIES:
+            message = f"the domain of '{self.name}' has {len(at.items):,} categories"
+            hint = "group them in a view of the table, or drop the column"
+            self.refuse("RR293", message, at, f"at most {MOST_CATEGORIES:,}", hint)
+            return None
         values: list[Value] = []
         seen: set[tuple[bool, Value]] = set()
         for item in at.items:
@@ -256,7 +265,7 @@ class _Reader:
                 self.refuse("RR216", message, at, "a declared domain or bins")
             return None
         try:
-            return read_hierarchy(at, full)
+            return read_hierarchy(at, full, self.files)
         except HierarchyError as error:
             self.problems.append(error.problem)
             return None

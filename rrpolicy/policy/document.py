@@ -10,11 +10,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rrpolicy.bounded import read_regular
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.policy.places import Path as KeyPath
 from rrpolicy.policy.places import places_of
+from rrpolicy.policy.root import Root
 
-LARGEST = 16 * 2**20
+LARGEST = 4 * 2**20
+DEEPEST = 32
+"""Tables and arrays within one another, and parts of a dotted key."""
+MOST_VALUES = 250_000
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
+_POLICY = re.compile(r"^[ \t]*schema[ \t]*=[ \t]*[0-9]", re.MULTILINE)
 
 Contents: TypeAlias = "dict[str, Node] | list[Node] | object"
 
@@ -69,42 +77,87 @@ class Node:
             yield from node.walk(below)
 
 
-def read_document(path: Path, shown: str) -> Node:
-    """Read a TOML file.
+def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
+    """Read a TOML file. Lines of it are quoted only if it says that it is a policy: `schema = 1`.
 
     Args:
         path: the file.
         shown: its name as places tell it.
+        root: that it must lie under, where another policy names it; it must then be a policy.
 
     Raises:
+        OutsideError: if it lies elsewhere.
         PolicyError: RR200 if it cannot be read, RR201 if it is not UTF-8 or begins with a byte order mark, RR202 if
-            it is not TOML, RR203 if a key stands twice, RR209 if it is empty.
+            it is not TOML, RR203 if a key stands twice, RR209 if it is empty, RR287 if it is nested too deeply or holds
+            too many values.
     """
-    content = _content(path, shown)
+    content = _content(path, shown, root)
     text = _decoded(content, shown)
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
     if not text.strip():
         hint = "`rrpolicy init TABLE` drafts a policy from a table"
         raise PolicyError(Problem("RR209", f"{shown} is empty", Place(shown, 1, 1), "a policy", hint))
+    policy = _POLICY.search(text) is not None
+    if root is not None and not policy:
+        raise PolicyError(Problem("RR200", f"{shown} is no policy", expected="a policy file, with `schema = 1`"))
+    lines = [line.removesuffix("\r") if policy else "" for line in text.split("\n")]
+    deep = _DEEP.search(text)
+    if deep is not None:
+        at = text.count("\n", 0, deep.start()) + 1
+        raise PolicyError(_too_deep(Place(shown, at, deep.start() - text.rfind("\n", 0, deep.start()))))
     try:
         values = tomllib.loads(text, parse_float=Decimal)
-    except (ValueError, RecursionError) as error:
+        _limit(values, shown)
+        return _node(values, (), places_of(content, lines, shown), Place(shown, 1, 1))
+    except RecursionError as error:
+        raise PolicyError(_too_deep(Place(shown, 1, 1))) from error
+    except ValueError as error:
         raise PolicyError(_syntax(error, lines, shown)) from error
-    return _node(values, (), places_of(content, lines, shown), Place(shown, 1, 1))
 
 
-def _content(path: Path, shown: str) -> bytes:
+def _content(path: Path, shown: str, root: Root | None) -> bytes:
     try:
-        if path.is_file() and path.stat().st_size > LARGEST:
-            raise PolicyError(
-                Problem("RR200", f"{shown} is larger than any policy", Place(shown, 1, 1), "16 MiB at most")
-            )
-        return path.read_bytes()
+        return read_regular(path, LARGEST) if root is None else root.read(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a possible path"
         raise PolicyError(
             Problem("RR200", f"{shown} cannot be read: {reason.lower()}", expected="a policy file in TOML")
         ) from error
+
+
+def _limit(values: Mapping[str, object], shown: str) -> None:
+    """Refuse a file of more values, or deeper ones, than any policy holds, before anything is built of them.
+
+    Raises:
+        PolicyError: RR287.
+    """
+    level: list[object] = [values]
+    held = 0
+    for _ in range(DEEPEST):
+        level = [
+            v
+            for one in level
+            if isinstance(one, (dict, list))
+            for v in (one.values() if isinstance(one, dict) else one)
+        ]
+        held += len(level)
+        if held > MOST_VALUES:
+            raise PolicyError(
+                Problem(
+                    "RR287",
+                    f"{shown} holds more than {MOST_VALUES:,} values",
+                    Place(shown, 1, 1),
+                    "a policy that people can read",
+                    "group categories in a view of the table, and list the groups",
+                )
+            )
+    if level:
+        raise PolicyError(_too_deep(Place(shown, 1, 1)))
+
+
+def _too_deep(place: Place) -> Problem:
+    return Problem(
+        "RR287", "keys, arrays or tables are nested too deeply", place, f"at most {DEEPEST} within one another"
+    )
 
 
 def _decoded(content: bytes, shown: str) -> str:
@@ -123,8 +176,6 @@ def _decoded(content: bytes, shown: str) -> str:
 
 
 def _syntax(error: Exception, lines: list[str], shown: str) -> Problem:
-    if isinstance(error, RecursionError):
-        return Problem("RR202", "arrays or tables are nested too deeply", Place(shown, 1, 1, "", lines[0]))
     message = str(error)
     found = re.search(r" \(at line (\d+), column (\d+)\)$", message)
     line, column = (int(found[1]), int(found[2])) if found else (len(lines), len(lines[-1]) + 1)

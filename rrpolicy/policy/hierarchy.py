@@ -14,6 +14,7 @@ from rrpolicy.errors import Problem
 from rrpolicy.policy.document import Node
 from rrpolicy.policy.file import category
 from rrpolicy.policy.problems import spelled
+from rrpolicy.policy.root import OutsideError, Root
 
 Levels = tuple[tuple[Value, ...], ...]
 
@@ -28,34 +29,39 @@ class HierarchyError(Exception):
         self.problem = problem
 
 
-def read_hierarchy(node: Node, domain: Sequence[Value]) -> Levels:
+def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
     """Return what each category becomes at each level; level 0 is the domain.
 
     Args:
         node: a file's name relative to the policy file that holds it, or an array of levels, each a table
             group = [members of the level below].
         domain: the attribute's categories.
+        files: that the policy may name.
 
     Raises:
-        HierarchyError: RR215 if the file cannot be read, RR216 if a category is not covered or levels do not nest.
+        HierarchyError: RR215 if the file cannot be read, RR289 if it lies outside of the root;
+            RR216 if a category is not covered or levels do not nest.
     """
     if isinstance(node.value, str):
-        upper = _from_file(node, domain)
+        upper = _from_file(node, domain, files)
     elif isinstance(node.value, list):
         upper = _from_levels(node, domain)
     else:
         raise _wrong(node, "the hierarchy is neither a file nor levels", "a CSV file's name, or an array of levels")
     levels: Levels = (tuple(domain), *upper)
     for below, above in itertools.pairwise(levels):
-        _nests(below, above, node)
+        _nests(below, above, domain, node)
     return levels
 
 
-def _from_file(node: Node, domain: Sequence[Value]) -> list[tuple[Value, ...]]:
+def _from_file(node: Node, domain: Sequence[Value], files: Root) -> list[tuple[Value, ...]]:
     path = Path(os.path.dirname(node.place.file)) / str(node.value)  # noqa: PTH120
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = files.read(path).decode("utf-8-sig")
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True) if row]
+    except OutsideError as error:
+        message, expected, hint = files.outside(str(node.value))
+        raise HierarchyError(Problem("RR289", message, node.place, expected, hint)) from error
     except UnicodeDecodeError as error:
         raise _unreadable(node, "it is not UTF-8") from error
     except csv.Error as error:
@@ -82,9 +88,10 @@ def _from_levels(node: Node, domain: Sequence[Value]) -> list[tuple[Value, ...]]
         if not isinstance(level.value, dict) or not level.value:
             raise _wrong(level, "a level is not a table", '{ "group" = ["member", …], … }')
         group_of: dict[Value, str] = {}
+        known = set(below)
         for group, member in _members(level):
             value = _member(member)
-            if value not in below:
+            if value not in known:
                 raise _wrong(member, f"{spelled(member.value)} is not in the level below", f"one of {_list(below)}")
             if group_of.setdefault(value, group) != group:
                 raise _wrong(member, f"{spelled(member.value)} is in two groups of one level", "each in one group")
@@ -113,11 +120,14 @@ def _member(node: Node) -> Value:
         raise _wrong(node, "a member is not a category", "text, a finite number, true or false") from error
 
 
-def _nests(below: Sequence[Value], above: Sequence[Value], node: Node) -> None:
-    group_of: dict[Value, Value] = {}
-    for part, group in zip(below, above, strict=True):
-        if group_of.setdefault(part, group) != group:
-            message = f"the levels do not nest: '{part}' lies in both '{group_of[part]}' and '{group}' one level up"
+def _nests(below: Sequence[Value], above: Sequence[Value], domain: Sequence[Value], node: Node) -> None:
+    """Refuse levels that do not nest, by categories of the policy: a file that is no hierarchy is not quoted."""
+    first: dict[Value, int] = {}
+    for i, part in enumerate(below):
+        j = first.setdefault(part, i)
+        if above[i] != above[j]:
+            both = f"{spelled(domain[j])} and {spelled(domain[i])}"
+            message = f"the levels do not nest: {both} are in one group, and in two groups one level up"
             raise _wrong(node, message, "each group of a level in one group of the next")
 
 

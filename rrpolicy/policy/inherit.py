@@ -10,10 +10,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.policy.document import Node, read_document
+from rrpolicy.policy.document import DEEPEST, Node, read_document
 from rrpolicy.policy.file import SCHEMA, PolicyFile
 from rrpolicy.policy.floor import SCHEME, below_floor, without_restated
 from rrpolicy.policy.problems import mark, problems_of, spelled
+from rrpolicy.policy.root import OutsideError, Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +34,28 @@ class Merged:
     baselines: tuple[str, ...] = ()
 
 
-def read_merged(path: Path, problems: list[Problem]) -> Merged:
+def read_merged(path: Path, problems: list[Problem], root: Root) -> Merged:
     """Read a policy file and its baselines.
 
     Args:
         path: the policy file.
         problems: gets what is wrong with the shape of any of the files and with their inheritance.
+        root: that the baselines must lie under.
 
     Raises:
         PolicyError: if the file itself cannot be read as TOML.
     """
-    return _merged(path, str(path), problems, ())
+    return _merged(path, str(path), problems, (), root)
 
 
-def _merged(path: Path, shown: str, problems: list[Problem], below: tuple[str, ...]) -> Merged:
-    root = read_document(path, shown)
+def _merged(path: Path, shown: str, problems: list[Problem], below: tuple[str, ...], reach: Root) -> Merged:
+    root = read_document(path, shown, reach if below else None)
     problems += _shape(root)
     extends = root.get("policy", "extends")
     own = _listed(root, "policy", "may_relax")
     if extends is None or extends.wrong:
         return Merged(root, own, extends is None)
-    base = _baseline(extends, shown, problems, (*below, os.path.realpath(path)))
+    base = _baseline(extends, shown, problems, (*below, os.path.realpath(path)), reach)
     if base is None:
         return Merged(root, own, complete=False)
     problems += below_floor(base.root, base.relaxable, root)
@@ -82,7 +84,7 @@ def _shape(root: Node) -> Iterator[Problem]:
                 yield problem
 
 
-def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[str, ...]) -> Merged | None:
+def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[str, ...], root: Root) -> Merged | None:
     written = str(extends.value)
     if SCHEME.match(written):
         message = f"'{written}' is not a file"
@@ -94,8 +96,16 @@ def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[s
         message = f"'{written}' extends this policy in turn" if len(below) > 1 else "the policy extends itself"
         problems.append(Problem("RR241", message, extends.place, "a baseline that does not come back here"))
         return None
+    if len(below) > DEEPEST:
+        message = f"more than {DEEPEST} policies extend one another"
+        problems.append(Problem("RR287", message, extends.place, "a baseline that people can follow"))
+        return None
     try:
-        return _merged(Path(beside), beside, problems, below)
+        return _merged(Path(beside), beside, problems, below, root)
+    except OutsideError:
+        message, expected, hint = root.outside(written)
+        problems.append(Problem("RR289", message, extends.place, expected, hint))
+        return None
     except PolicyError as error:
         for problem in error.problems:
             missing = problem.code == "RR200"

@@ -12,10 +12,11 @@ from rrpolicy.policy.document import Node
 from rrpolicy.policy.inherit import read_merged
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolve import Find, Resolver
+from rrpolicy.policy.root import Root
 from rrpolicy.policy.unfilled import UNFILLED, unfilled
 
 
-def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Policy:
+def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root: Path | None = None) -> Policy:
     """Load a policy file.
 
     Args:
@@ -23,6 +24,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Po
         catalogue: called once with the distributions that the policy lists and a function index -> place; returns
             the names that the policy may use, with the class that validates the options of each.
         source: a uri, relative to the working directory, that takes the place of the policy's own.
+        root: that the files lie under which the policy names; see `Root.of`.
 
     Returns:
         The resolved policy. Its `places` hold every key and value by dotted key, items of arrays by their index:
@@ -33,9 +35,10 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None) -> Po
         RefusedError: if the catalogue refuses a plugin and nothing else is wrong.
     """
     problems: list[Problem] = []
-    merged = read_merged(Path(path), problems)
+    files = Root.of(Path(path), root)
+    merged = read_merged(Path(path), problems, files)
     problems += unfilled(merged.root)
-    resolver = Resolver(merged.root, problems, complete=merged.complete)
+    resolver = Resolver(merged.root, problems, files, complete=merged.complete)
     head = resolver.head()
     settings = resolver.source(_absolute(source))
     attributes = resolver.attributes()

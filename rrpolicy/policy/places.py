@@ -43,6 +43,7 @@ class _Walker:
         self.file = file
         self.found: dict[Path, tuple[Place, Place]] = {}
         self.last: dict[Path, int] = {}
+        self.reached = (0, 0, 0)
 
     def document(self, root: Syntax) -> None:
         for node in root.named_children:
@@ -110,7 +111,14 @@ class _Walker:
 
     def place(self, node: Syntax, dotted: str) -> Place:
         (row, start), (end_row, end) = node.start_point, node.end_point
-        before = len(self.rows[row][:start].decode(errors="replace"))
+        before = self.column(row, start)
         line = self.lines[row] if row < len(self.lines) else ""
-        stop = len(self.rows[row][:end].decode(errors="replace")) if end_row == row else len(line)
+        stop = before + len(self.rows[row][start:end].decode(errors="replace")) if end_row == row else len(line)
         return Place(self.file, row + 1, before + 1, dotted, line, max(1, stop - before))
+
+    def column(self, row: int, byte: int) -> int:
+        """Return the characters before a byte of a row, counted on from where the last call ended."""
+        at, counted, characters = self.reached if self.reached[0] == row and self.reached[1] <= byte else (row, 0, 0)
+        characters += len(self.rows[at][counted:byte].decode(errors="replace"))
+        self.reached = (row, byte, characters)
+        return characters

@@ -27,6 +27,7 @@ from rrpolicy.policy.model import (
     SourceSettings,
 )
 from rrpolicy.policy.problems import entry, known_keys, one_of, problems_of, spelled, suggest, unknown
+from rrpolicy.policy.root import Root
 
 Find = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
 
@@ -38,16 +39,18 @@ _SECRET = re.compile(
 class Resolver:
     """Reads the sections of a merged tree and collects every problem."""
 
-    def __init__(self, root: Node, problems: list[Problem], *, complete: bool) -> None:
+    def __init__(self, root: Node, problems: list[Problem], files: Root, *, complete: bool) -> None:
         """Prepare to read.
 
         Args:
             root: the merged tree.
             problems: gets what is wrong; may hold problems of the shape already.
+            files: that the policy may name.
             complete: no baseline is missing, so that what is missing is really missing.
         """
         self.root = root
         self.problems = problems
+        self.files = files
         self.complete = complete
 
     def head(self) -> PolicyTable | None:
@@ -154,7 +157,7 @@ class Resolver:
         for name, one in node.table.items():
             if not name.strip() or re.search(r"[\x00-\x1f\x7f]", name):
                 self.problems.append(Problem("RR217", "a column's name is empty or has control characters", one.key))
-            found[name] = None if one.wrong else resolve_attribute(name, one, self.problems)
+            found[name] = None if one.wrong else resolve_attribute(name, one, self.problems, self.files)
         self.released_names([a for a in found.values() if a is not None and not a.role.dropped], node)
         if found and all(a is not None and a.role.dropped for a in found.values()):
             message = "no attribute is released: all are dropped"

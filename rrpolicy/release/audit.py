@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rrpolicy.canonical import Json
+from rrpolicy.policy.repository import blob
 from rrpolicy.release.assess import Assessment
 from rrpolicy.release.plan import Plan
 
@@ -26,7 +26,7 @@ def audit_record(
     *,
     label: str | None,
     commit: str | None,
-    policy_files: Iterable[str],
+    policy_files: Mapping[str, bytes],
 ) -> dict[str, Json]:
     """Return audit.json without the digests of the files beside it.
 
@@ -35,8 +35,8 @@ def audit_record(
         public: release.json.
         public_file: digest of its bytes.
         label: of the release.
-        commit: of the policy file, see `git_commit`.
-        policy_files: of the policy as written, that stand beside it.
+        commit: that HEAD of the policy's repository names; stated, as whether it holds this policy takes git to tell.
+        policy_files: of the policy as written, that stand beside it, by path.
     """
     return {
         "schema": SCHEMA,
@@ -49,21 +49,29 @@ def audit_record(
         "writers": writers(),
         "policy_files": [*sorted(policy_files)],
         "policy_commit": commit,
+        "policy_blob": policy_blob(commit, policy_files.get("policy.toml")),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def policy_as_written(toml: Path) -> Mapping[str, bytes]:
+def policy_blob(commit: str | None, toml: bytes | None) -> str | None:
+    """Return git's id of the policy file: `git ls-tree -r COMMIT` shows it if the commit holds just this file."""
+    return None if commit is None or toml is None else blob(toml, commit)
+
+
+def policy_as_written(toml: Path, named: Iterable[str]) -> Mapping[str, bytes]:
     """Return the policy's files by their path in audit/: `policy.toml`, and what it reads from its own folder.
 
     A baseline or hierarchy outside that folder, or of the name of another file of audit/, is left out; verify then
     leaves the policy as written undecided.
-    """
-    from rrpolicy.release.opening import open_policy
 
+    Args:
+        toml: the policy file.
+        named: the files that it was read from.
+    """
     files = {"policy.toml": toml.read_bytes()}
     own = Path(os.path.normpath(toml.absolute()))
-    for name in open_policy(toml).policy.files:
+    for name in named:
         path = Path(os.path.normpath(Path(name).absolute()))
         inside = path.relative_to(own.parent).as_posix() if path.is_relative_to(own.parent) else ""
         if inside and path != own and inside not in {*FILES, NAME, "policy.toml"}:
@@ -93,19 +101,3 @@ def writers() -> dict[str, Json]:
         "duckdb": duckdb.__version__,
         "numpy": np.__version__,
     }
-
-
-def git_commit(policy_file: Path) -> str | None:
-    """Return the commit that the policy file stands in, with `-dirty` if it differs from it; None outside git."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(policy_file.absolute().parent), *arguments, "--", policy_file.name]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 fixed words
-        return done.stdout.strip()
-
-    try:
-        commit = git("log", "-1", "--format=%H")
-        changed = git("status", "--porcelain")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return (commit + ("-dirty" if changed else "")) if commit else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.release.assess import Assessment
 from rrpolicy.release.bundle import Staging
@@ -23,6 +24,7 @@ class Executed:
 
     Attributes:
         plan: settled, with its source tag.
+        policy: as its file states it.
         assessment: of its channel, before the draw.
         written: the data files, by table.
         registry: of the policy's plugins.
@@ -34,6 +36,7 @@ class Executed:
     """
 
     plan: Plan
+    policy: Policy
     assessment: Assessment
     written: Mapping[str, Written]
     registry: Registry

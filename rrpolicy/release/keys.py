@@ -124,10 +124,10 @@ def read_key(path: Path) -> KeyFile:
         RefusedError: RR403 if it is no key file, or others than its owner may read it.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(file.fileno())
-            content = file.read(1 << 16)
+            content = file.read(1 << 16) or b""
     except OSError as error:
         raise _refused(path, f"cannot be read: {error.strerror}") from error
     try:

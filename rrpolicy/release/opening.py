@@ -22,12 +22,13 @@ class Opened:
     registry: Registry
 
 
-def open_policy(path: Path, *, source: str | None = None) -> Opened:
+def open_policy(path: Path, *, source: str | None = None, root: Path | None = None) -> Opened:
     """Load a policy file and the plugins that it lists.
 
     Args:
         path: the TOML file.
         source: a uri that takes the place of the policy's own.
+        root: that the files lie under which the policy names; default: the top of its repository, else its folder.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
@@ -39,5 +40,5 @@ def open_policy(path: Path, *, source: str | None = None) -> Opened:
         registries.append(load_registry(plugins, place))
         return registries[-1].catalogue
 
-    policy = load_policy(path, catalogue, source=source)
+    policy = load_policy(path, catalogue, source=source, root=root)
     return Opened(policy, registries[-1])

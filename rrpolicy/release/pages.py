@@ -64,7 +64,7 @@ def _pieces(executed: Executed, record: Mapping[str, Json]) -> AuditPieces:
     plan, assessment = executed.plan, executed.assessment
     facts = [
         ("Time", record["time"]),
-        ("Commit of the policy", record["policy_commit"]),
+        ("Commit of the policy's repository", record["policy_commit"]),
         ("Digest of the plan", record["plan_digest"]),
         ("Tag of the source under the key", record["source_tag"]),
         ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", ""))),

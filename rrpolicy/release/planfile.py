@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rrpolicy.bounded import read_regular
 from rrpolicy.canonical import Json, canonical, digest, pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.leaving import token, unfinished
@@ -19,6 +20,9 @@ from rrpolicy.release.opening import open_policy
 from rrpolicy.release.outlook import Outlook
 from rrpolicy.release.plan import SCHEMA, Plan, software
 from rrpolicy.scratch import identity_of
+
+LARGEST = 2**30
+"""Bytes of a plan's file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +64,19 @@ def save_plan(document: Mapping[str, Json], path: Path, key: KeyFile, key_path: 
         raise unwritable(str(path), error) from error
 
 
-def read_plan(path: Path, *, source: str | None = None) -> ReadPlan:
+def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> ReadPlan:
     """Read a plan's file and the policy it was made of.
 
     Args:
         path: what `plan --out` wrote.
         source: a uri that takes the place of the policy's own.
+        root: see `open_policy`.
 
     Raises:
         RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since.
     """
     try:
-        document: dict[str, Any] = json.loads(path.read_bytes())
+        document: dict[str, Any] = json.loads(read_regular(path, LARGEST))
     except (OSError, ValueError) as error:
         why = (error.strerror or "").lower() if isinstance(error, OSError) else "it is not JSON"
         hint = "`rrpolicy plan POLICY --out PLAN` writes one; a policy's file ends in .toml"
@@ -84,7 +89,7 @@ def read_plan(path: Path, *, source: str | None = None) -> ReadPlan:
     if told != digest(canonical(document)):
         raise RefusedError(Problem("RR401", f"{path} was changed after it was written", hint="plan again"))
     policy_file = path.parent / document["policy_file"]
-    opened = open_policy(policy_file, source=source)
+    opened = open_policy(policy_file, source=source, root=root)
     uri = opened.policy.source.uri
     plan = Plan.from_json(document, opened.registry, uri=uri, folder=opened.policy.folder)
     if opened.policy.digest() != plan.policy_digest:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.bounded import read_regular
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Verdict
+from rrpolicy.policy.root import LARGEST
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.release import audit as auditing
 from rrpolicy.release import manifest as manifests
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 KEYS = (
     *("schema", "release", "public", "plan_digest", "policy_digest", "source_tag", "software", "writers"),
-    *("policy_files", "policy_commit", "time", "files", "digest"),
+    *("policy_files", "policy_commit", "policy_blob", "time", "files", "digest"),
 )
 PLANNED = (
     *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "channel", "decoders"),
@@ -165,8 +167,11 @@ def _check_as_written(log: Log, audit: AuditSide) -> None:
     if "policy.toml" not in audit.record["policy_files"]:
         log.undecided.append("the policy as written")
         return
+    content = read_regular(audit.folder / "policy.toml", LARGEST)
+    blob = auditing.policy_blob(audit.record["policy_commit"], content)
+    log.check("policy_blob", blob == audit.record["policy_blob"], "RR122", "policy_blob is not git's id of policy.toml")
     try:
-        policy = open_policy(audit.folder / "policy.toml").policy
+        policy = open_policy(audit.folder / "policy.toml", root=audit.folder).policy
     except RRPolicyError:
         log.undecided.append("the policy as written (it extends a file that is not here)")
         return

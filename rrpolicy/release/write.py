@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json, canonical, pretty
 from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.policy import repository
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.release import audit as auditing
@@ -85,7 +86,16 @@ def release(  # noqa: PLR0917 each is another thing
         assessment = replace(assessment, attained=came_to)
         progress("writing what goes beside the data", 0.8)
         executed = Executed(
-            plan, assessment, written, registry, original, open_staging, label, policy_file, test=streams is not None
+            plan,
+            policy,
+            assessment,
+            written,
+            registry,
+            original,
+            open_staging,
+            label,
+            policy_file,
+            test=streams is not None,
         )
         write_audit(executed, write_public(executed))
         return open_staging.publish()
@@ -188,8 +198,8 @@ def write_audit(executed: Executed, public: Mapping[str, Json]) -> None:
     """
     plan, assessment, folder = executed.plan, executed.assessment, executed.staging.audit
     file, toml = executed.staging.public / manifests.NAME, executed.policy_file
-    commit = None if toml is None else auditing.git_commit(toml)
-    written = {} if toml is None else auditing.policy_as_written(toml)
+    commit = None if toml is None else repository.commit(toml.parent)
+    written = {} if toml is None else auditing.policy_as_written(toml, executed.policy.files)
     record = auditing.audit_record(
         plan, public, manifests.file_digest(file), label=executed.label, commit=commit, policy_files=written
     )

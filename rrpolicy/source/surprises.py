@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.attributes import MOST_CATEGORIES
 from rrpolicy.policy.model import Attribute, Bins, Policy
 from rrpolicy.source.columns import Family, family
 from rrpolicy.source.encoding import NULL, OUTSIDE
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Snapshot
 
-MOST_CATEGORIES = 100_000
 """An observed domain may hold this many values."""
 SINGLE_SHARE = 0.05
 """A carried column, or an observed domain, is refused if more than this share of the records has a value of its own."""

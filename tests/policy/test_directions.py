@@ -270,7 +270,7 @@ def test_one_hierarchy_file_is_one_hierarchy_from_wherever_it_is_named(load, wri
         child = {"policy": {"extends": '"../base.toml"'}, "attributes.region": region}
         (tmp_path / "deep" / "child.toml").write_text(written(child))
         try:
-            load(tmp_path / "deep" / "child.toml")
+            load(tmp_path / "deep" / "child.toml", root=tmp_path)
             found = []
         except PolicyError as error:
             found = [p.code for p in error.problems]

@@ -156,7 +156,7 @@ def test_another_encoding_is_refused_with_its_place(load, tmp_path):
         ("", "RR209"),
         ("  \n\t\n", "RR209"),
         ("a" * 10, "RR202"),
-        ("a = " + "[" * 5000, "RR202"),
+        ("a = " + "[" * 5000, "RR287"),
         ("a = " + "9" * 5000, "RR202"),
         ("\0", "RR202"),
     ],
