@@ -125,7 +125,7 @@ HUGE = {
     "more arrays in arrays": "a = " + "[" * 1_000_000 + "]" * 1_000_000,
     "tables in tables": "a = " + "{ a = " * 200 + "1" + "}" * 200,
     "many values": "a = [" + "1," * 2_000_000 + "]",
-    "many keys": "\n".join(f"k{i} = 1" for i in range(400_000)),
+    "many keys": "\n".join(f"k{i} = 1" for i in range(300_000)),
 }
 
 
