@@ -1,4 +1,4 @@
-"""public/datapackage.json: the release as a Frictionless Data Package (v1), for tools that know nothing of rrpolicy.
+"""public/datapackage.json: the release as a Data Package (v2), for tools that know nothing of rrpolicy.
 
 A function of the manifest and the data files' sizes and digests; verify writes it again and compares.
 """
@@ -14,6 +14,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.release.manifest import file_digest
 
 NAME = "datapackage.json"
+PROFILES = "https://datapackage.org/profiles/2.0"
 _TYPES = {
     "VARCHAR": "string",
     "BOOLEAN": "boolean",
@@ -38,14 +39,14 @@ def datapackage(document: Mapping[str, Any], public: Path) -> dict[str, Json]:
         document: release.json, without need of `files` and `digest`.
         public: the folder with the data files.
     """
-    policy, form = document["policy"], document["data"]["format"]
+    policy = document["policy"]
     return {
-        "profile": "tabular-data-package" if form == "csv" else "data-package",
+        "$schema": f"{PROFILES}/datapackage.json",
         "name": _slug(policy["name"]),
         "title": policy["name"],
         "version": policy["version"],
         "description": policy["purpose"],
-        "contributors": [{"title": policy["owner"], "role": "publisher"}] if policy["owner"] else [],
+        "contributors": [{"title": policy["owner"], "roles": ["publisher"]}] if policy["owner"] else [],
         "resources": [_resource(table, document, public) for table in document["tables"]],
         "rrpolicy": {
             "schema": document["schema"],
@@ -65,20 +66,29 @@ def _resource(table: Mapping[str, Any], document: Mapping[str, Any], public: Pat
     resource: dict[str, Json] = {
         "name": _slug(table["name"]),
         "path": data["path"],
-        "profile": "tabular-data-resource" if form == "csv" else "data-resource",
+        "$schema": f"{PROFILES}/dataresource.json",
         "format": form,
         "mediatype": _MEDIA[form],
-        "bytes": path.stat().st_size,
         "hash": file_digest(path),
         "schema": {
+            "$schema": f"{PROFILES}/tableschema.json",
             "fields": [_field(column, document, form) for column in table["columns"]],
             "missingValues": [""],
         },
         "rrpolicy": {"rows": data["rows"], "digest": data["digest"], "sort": table["sort"], **_joins(table)},
     }
+    if form != "duckdb":
+        resource["type"] = "table"
     if form == "csv":
+        resource["bytes"] = path.stat().st_size  # the client cannot count those of Parquet, and then calls it invalid
         resource["encoding"] = "utf-8"
-        resource["dialect"] = {"delimiter": ",", "quoteChar": '"', "doubleQuote": True, "lineTerminator": "\r\n"}
+        resource["dialect"] = {
+            "$schema": f"{PROFILES}/tabledialect.json",
+            "delimiter": ",",
+            "quoteChar": '"',
+            "doubleQuote": True,
+            "lineTerminator": "\r\n",
+        }
     return resource
 
 

@@ -1,0 +1,102 @@
+"""The real client of data packages accepts every bundle: each mechanism, in each format, lists and groups included."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rrpolicy.cli.main import main
+
+POLICIES = Path(__file__).resolve().parents[2] / "policies"
+MECHANISMS = sorted(p.stem for p in POLICIES.glob("*.toml") if p.stem != "baseline")
+FORMATS = ("parquet", "csv", "duckdb")
+VALIDATE = """
+import json, sys, warnings
+from frictionless import validate
+found = {}
+for path in sys.argv[1:]:
+    report = validate(path)
+    found[path] = [report.valid, [task.stats.get("rows") for task in report.tasks],
+                   report.flatten(["type", "note"]) + [[e.type, e.note] for e in report.errors]]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """Return datapackage.json of a small release of each mechanism in each format."""
+    folder = tmp_path_factory.mktemp("packages")
+    shutil.copytree(POLICIES / "hierarchies", folder / "hierarchies")
+    made = {}
+    for name in (*MECHANISMS, "baseline"):
+        text = (POLICIES / f"{name}.toml").read_text()
+        text = re.sub(r"\[\[utility\]\]\n(?:[^\[\n].*\n)*", "", text)
+        text = text.replace('uri = "demo:survey"', 'uri = "demo:survey?records=6000"')
+        text = re.sub(r"min_rows = \d[\d_]*", "min_rows = 1000", text)
+        (folder / f"{name}.toml").write_text(text)
+    for name in MECHANISMS:
+        for form in FORMATS:
+            path, out = folder / f"{name}-{form}.toml", folder / f"{name}-{form}"
+            text = (folder / f"{name}.toml").read_text()
+            text = re.sub(r'(?m)^format = ".*"\n', "", text)
+            head = "[release]\n"
+            text = (
+                text.replace(head, f'{head}format = "{form}"\n')
+                if head in text
+                else f'{text}\n{head}format = "{form}"\n'
+            )
+            path.write_text(text)
+            assert main(["release", str(path), "--out", str(out)]) in {0, 1}, (name, form)
+            assert out.is_dir(), (name, form)
+            made[name, form] = out / "public" / "datapackage.json"
+    return made
+
+
+def validated(*paths: Path) -> dict[str, tuple[bool, list[int], list[object]]]:
+    """Return what the client says, run as its users run it: in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", VALIDATE, *map(str, paths)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, tuple[bool, list[int], list[object]]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_every_bundle_is_a_valid_data_package(packages):
+    found = validated(*packages.values())
+    assert {key: found[str(path)][2] for key, path in packages.items() if not found[str(path)][0]} == {}
+    for (name, form), path in packages.items():
+        release = json.loads((path.parent / "release.json").read_text())
+        rows = [release["data"]["tables"][t["name"]]["rows"] for t in release["tables"]]
+        assert form == "duckdb" or found[str(path)][1] == rows, (name, form)
+
+
+def test_the_client_finds_what_is_wrong(packages):
+    path = packages["pram", "csv"]
+    data = path.parent / "data.csv"
+    before = data.read_bytes()
+    data.write_bytes(before.replace(b"\r\nmale,", b"\r\nneither,", 1))
+    try:
+        valid, _, errors = validated(path)[str(path)]
+    finally:
+        data.write_bytes(before)
+    assert not valid
+    assert errors
+
+
+def test_the_description_follows_version_2(packages):
+    for path in packages.values():
+        document = json.loads(path.read_text())
+        assert document["$schema"] == "https://datapackage.org/profiles/2.0/datapackage.json"
+        assert "profile" not in document
+        assert "licenses" not in document, "nobody said under which"
+        for resource in document["resources"]:
+            assert "profile" not in resource
+            assert ("bytes" in resource) == (resource["format"] == "csv")
+            assert resource["schema"]["missingValues"] is not None
