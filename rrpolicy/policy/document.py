@@ -104,6 +104,8 @@ def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
     if deep is not None:
         at = text.count("\n", 0, deep.start()) + 1
         raise PolicyError(_too_deep(Place(shown, at, deep.start() - text.rfind("\n", 0, deep.start()))))
+    if text.count(",") + text.count("=") > 2 * MOST_VALUES:
+        raise PolicyError(_too_many(shown))
     try:
         values = tomllib.loads(text, parse_float=Decimal)
         _limit(values, shown)
@@ -141,17 +143,15 @@ def _limit(values: Mapping[str, object], shown: str) -> None:
         ]
         held += len(level)
         if held > MOST_VALUES:
-            raise PolicyError(
-                Problem(
-                    "RR287",
-                    f"{shown} holds more than {MOST_VALUES:,} values",
-                    Place(shown, 1, 1),
-                    "a policy that people can read",
-                    "group categories in a view of the table, and list the groups",
-                )
-            )
+            raise PolicyError(_too_many(shown))
     if level:
         raise PolicyError(_too_deep(Place(shown, 1, 1)))
+
+
+def _too_many(shown: str) -> Problem:
+    hint = "group categories in a view of the table, and list the groups"
+    message = f"{shown} holds more than {MOST_VALUES:,} values"
+    return Problem("RR287", message, Place(shown, 1, 1), "a policy that people can read", hint)
 
 
 def _too_deep(place: Place) -> Problem:

@@ -99,7 +99,7 @@ def _joins(table: Mapping[str, Any]) -> dict[str, Json]:
 
 def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) -> Json:
     attribute: Mapping[str, Any] = next((a for a in document["attributes"] if a["name"] == column["attribute"]), {})
-    field: dict[str, Json] = {"name": column["name"], "type": _type(column)}
+    field: dict[str, Json] = {"name": column["name"], "type": _type(column, form)}
     if column["kind"] == "set":
         field["description"] = "a list of categories" + (", as JSON text" if form == "csv" else "")
     elif column["labels"]:
@@ -114,12 +114,12 @@ def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) ->
     return field
 
 
-def _type(column: Mapping[str, Any]) -> str:
-    """Return the Frictionless type of a column."""
+def _type(column: Mapping[str, Any], form: str) -> str:
+    """Return the type of a column: of Parquet's lists "any", as the client takes its own reading of them for none."""
     from rrpolicy.release.columns import of_labels
 
     if column["kind"] == "set" or column["type"].endswith("[]"):
-        return "array"
+        return "any" if form == "parquet" else "array"
     kind = (column["type"] or of_labels(tuple(column["labels"]))).partition("(")[0]
     if kind.startswith("TIMESTAMP"):
         return "datetime"

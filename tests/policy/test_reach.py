@@ -35,10 +35,10 @@ keep = {{ sex = 0.8 }}
 
 
 def told(load, path: Path, **named: object) -> list[tuple[str, str]]:
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(PolicyError) as caught:
         load(path, **named)
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 10
     text = repr([(p, p.place and p.place.text) for p in caught.value.problems])
     assert "SECRET" not in text
     return [(p.code, p.message) for p in caught.value.problems]
@@ -140,9 +140,9 @@ def test_a_domain_of_too_many_categories_is_refused_and_a_large_one_on_one_line_
     head = POLICY.replace('extends = "{extends}"\n', "")
     large = ", ".join(f'"é{i}"' for i in range(60_000))
     path = written(tmp_path, "", head.replace('"F", "M"', large))
-    begun = time.monotonic()
+    begun = time.process_time()
     policy = load(path)
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 10
     assert len(policy.attributes["sex"].domain) == 60_000
     at = policy.places["attributes.sex.domain.59999"]
     assert path.read_text().split("\n")[at.line - 1][at.column - 1 :].startswith('"é59999"')

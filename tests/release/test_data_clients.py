@@ -39,9 +39,10 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
         text = re.sub(r"\[\[utility\]\]\n(?:[^\[\n].*\n)*", "", text)
         text = text.replace('uri = "demo:survey"', 'uri = "demo:survey?records=6000"')
         text = re.sub(r"min_rows = \d[\d_]*", "min_rows = 1000", text)
+        text = text.replace('threshold = "1/10"', 'threshold = "1/2"')  # few people hide less well
         (folder / f"{name}.toml").write_text(text)
     for name in MECHANISMS:
-        for form in FORMATS:
+        for form in FORMATS if not name.startswith("rr-") else FORMATS[:1]:  # of the same tables as pram
             path, out = folder / f"{name}-{form}.toml", folder / f"{name}-{form}"
             text = (folder / f"{name}.toml").read_text()
             text = re.sub(r'(?m)^format = ".*"\n', "", text)
@@ -81,7 +82,7 @@ def test_the_client_finds_what_is_wrong(packages):
     path = packages["pram", "csv"]
     data = path.parent / "data.csv"
     before = data.read_bytes()
-    data.write_bytes(before.replace(b"\r\nmale,", b"\r\nneither,", 1))
+    data.write_bytes(before.replace(b"female", b"neither", 1))
     try:
         valid, _, errors = validated(path)[str(path)]
     finally:
