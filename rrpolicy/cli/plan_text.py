@@ -16,6 +16,7 @@ from rrpolicy.release.outlook import parameters, unchanged
 if TYPE_CHECKING:
     from rrpolicy.channel.table import Decoder
     from rrpolicy.mechanism import Remark
+    from rrpolicy.policy.model import Attribute
     from rrpolicy.release.check import Stated
     from rrpolicy.release.outlook import Outlook
     from rrpolicy.release.plan import Plan
@@ -43,7 +44,7 @@ def lines(outlook: Outlook) -> list[str]:
         text.append(f"  {MARKS[gate.verdict]:<9} {gate.metric}: {expected}, at most {float(gate.limit):g}")
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
     text += _section("released unchanged", _unchanged(plan))
-    text += _section("dropped", [f"{a.name} ({a.role})" for a in policy.attributes.values() if a.role.dropped])
+    text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])
     return text
 
 
@@ -55,6 +56,12 @@ def _derived(plan: Plan) -> list[str]:
     """Return what the release will tell of the table, and what to paste to accept it."""
     line = to_accept(plan.policy, plan.derived)
     return [*map(str, plan.derived), *([f"to accept what it tells, under [release]: {line}"] if line else [])]
+
+
+def _dropped(attribute: Attribute) -> str:
+    """Return a column that is not released, and why; one without a place is in the table and not in the policy."""
+    by_itself = "" if attribute.place is not None else ", since the policy does not name it"
+    return f"{attribute.name} ({attribute.role}{by_itself})"
 
 
 def _parameters(outlook: Outlook) -> list[str]:

@@ -72,6 +72,9 @@ RULES: Mapping[str, Rule] = {
     "source.csv.skip": Rule(Direction.NEVER, _LOCATION),
     "source.population": Rule(Direction.NEVER, _PERSONS),
     "source.unit": Rule(Direction.UNIT, "every guarantee speaks of a unit, all of whose records are one's own"),
+    "source.other_columns": Rule(
+        Direction.SET, "a column that nobody thought of is dropped without a decision", value="excluded"
+    ),
     "source.max_records": Rule(Direction.RAISED, "a unit may have more records, which tell more of it", value=1),
     "attributes.*.role": Rule(Direction.ROLE, "the role says who may be harmed"),
     "attributes.*.domain": Rule(Direction.FINER, "more is told of each person, or the data tell what the domain is"),

@@ -212,6 +212,10 @@ class SourceTable(Table):
         le=1000,
         description="The most records that a unit may have; a greater number weakens what is promised.",
     )
+    other_columns: Literal["refused", "excluded"] = Field(
+        "refused",
+        description="Columns that [attributes] does not name: refused makes the table an error, excluded drops them.",
+    )
 
 
 class AttributeTable(Table):

@@ -262,6 +262,7 @@ class SourceSettings:
         csv: how a CSV file is spelled.
         unit: the column named to tell units of protection apart; see `Policy.unit`.
         max_records: the most records that a unit may have.
+        other_columns: what becomes of columns that the policy does not name: the table is refused, or they are dropped.
     """
 
     uri: str
@@ -272,6 +273,7 @@ class SourceSettings:
     csv: CsvSettings = CsvSettings()
     unit: str | None = None
     max_records: int = 1
+    other_columns: Literal["refused", "excluded"] = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +361,7 @@ class Policy:
                 "csv": self.source.csv.to_json(),
                 "unit": self.source.unit,
                 "max_records": self.source.max_records,
+                "other_columns": self.source.other_columns,
             },
             "attributes": [a.to_json() for a in self.attributes.values()],
             "privacy": [r.to_json() for r in self.requirements],

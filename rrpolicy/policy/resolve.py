@@ -113,6 +113,7 @@ class Resolver:
             CsvSettings(**table.csv.model_dump()),
             table.unit,
             table.max_records,
+            table.other_columns,
         )
 
     def units(self, source: SourceSettings | None, attributes: Mapping[str, Attribute | None]) -> None:

@@ -55,6 +55,7 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
             CsvSettings(**source["csv"]),
             source["unit"],
             source["max_records"],
+            source["other_columns"],
         ),
         attributes={a["name"]: _attribute(a) for a in document["attributes"]},
         requirements=tuple(requirement_from_json(r, catalogue, source["max_records"]) for r in document["privacy"]),

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rrpolicy.canonical import canonical
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.source import surprises
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.encoding import NULL, OUTSIDE
@@ -38,7 +38,7 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
         snapshot: the opened table.
 
     Returns:
-        The original, with a policy whose observed domains are filled in.
+        The original, with a policy whose observed domains are filled in, and that names every column.
 
     Raises:
         DataError: RR310 to RR325, all problems of one kind of check at once.
@@ -47,7 +47,9 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
     _refuse([*surprises.check_columns(policy, snapshot.columns()), *surprises.check_size(policy, snapshot.records())])
     types, problems = _types(policy.released, snapshot)
     _refuse(problems)
+    unnamed = [name for name in snapshot.columns() if name not in policy.attributes]
     attributes, problems = dict(policy.attributes), []
+    attributes |= {name: Attribute(name, Role.EXCLUDED, None, release_as=name) for name in unnamed}
     for attribute in policy.released:
         if attribute.domain is None and attribute.observed:
             try:

@@ -31,7 +31,8 @@ FEW_SINGLES = 100
 
 def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Problem]:
     """Yield a problem for every column that the policy does not name, and for every attribute without a column."""
-    extra = [name for name in columns if name not in policy.attributes]
+    unnamed = [name for name in columns if name not in policy.attributes]
+    extra = unnamed if policy.source.other_columns == "refused" else []
     missing = [a for a in policy.attributes.values() if a.name not in columns]
     for name in extra:
         close = difflib.get_close_matches(name, [a.name for a in missing], n=1, cutoff=0.5)
@@ -42,10 +43,11 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
             "a role for every column of the table",
             f"did you mean it by '{close[0]}'?"
             if close
-            else 'give it a role; `{ role = "excluded" }` keeps it out of the release',
+            else 'give it a role; `{ role = "excluded" }` keeps it out of the release, and '
+            '`other_columns = "excluded"` under [source] every column that is not named',
         )
     for attribute in missing:
-        close = difflib.get_close_matches(attribute.name, extra or list(columns), n=1, cutoff=0.5)
+        close = difflib.get_close_matches(attribute.name, unnamed or list(columns), n=1, cutoff=0.5)
         yield Problem(
             "RR311",
             f"the table has no column '{attribute.name}'",
