@@ -31,8 +31,9 @@ CONFIDENCE = 0.999
 """Of the upper end by which an estimate decides, of all people together."""
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 ADVERSARY = (
-    "knows a person's quasi-identifiers and everything released, draws a released record by its posterior weight for "
-    "them, and reads the sensitive value back: how likely he hits that person's combination and the true value"
+    "knows a person's quasi-identifiers, everything released, and the shares of the combinations that are to be "
+    "expected in it; draws a released record by its posterior weight for them under these shares, and reads the "
+    "sensitive value back: how likely he hits that person's combination and the true value"
 )
 ONE_EVENT = (
     "The risk of attribute disclosure is the chance of one event, the person's own combination and the true value "

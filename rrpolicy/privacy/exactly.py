@@ -100,7 +100,7 @@ class ExactReconstruction:
 
     @cached_property
     def _matrices(self) -> list[tuple[Integers, int]]:
-        return [_integers(axis) for axis in self.evidence.axes]
+        return [integers(axis) for axis in self.evidence.axes]
 
     def _lambda(self, context: int) -> Integers:
         """Return N lambda times the denominator, in integers, over the released combinations of one context."""
@@ -180,7 +180,7 @@ def exact_sensitive(evidence: Evidence, group: int, value: int) -> Fraction:
     return Fraction(n[value], sum(n)) * n[value] * total
 
 
-def _integers(axis: Axis) -> tuple[Integers, int]:
+def integers(axis: Axis) -> tuple[Integers, int]:
     """Return (A, denominator) with P = A / denominator."""
     transition = cast("Transition", axis)
     columns = [transition.column(code) for code in range(axis.original_size)]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 POSTERIOR = (
     "how sure of a record's own value its set can make somebody who knows how often each value goes with these "
-    "quasi-identifiers: c_u / (c_u + the l-1 smallest other c)"
+    "quasi-identifiers: c_u / (c_u + the l-1 smallest other c); who compares the sets of a whole group with its exact "
+    "counts can be surer, and certain where no more sets hold a value than people have it"
 )
 CERTAIN = (
     "people whose set may give their value away: l-1 values occur nowhere in their group, so its entries may be such"

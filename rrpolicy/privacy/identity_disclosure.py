@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 NAME = "identity-disclosure"
 REFERENCE = "Teng, Du 2006, Theorem 3.2"
 ADVERSARY = (
-    "knows a person's quasi-identifiers, that the person is in the table, and everything released, and picks a record "
-    "by its posterior weight: how likely it is that person's"
+    "knows a person's quasi-identifiers, that the person is in the table, everything released, and the shares of the "
+    "combinations that are to be expected in it, and picks a record by its posterior weight under these shares: how "
+    "likely it is that person's"
 )
 NOT_COVERED = (
-    "It bounds one attacker, who draws by posterior weight; 1/k beside it bounds every attacker.",
+    (
+        "It is exact for one attacker, who draws by posterior weight under expected shares. In tiny tables, who knows "
+        "everybody's original values links better; 1/k beside it bounds every attacker."
+    ),
     "It says nothing of what a record tells once it is found: that is attribute disclosure.",
     "A person with more than one record.",
 )

@@ -17,6 +17,7 @@ from rrpolicy.privacy import identity_disclosure as identity
 from rrpolicy.privacy.disclosure import Mask, as_they_are, chosen, subgroup
 from rrpolicy.privacy.evidence import Evidence, gather, sides
 from rrpolicy.privacy.exactly import NEAR, ExactReconstruction, settled
+from rrpolicy.privacy.finite import finite_link
 from rrpolicy.privacy.protection import protection
 from rrpolicy.privacy.reconstruction import reconstruction
 from rrpolicy.privacy.scope import exposure
@@ -143,7 +144,8 @@ def assess_linking(requirement: Requirement, channel: Product, original: Origina
     """Assess identity disclosure."""
     found = links(requirement, channel, original)
     rests_on = (*exposure(channel).assumptions, *as_they_are(found.evidence.revealed))
-    return conclude(requirement, found, rests_on, protection(channel, original.records))
+    beside = (*finite_link(found.evidence, found.group), *protection(channel, original.records))
+    return conclude(requirement, found, rests_on, beside)
 
 
 def conclude(
