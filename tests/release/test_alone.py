@@ -1,0 +1,62 @@
+"""Values that one record alone has, of columns released unchanged: told to the audit, never to the public."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rrpolicy.cli.main import main
+
+POLICY = """\
+schema = 1
+[policy]
+name = "people"
+version = "1.0.0"
+[source]
+uri = "people.csv"
+[attributes]
+sex = { role = "quasi-identifier", domain = ["F", "M"] }
+town = { role = "quasi-identifier", domain = "observed", unchanged = "counts by town are public" }
+hours = { role = "insensitive", unchanged = "told to nobody", nulls = "keep" }
+plain = { role = "insensitive", unchanged = "told to nobody" }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+scope = "attribute"
+[mechanism]
+name = "pram"
+attributes = ["sex"]
+keep_probability = { sex = 0.8 }
+[release]
+accept = ["domain:town", "released"]
+"""
+
+
+@pytest.fixture
+def policy(tmp_path):
+    town = [f"t{i % 5}" for i in range(197)] + ["lone-a", "lone-b", "lone-c"]
+    hours = [i % 20 for i in range(195)] + [201, 202, 203, 204, ""]
+    rows = [f"{'FM'[i % 2]},{town[i]},{hours[i]},{i % 3}" for i in range(200)]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,town,hours,plain", *rows, ""]))
+    path = tmp_path / "policy.toml"
+    path.write_text(POLICY)
+    return path
+
+
+def test_the_plan_and_the_audit_report_warn_and_the_public_is_not_told(policy, tmp_path, capsys):
+    plan = tmp_path / "plan.json"
+    assert main(["plan", str(policy), "--out", str(plan)]) == 0
+    warnings = capsys.readouterr().out.split("\nwarnings\n")[1].split("\n\n")[0].splitlines()
+    told = [line.strip().partition(". ")[0] for line in warnings]
+    assert told == [
+        "'town' is released unchanged; values that one record alone has: 3",
+        "'hours' is released unchanged; values that one record alone has: 4",
+    ]
+    bundle = tmp_path / "bundle"
+    assert main(["release", str(plan), "--key", f"{plan}.key", "--out", str(bundle)]) == 0
+    remarks = json.loads((bundle / "audit" / "report.json").read_text())["remarks"]
+    assert sum("values that one record alone has" in json.dumps(remark) for remark in remarks) == 2
+    assert b"values that one record alone has: 4" in (bundle / "audit" / "report.html").read_bytes()
+    public = [p.read_bytes() for p in (bundle / "public").rglob("*") if p.is_file()]
+    assert not any(b"one record alone" in content for content in public)
