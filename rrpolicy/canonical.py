@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -32,6 +34,17 @@ def pretty(document: Json) -> bytes:
 def digest(content: bytes) -> str:
     """Return `sha256:` and the hexadecimal SHA-256 of the content."""
     return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def own_digest(document: Mapping[str, Json]) -> str:
+    """Return the digest of a record's canonical form without its key `digest`."""
+    return digest(canonical({key: value for key, value in document.items() if key != "digest"}))
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    with path.open("rb") as file:
+        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def number(value: float) -> Json:

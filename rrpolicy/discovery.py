@@ -1,7 +1,8 @@
 """Finding plugins: by entry point, distribution by distribution, imported only when they may be.
 
-The entry points of the distribution `rrpolicy` are always available. Others load only when a policy lists their
-distribution; an unlisted one is never imported, so it cannot break or change what it has no part in.
+The entry points of the distribution `rrpolicy` are always available. Others load only when the caller's policy or the
+command line lists their distribution; an unlisted one is never imported, so it cannot break or change what it has no
+part in. What a bundle names is never imported on its word.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ import importlib.metadata
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.registry import GROUP, PluginInfo, Registry
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,35 @@ def load_registry(plugins: Iterable[str] = (), place: Callable[[int], Place | No
     return Registry(loaded, infos)
 
 
+def load_allowed(named: Iterable[str], allowed: Iterable[str], by: str) -> Registry:
+    """Import the built-ins, and what somebody else's document names as far as the caller allows it.
+
+    Args:
+        named: distributions that the document names; as requirements or by name alone.
+        allowed: distributions that the caller lists, as PEP 508 requirements.
+        by: the document, for the message.
+
+    Raises:
+        RefusedError: RR412 if the document names others than the caller allows, before anything is imported; else as
+            `load_registry`.
+        PolicyError: RR229 if an entry is not a PEP 508 requirement.
+    """
+    trusted = {canonicalize_name(_requirement(text, None).name): text for text in allowed}
+    wanted = {canonicalize_name(_requirement(text, None).name) for text in named} - {GROUP}
+    strange = sorted(wanted - trusted.keys())
+    if strange:
+        flags = " ".join(f"--plugin {name}" for name in strange)
+        raise RefusedError(
+            Problem(
+                "RR412",
+                f"{by} names plugins that are not loaded on its word: {', '.join(strange)}",
+                expected="plugins that you list yourself",
+                hint=f"a plugin is code that runs as you: if you trust it, add {flags}",
+            )
+        )
+    return load_registry([trusted[name] for name in sorted(wanted)])
+
+
 def installed_distributions() -> tuple[str, ...]:
     """Return the names of all distributions that provide plugins, loaded or not."""
     return tuple(sorted(_installed()))
@@ -69,11 +103,11 @@ def canonicalize_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _find(text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPoint]], place: Place | None) -> Wanted:
+def _requirement(text: str, place: Place | None) -> Requirement:
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
-        requirement = Requirement(text)
+        return Requirement(text)
     except InvalidRequirement as error:
         raise PolicyError(
             Problem(
@@ -83,6 +117,10 @@ def _find(text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPo
                 'such as "acme-oue>=1.2"',
             )
         ) from error
+
+
+def _find(text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPoint]], place: Place | None) -> Wanted:
+    requirement = _requirement(text, place)
     name = canonicalize_name(requirement.name)
     install = f"pip install '{text}'"
     if name not in available:

@@ -289,9 +289,7 @@ class Finding:
             "code": self.code,
             "model": self.model,
             "requirement": self.requirement,
-            "place": None
-            if self.place is None
-            else {"line": self.place.line, "column": self.place.column, "key": self.place.key},
+            "place": None if self.place is None else place_to_json(self.place),
             "reached": self.reached.to_json() if shown and self.reached is not None else None,
             "limit": float(self.limit) if shown and self.limit is not None else None,
             "limit_exact": exact(self.limit) if shown and self.limit is not None else None,
@@ -307,3 +305,8 @@ class Finding:
             "assessor": self.assessor,
             "given": list(self.given),
         }
+
+
+def place_to_json(place: Place) -> Json:
+    """Return where a finding is asked for, without the file: that is named by the policy's digest."""
+    return {"line": place.line, "column": place.column, "key": place.key}

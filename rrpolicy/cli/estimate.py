@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
     from rrpolicy.estimate.crosstab import Crosstab
     from rrpolicy.estimate.release import Release
+
+
+NO_VERIFY = "Do not check the digests of release.json and of the files that are read."
+UNVERIFIED = "not checked: whether release.json and the files that were read are those that were released"
 
 
 class Format(StrEnum):
@@ -44,6 +49,7 @@ def command(
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help=NO_VERIFY)] = False,
 ) -> int:
     """Estimate counts, with standard errors and intervals, from a release.
 
@@ -51,9 +57,7 @@ def command(
     scaled to the number of records. Estimates may lie outside [0, N], their intervals do not. Generalised columns are
     counted by the labels that were released, which is exact.
     """
-    from rrpolicy.estimate.opening import open_release
-
-    release = open_release(bundle)
+    release = opened(bundle, verify=not no_verify)
     target = "population" if population else "table"
     chosen = names(by or (), release)
     table = release.crosstab(chosen, where, "population" if population else "table", level, spread=spread)
@@ -68,6 +72,15 @@ def command(
 
 
 _AS_DATA = "\nas data: --format csv or --json"
+
+
+def opened(bundle: Path, *, verify: bool) -> Release:
+    """Open a release; say so if its digests are not checked."""
+    from rrpolicy.estimate.opening import open_release
+
+    if not verify:
+        print(UNVERIFIED, file=sys.stderr)
+    return open_release(bundle, verify=verify)
 
 
 def names(given: Sequence[str], release: Release) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.estimate import Format
+from rrpolicy.cli.estimate import NO_VERIFY, Format, opened
 
 
 def command(
@@ -22,6 +22,7 @@ def command(
         bool, typer.Option("--population", help="Intervals for the population that the table is a sample of.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help=NO_VERIFY)] = False,
 ) -> int:
     """Ask a release in SQL: counts, shares, sums and averages come corrected, with standard errors and intervals.
 
@@ -32,9 +33,7 @@ def command(
     What cannot be corrected (joins, DISTINCT, HAVING on counts, MIN and MAX, subqueries, other windows) is refused with
     the reason. The SQL is parsed and never executed.
     """
-    from rrpolicy.estimate.opening import open_release
-
-    found = open_release(bundle).query(sql, "population" if population else "table", level)
+    found = opened(bundle, verify=not no_verify).query(sql, "population" if population else "table", level)
     if json or form is Format.JSON:
         from rrpolicy.canonical import pretty
 

@@ -183,9 +183,9 @@ def _no_key(key: Path | None) -> Exception:
 
 
 def _findings(bundle: Path) -> Json:
-    from rrpolicy.release.records import read_record
+    from rrpolicy.document import read_document
 
-    found: Json = read_record(bundle / "audit" / "findings.json")["findings"]
+    found: Json = read_document(bundle / "audit" / "findings.json")["findings"]
     return found
 
 

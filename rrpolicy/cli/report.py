@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rrpolicy.cli.estimate import NO_VERIFY, UNVERIFIED
 from rrpolicy.errors import PolicyError, Problem, unwritable
 
 if TYPE_CHECKING:
@@ -26,23 +26,30 @@ def command(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Where to write it; default: standard output.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", help="A distribution to load as well, such as acme-oue>=1.2; a bundle loads none."),
+    ] = None,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help=NO_VERIFY)] = False,
 ) -> int:
     """Write the report of a release again.
 
-    The public page is filled anew from the published files; the audit page from audit/report.json. A bundle is never
-    written into.
+    The public page is filled anew from the published files; the audit page from audit/report.json. Both only if their
+    digests are those of the release. A bundle is never written into.
     """
     from rrpolicy.discovery import load_registry
     from rrpolicy.release.appearing import refuse_existing
 
     public, audit = _folders(bundle)
-    registry = load_registry()
+    registry = load_registry(plugins or ())
     renderer = _renderer(registry, "json" if as_json else form)
     if out is not None:
         _outside(out, bundle)
         refuse_existing(out)
     wanted = page or ("audit" if audit is not None else "public")
-    content = renderer.render(_report(wanted, public, audit, registry))
+    if no_verify:
+        print(UNVERIFIED, file=sys.stderr)
+    content = renderer.render(_report(wanted, public, audit, registry, verify=not no_verify))
     if out is None:
         sys.stdout.buffer.write(content)
         return 0
@@ -93,16 +100,9 @@ def _outside(out: Path, bundle: Path) -> None:
         )
 
 
-def _report(page: str, public: Path, audit: Path | None, registry: Registry) -> Report:
-    from rrpolicy.channel.reading import channel_from_json
-    from rrpolicy.release.report import public_report, read_report, release_document
-
+def _report(page: str, public: Path, audit: Path | None, registry: Registry, *, verify: bool) -> Report:
     if page == "public":
-        release = release_document(public)
-        known = release["channel"]["kind"] in registry.kinds
-        channel = channel_from_json(release["channel"], registry.kinds) if known else None
-        sections = () if channel is None else channel.sections(release["records"], None)
-        return public_report(public, models=registry.privacy_models, sections=sections)
+        return _public(public, registry, verify=verify)
     if audit is None:
         raise PolicyError(
             Problem(
@@ -111,8 +111,29 @@ def _report(page: str, public: Path, audit: Path | None, registry: Registry) -> 
                 hint="the public folder alone gives the public page: --page public",
             )
         )
+    from rrpolicy.document import UnreadableError, read_document
+    from rrpolicy.estimate.sealed import check_seal
+    from rrpolicy.release.report import read_report
+
     try:
-        document = json.loads(audit.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise PolicyError(Problem("RR259", f"{audit} cannot be read as JSON")) from error
+        if verify:
+            check_seal(audit.parent, read_document(audit.with_name("audit.json")), [audit.name], "audit.json")
+        document = read_document(audit)
+    except UnreadableError as error:
+        raise PolicyError(Problem("RR259", f"audit/{error}")) from error
     return read_report(document)
+
+
+def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
+    from rrpolicy.channel.reading import channel_from_json
+    from rrpolicy.estimate.opening import open_release
+    from rrpolicy.release.report import public_report, release_document
+
+    release = release_document(public)
+    open_release(public, verify=verify)
+    kind = release["channel"]["kind"]
+    channel = channel_from_json(release["channel"], registry.kinds) if kind in registry.kinds else None
+    if channel is None:
+        print(f"the page lacks what the plugin of '{kind}' tells; name the plugin with --plugin", file=sys.stderr)
+    sections = () if channel is None else channel.sections(release["records"], None)
+    return public_report(public, models=registry.privacy_models, sections=sections)

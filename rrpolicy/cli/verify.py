@@ -25,6 +25,10 @@ def command(
         str | None, typer.Option("--plan-on", help="The table that the parameters were chosen on, if not the source.")
     ] = None,
     *,
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the verification as JSON on standard output.")] = False,
 ) -> int:
@@ -45,6 +49,7 @@ def command(
             folder=str(Path.cwd()),
             key=key,
             plan_on=plan_on,
+            plugins=plugins or (),
             progress=report,
         )
     if json:
@@ -71,6 +76,8 @@ def _lines(found: Verification) -> list[str]:
     lines += [f"{p.code}: {p.message}" for p in found.problems]
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
+    stated = dict.fromkeys(claim.meaning for claim in found.claims)
+    lines += [f"stated, not verified: {'; '.join(stated)}"] if stated else []
     return [*lines, found.last_line()]
 
 

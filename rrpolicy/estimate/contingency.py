@@ -16,6 +16,7 @@ from rrpolicy.estimate.membership import MembershipWeights, counted_cells
 from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.estimate.weights import AxisWeights
 from rrpolicy.source.counts import Array, Ints
+from rrpolicy.source.promised import beyond
 from rrpolicy.source.quoting import identifier, literal
 
 
@@ -162,15 +163,20 @@ def codes_of(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
 
 
 def relation(connection: Any, data: DataFile) -> str:
-    """Return what to select from; a DuckDB file is attached read-only.
+    """Return what to select from; a DuckDB file is attached read-only, and holds the promised table and nothing else.
 
     Raises:
-        PolicyError: RR269 for an unknown format.
+        PolicyError: RR269 for an unknown format, or a database that holds something else.
     """
-    if data.format == "duckdb":
-        connection.execute(f"ATTACH {literal(str(data.path))} AS released (READ_ONLY)")
-        return f"released.{identifier(data.table)}"
-    return scan(_no_glob(str(data.path)), data.format, data.columns)
+    if data.format != "duckdb":
+        return scan(_no_glob(str(data.path)), data.format, data.columns)
+    name = f"released_{data.table}"
+    connection.execute(f"ATTACH {literal(str(data.path))} AS {identifier(name)} (READ_ONLY)")
+    kinds = [(c.name, c.type or ("BIGINT" if c.kind in {"count", "group"} else "VARCHAR")) for c in data.columns]
+    found = beyond(connection, name, data.table, kinds)
+    if found:
+        raise unlike_description(f"the database must hold the one table {data.table!r} as promised; it holds {found}")
+    return f"{identifier(name)}.{identifier(data.table)}"
 
 
 def scan(path: str, file_format: str, columns: Sequence[Column]) -> str:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.estimate.condition import Condition
-from rrpolicy.estimate.contingency import DataFile, codes_of, scan, sql_of, unlike_description
+from rrpolicy.estimate.contingency import DataFile, codes_of, relation, sql_of, unlike_description
 from rrpolicy.estimate.crosstab import Crosstab
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.release import Release
@@ -173,7 +173,10 @@ class DealtRelease(Release):
         if not pairs:
             pairs = "(NULL, NULL)"
         with duckdb.connect() as connection:
-            qit, st = (_relation(connection, file) for file in (self.data, self.values))
+            try:
+                qit, st = (relation(connection, file) for file in (self.data, self.values))
+            except duckdb.Error as error:
+                raise unlike_description(str(error).splitlines()[0]) from error
             query = f"""
 WITH asked(v, target) AS (VALUES {pairs}),
 a AS (SELECT {key} AS g{shown}, count(*) AS a FROM {qit}{where} GROUP BY ALL),
@@ -186,13 +189,3 @@ FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL"""  # noqa: S608 - names q
                 return connection.sql(query, params=list(condition.parameters)).to_arrow_table()
             except duckdb.Error as error:
                 raise unlike_description(str(error).splitlines()[0]) from error
-
-
-def _relation(connection: Any, file: DataFile) -> str:
-    """Return what to select a table from; a DuckDB file is attached read-only under the table's own name."""
-    if file.format == "duckdb":
-        name = identifier(f"released_{file.table}")
-        connection.execute(f"ATTACH {literal(str(file.path))} AS {name} (READ_ONLY)")
-        return f"{name}.{identifier(file.table)}"
-    path = "".join(f"[{c}]" if c in "*?[" else c for c in str(file.path))
-    return scan(path, file.format, file.columns)

@@ -1,8 +1,7 @@
-"""Opening a release: its manifest is read and checked, no plugin is loaded, and no row is read."""
+"""Opening a release: its manifest and its files' digests are checked, no plugin is loaded, and no row is read."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,30 +15,36 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.columns import Columns
 from rrpolicy.estimate.contingency import DataFile
 from rrpolicy.estimate.release import Release
+from rrpolicy.estimate.sealed import NAME, check_seal, no_release, read_release
 from rrpolicy.estimate.weights import AxisWeights, axis_weights
 
-SCHEMA = "rrpolicy.release/1"
 _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
 
 
-def open_release(path: str | Path) -> Release:
+def open_release(path: str | Path, *, verify: bool = True) -> Release:
     """Open a bundle, or its public/ folder alone.
 
     Args:
         path: the bundle's folder or the public/ folder.
+        verify: check the digests of release.json and of the data files before anything is read of them. It costs about
+            one read of the files; it finds damage and edits, not a bundle that was forged as a whole.
 
     Raises:
         PolicyError: RR260 if there is no readable release, RR261 if its schema is of another version, RR269 if the
-            data it names is missing, RR270 if it is of a form that counts cannot be estimated from.
+            data it names is missing, RR270 if it is of a form that counts cannot be estimated from, RR284 if a file
+            is not the one that was released.
     """
     folder = Path(path)
-    if (folder / "public" / "release.json").is_file():
+    if (folder / "public" / NAME).is_file():
         folder = folder / "public"
-    document = _manifest(folder / "release.json")
+    document = read_release(folder)
     try:
-        return _release(folder, document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _unreadable(folder, "its release.json lacks a part or holds one of another type") from error
+        release = _release(folder, document)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, StopIteration) as error:
+        raise no_release(folder, f"its {NAME} contradicts itself") from error
+    if verify:
+        check_seal(folder, document, [table["path"] for table in document["data"]["tables"].values()])
+    return release
 
 
 def decoder_from_json(document: Mapping[str, Any]) -> Decoder:
@@ -76,24 +81,6 @@ def engine_type(labels: tuple[Value, ...]) -> str:
     if any(isinstance(v, (str, bool)) for v in labels):
         return "VARCHAR"
     return "BIGINT" if all(isinstance(v, int) for v in labels) else "DOUBLE"
-
-
-def _manifest(path: Path) -> Mapping[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _unreadable(path.parent, "there is no readable release.json in it") from error
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
-        raise PolicyError(
-            Problem(
-                "RR261",
-                f"the release's schema is {schema!r}",
-                expected=SCHEMA,
-                hint="it was written by another version of rrpolicy: update, or use the one named in release.json",
-            )
-        )
-    return dict(document)
 
 
 def _release(folder: Path, document: Mapping[str, Any]) -> Release:
@@ -152,13 +139,3 @@ def _inside(folder: Path, path: str) -> Path:
             )
         )
     return file
-
-
-def _unreadable(folder: Path, message: str) -> PolicyError:
-    return PolicyError(
-        Problem(
-            "RR260",
-            f"{folder} is not a release: {message}",
-            expected="a bundle written by `rrpolicy release`, or its public/ folder",
-        )
-    )

@@ -95,7 +95,11 @@ def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue, max
 def _options(known: Mapping[str, type[BaseModel]], name: str, options: Json, what: str) -> BaseModel:
     if name not in known:
         raise RefusedError(Problem("RR404", f"no loaded plugin offers the {what} '{name}'"))
-    return known[name].model_validate(options)
+    read = known[name].model_validate(options)
+    defaults = {key: field.get_default(call_default_factory=True) for key, field in known[name].model_fields.items()}
+    # what stands at its default counts as not given: mechanisms refuse options that are given and have no use
+    read.model_fields_set.intersection_update(k for k, default in defaults.items() if getattr(read, k) != default)
+    return read
 
 
 def _edge(document: Json) -> float | str:

@@ -16,6 +16,7 @@ from rrpolicy.release.plan import Plan
 SCHEMA = "rrpolicy.audit/1"
 FINDINGS = "rrpolicy.findings/1"
 NAME = "audit.json"
+POLICY = "policy.toml"
 FILES = frozenset({"policy.json", "plan.json", "findings.json", "report.html", "report.json"})
 
 
@@ -69,13 +70,18 @@ def policy_as_written(toml: Path, named: Iterable[str]) -> Mapping[str, bytes]:
         toml: the policy file.
         named: the files that it was read from.
     """
-    files = {"policy.toml": toml.read_bytes()}
+    return {name: path.read_bytes() for name, path in files_of(toml, named).items()}
+
+
+def files_of(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
+    """Return where a policy's files lie, by their path in audit/; arguments as for `policy_as_written`."""
+    files = {POLICY: toml}
     own = Path(os.path.normpath(toml.absolute()))
     for name in named:
         path = Path(os.path.normpath(Path(name).absolute()))
         inside = path.relative_to(own.parent).as_posix() if path.is_relative_to(own.parent) else ""
-        if inside and path != own and inside not in {*FILES, NAME, "policy.toml"}:
-            files[inside] = path.read_bytes()
+        if inside and path != own and inside not in {*FILES, NAME, POLICY}:
+            files[inside] = path
     return files
 
 

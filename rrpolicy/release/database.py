@@ -10,6 +10,7 @@ from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.columns import arrow_schema, engine_type
 from rrpolicy.release.engine import engine
 from rrpolicy.release.formats import plain, repeated
+from rrpolicy.source.promised import create_table
 from rrpolicy.source.quoting import identifier
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ class DatabaseTable:
         self._table = identifier(spec.name)
         self._open = ExitStack()
         self._connection = self._open.enter_context(engine(path.parent, path))
-        columns = ", ".join(f"{identifier(c.name)} {engine_type(c)}" for c in spec.columns)
-        self._connection.execute(f"CREATE TABLE {self._table} ({columns})")
+        self._connection.execute(create_table(spec.name, [(c.name, engine_type(c)) for c in spec.columns]))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         """Write rows."""

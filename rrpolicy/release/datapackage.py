@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import Json
-from rrpolicy.release.manifest import file_digest
+from rrpolicy.canonical import Json, file_digest
 
 NAME = "datapackage.json"
 PROFILES = "https://datapackage.org/profiles/2.0"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.canonical import Json, file_digest, own_digest
 from rrpolicy.finding import Basis
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.release.assess import Assessment, UtilityFinding
@@ -77,19 +77,6 @@ def sealed(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, 
     """
     whole: dict[str, Json] = {**document, "files": dict(sorted(files.items()))}
     return {**whole, "digest": own_digest(whole)}
-
-
-def own_digest(document: Mapping[str, Json]) -> str:
-    """Return the digest of a record's canonical form without its key `digest`."""
-    return digest(canonical({key: value for key, value in document.items() if key != "digest"}))
-
-
-def file_digest(path: Path) -> str:
-    """Return the digest of a file's bytes."""
-    import hashlib
-
-    with path.open("rb") as file:
-        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_digests(folder: Path, *, but: str) -> dict[str, str]:

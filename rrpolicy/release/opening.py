@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrpolicy.discovery import load_registry
+from rrpolicy.discovery import load_allowed, load_registry
 from rrpolicy.errors import Place
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.load import load_policy
@@ -22,22 +22,28 @@ class Opened:
     registry: Registry
 
 
-def open_policy(path: Path, *, source: str | None = None, root: Path | None = None) -> Opened:
+def open_policy(
+    path: Path, *, source: str | None = None, root: Path | None = None, allowed: Sequence[str] | None = None
+) -> Opened:
     """Load a policy file and the plugins that it lists.
 
     Args:
         path: the TOML file.
         source: a uri that takes the place of the policy's own.
         root: that the files lie under which the policy names; default: the top of its repository, else its folder.
+        allowed: the only plugins that it may load, where somebody else wrote it; None for the caller's own policy.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
-        RefusedError: if a plugin is missing, broken, or takes a name that is taken (RR404 to RR406).
+        RefusedError: if a plugin is missing, broken, or takes a name that is taken (RR404 to RR406), or is not
+            allowed (RR412).
     """
     registries: list[Registry] = []
 
     def catalogue(plugins: tuple[str, ...], place: Callable[[int], Place | None]) -> Catalogue:
-        registries.append(load_registry(plugins, place))
+        registries.append(
+            load_registry(plugins, place) if allowed is None else load_allowed(plugins, allowed, path.name)
+        )
         return registries[-1].catalogue
 
     policy = load_policy(path, catalogue, source=source, root=root)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json, pretty
+from rrpolicy.channel.base import Channel
 from rrpolicy.finding import Measure
 from rrpolicy.registry import Registry
 from rrpolicy.release import manifest as manifests
+from rrpolicy.release.assess import Assessment
 from rrpolicy.release.executed import Executed
+from rrpolicy.release.plan import Plan
 
 if TYPE_CHECKING:
     from rrpolicy.release.report import AuditPieces
     from rrpolicy.report import Report
+    from rrpolicy.source.protocol import Original
 
 SAMPLERS = {
     "cells": "equal records drawn together",
@@ -31,16 +36,31 @@ def write_public_page(executed: Executed, document: Mapping[str, Json]) -> None:
         executed: the draw; the data files are written.
         document: release.json without `files` and `digest`.
     """
-    from rrpolicy.release.report import public_report
-
-    registry, public = executed.registry, executed.staging.public
+    public = executed.staging.public
     draft = public / manifests.NAME
     draft.write_bytes(pretty({**document, "files": {}, "digest": ""}))
-    sections = executed.plan.channel.sections(executed.plan.records, None)
-    report = public_report(public, released=executed.released, models=registry.privacy_models, sections=sections)
+    pages = public_page(public, executed.registry, executed.plan.channel, executed.released)
     draft.unlink()
-    for name, content in _rendered(report, registry, ("html",)).items():
+    for name, content in pages.items():
         (public / name).write_bytes(content)
+
+
+def public_page(
+    public: Path, registry: Registry, channel: Channel, released: Mapping[str, Sequence[int]] | None = None
+) -> Mapping[str, bytes]:
+    """Return report.html of public/ by its name; nothing if no renderer for it is loaded.
+
+    Args:
+        public: the folder; its release.json need not be sealed yet.
+        registry: of the plugins.
+        channel: as published, or as planned: both say the same of themselves without the original.
+        released: column -> released records of each of its labels, if they are counted already.
+    """
+    from rrpolicy.release.report import public_report, release_document
+
+    sections = channel.sections(int(release_document(public)["records"]), None)
+    report = public_report(public, released=released, models=registry.privacy_models, sections=sections)
+    return rendered(report, registry, ("html",))
 
 
 def audit_pages(executed: Executed, record: Mapping[str, Json]) -> Mapping[str, bytes]:
@@ -52,16 +72,39 @@ def audit_pages(executed: Executed, record: Mapping[str, Json]) -> Mapping[str, 
     """
     from rrpolicy.release.report import audit_report
 
-    report = audit_report(executed.staging.public, _pieces(executed, record), released=executed.released)
-    return _rendered(report, executed.registry, ("html", "json"))
+    public = executed.staging.public
+    own = None if executed.policy_file is None else str(executed.policy_file)
+    pieces = audit_pieces(
+        executed.plan, executed.assessment, executed.registry, record, executed.original, public, policy_file=own
+    )
+    return rendered(audit_report(public, pieces, released=executed.released), executed.registry, ("html", "json"))
 
 
-def _pieces(executed: Executed, record: Mapping[str, Json]) -> AuditPieces:
+def audit_pieces(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    assessment: Assessment,
+    registry: Registry,
+    record: Mapping[str, Json],
+    original: Original | None,
+    public: Path,
+    *,
+    policy_file: str | None,
+) -> AuditPieces:
+    """Return what the audit page shows beyond the public one.
+
+    Args:
+        plan: that was executed.
+        assessment: of its channel.
+        registry: of the plugins.
+        record: audit.json; its `files` and `digest` are not needed yet.
+        original: the table; without it what is counted of it is left out.
+        public: the public/ folder.
+        policy_file: the policy's own file, as places name it; None where only a plan is at hand.
+    """
     from rrpolicy.release.report import AuditPieces, dropped_columns
     from rrpolicy.release.report_marginals import original_shares
     from rrpolicy.section import Fact
 
-    plan, assessment = executed.plan, executed.assessment
     facts = [
         ("Time", record["time"]),
         ("Commit of the policy's repository", record["policy_commit"]),
@@ -75,25 +118,25 @@ def _pieces(executed: Executed, record: Mapping[str, Json]) -> AuditPieces:
     return AuditPieces(
         findings=(*assessment.findings, *assessment.attained),
         utility=assessment.utility,
-        realised=_realised(executed),
+        realised=() if original is None else _realised(plan, registry, public, original),
         origins={name: origin.value for name, origin in plan.origins.items()},
         remarks=plan.remarks,
-        shares=original_shares(executed.original),
+        shares={} if original is None else original_shares(original),
         dropped=dropped_columns(plan.policy),
         provenance=tuple(Fact(name, str(value)) for name, value in facts if value),
-        sections=plan.channel.sections(plan.records, executed.original),
-        models=executed.registry.privacy_models,
+        sections=() if original is None else plan.channel.sections(plan.records, original),
+        models=registry.privacy_models,
+        policy_file=policy_file,
     )
 
 
-def _realised(executed: Executed) -> tuple[Measure | None, ...]:
+def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | None, ...]:
     """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again."""
-    metrics, public = executed.registry.utility_metrics, executed.staging.public
-    return tuple(
-        metrics[gate.metric].realised(gate.options, public, executed.original) for gate in executed.plan.policy.gates
-    )
+    metrics = registry.utility_metrics
+    return tuple(metrics[gate.metric].realised(gate.options, public, original) for gate in plan.policy.gates)
 
 
-def _rendered(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:
+def rendered(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:
+    """Return a report in each of the forms for which a renderer is loaded, by file name."""
     renderers = registry.renderers
     return {f"report{renderers[name].suffix}": renderers[name].render(report) for name in names if name in renderers}

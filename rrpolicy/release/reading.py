@@ -13,6 +13,7 @@ from rrpolicy.release.columns import arrow_schema, engine_type
 from rrpolicy.release.delimited import header
 from rrpolicy.release.engine import batches, engine, number
 from rrpolicy.release.formats import Format
+from rrpolicy.source.promised import beyond
 from rrpolicy.source.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -143,10 +144,10 @@ def _plain(path: Path) -> str:
 
 
 def _only_table(connection: duckdb.DuckDBPyConnection, spec: TableSpec) -> None:
-    found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
-    views = number(connection, "SELECT count(*) FROM duckdb_views() WHERE NOT internal")
-    if found != [("main", spec.name)] or views:
-        raise UnlikeSpecError(f"the database does not hold the one table {spec.name!r} and nothing else")
+    (database,) = connection.execute("SELECT current_database()").fetchall()[0]
+    found = beyond(connection, database, spec.name, [(c.name, engine_type(c)) for c in spec.columns])
+    if found:
+        raise UnlikeSpecError(f"the database must hold the one table {spec.name!r} as promised; it holds {found}")
 
 
 def _same_header(path: Path, spec: TableSpec) -> None:

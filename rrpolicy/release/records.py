@@ -2,70 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical import Json, pretty
-from rrpolicy.release.manifest import file_digest, own_digest
+from rrpolicy.canonical import Json, canonical, file_digest, own_digest, pretty
+from rrpolicy.document import faults, read_document, read_regular
 from rrpolicy.release.verification import Log
 
-MOST_BYTES = 1 << 28
+MOST_FAULTS = 5
 TOLERANCE = 1e-9
 """Relative; recomputed doubles may differ in their last digits between machines."""
 
 
-class UnreadableError(ValueError):
-    """A document that cannot be trusted to say one thing."""
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a regular file: no duplicate keys, no NaN, no symbolic link.
-
-    Raises:
-        UnreadableError: if it is none; the message names the file.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-                raise UnreadableError(f"{path.name} is not a regular file of a sensible size")
-            document = json.loads(file.read().decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
-    except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableError(f"{path.name} cannot be read as JSON") from error
-    if not isinstance(document, dict):
-        raise UnreadableError(f"{path.name} does not hold a JSON object")
-    return document
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        raise UnreadableError("a key stands twice")
-    return document
-
-
-def _no_constant(name: str) -> Any:
-    raise UnreadableError(f"{name} is not JSON")
-
-
-def check_record(log: Log, path: Path, document: dict[str, Any], schema: str, keys: Sequence[str]) -> bool:
-    """Check a record's schema, keys, own digest and bytes; later checks rely on the first two."""
-    name = path.name
+def read_checked(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
+    """Read a record and check its schema, every field at any depth, and its bytes; None if it cannot be relied on."""
+    document, name = read_document(path), path.name
     found = document.get("schema")
     if not log.check(f"{name}: schema", found == schema, "RR110", f"{name} is of schema {found!r}, not {schema}"):
-        return False
-    odd = sorted(set(document) ^ set(keys))
-    whole = log.check(f"{name}: fields", not odd, "RR110", f"{name} lacks or adds the fields {', '.join(odd)}")
-    agrees = document.get("digest") == own_digest(document)
-    log.check(f"{name}: own digest", agrees, "RR114", f"{name} was changed: its field 'digest' is not its own digest")
-    spelled = path.read_bytes() == pretty(document)
+        return None
+    wrong = faults(document, schema)
+    told = f"{name} is not as its schema asks: {'; '.join(wrong[:MOST_FAULTS])}"
+    if not log.check(f"{name}: every field is known", not wrong, "RR110", told):
+        return None
+    spelled = read_regular(path) == pretty(document)
     log.check(f"{name}: bytes", spelled, "RR114", f"{name} was changed: its bytes are not those that were written")
-    return whole
+    return document
+
+
+def read_sealed(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
+    """Read a record that states its own digest, as `read_checked` does, and check that digest."""
+    document, name = read_checked(log, path, schema), path.name
+    if document is not None:
+        agrees = document["digest"] == own_digest(document)
+        failure = f"{name} was changed: its field 'digest' is not its own digest"
+        log.check(f"{name}: own digest", agrees, "RR114", failure)
+    return document
 
 
 def check_files(log: Log, folder: Path, document: Mapping[str, Any], record: str, expected: set[str]) -> None:
@@ -75,8 +49,6 @@ def check_files(log: Log, folder: Path, document: Mapping[str, Any], record: str
     for path, why in odd:
         log.check(f"{place}/{path}", False, "RR113", f"{place}/{path} {why}")  # noqa: FBT003 it fails
     listed = document["files"]
-    if not isinstance(listed, dict):
-        raise UnreadableError(f"the field 'files' of {record} is not an object")
     for path in sorted(expected - set(listed)):
         log.check(f"{place}/{path}", False, "RR112", f"{record} does not list {place}/{path}, which a release has")  # noqa: FBT003
     for path in sorted((set(listed) | files) - {record}):
@@ -119,16 +91,21 @@ def scan(folder: Path) -> tuple[set[str], list[tuple[str, str]]]:
     return files, odd
 
 
-def same(found: Any, expected: Any) -> bool:
+def alike(found: Json, expected: Json) -> bool:
+    """Return whether two documents are the same to the last character: 1 is neither 1.0 nor true."""
+    return canonical(found) == canonical(expected)
+
+
+def same(found: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
     """Return whether two documents say the same, doubles up to their last digits."""
     if isinstance(found, Mapping) and isinstance(expected, Mapping):
-        return found.keys() == expected.keys() and all(same(found[k], expected[k]) for k in expected)
+        return found.keys() == expected.keys() and all(same(found[k], expected[k], tolerance) for k in expected)
     if isinstance(found, list) and isinstance(expected, list):
-        return len(found) == len(expected) and all(map(same, found, expected))
+        return len(found) == len(expected) and all(same(f, e, tolerance) for f, e in zip(found, expected, strict=True))
     if isinstance(found, bool) or isinstance(expected, bool) or found is None or expected is None:
         return found is expected
     if isinstance(found, (int, float)) and isinstance(expected, (int, float)):
-        return abs(found - expected) <= TOLERANCE * max(abs(found), abs(expected))
+        return abs(found - expected) <= tolerance * max(abs(found), abs(expected))
     return type(found) is type(expected) and bool(found == expected)
 
 

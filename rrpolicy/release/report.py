@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.sealed import NAME, READ, SCHEMA, no_release
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Policy, Role
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 EXACT_DRAW = "exact: no probability is rounded"
 NOTHING_DRAWN = "nothing was drawn at random"
+POLICY = "policy.toml"
+FILLED = (*READ, "release", "policy", "software", "attributes", "channel", "findings", "derived", "assumptions")
+"""Fields of release.json that the public page is filled from."""
 TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED = {
     Role.IDENTIFIER: "identifier, counted only for how many records a person has, and never released",
@@ -45,6 +48,7 @@ class AuditPieces:
         provenance: times, commits, digests of audit/, the source's uri without credentials.
         sections: what the channel says of itself, from `Channel.sections` with the original.
         models: privacy models by name, which say themselves what they do not cover.
+        policy_file: the policy's own file, as places name it; it stands in audit/ as policy.toml.
     """
 
     findings: tuple[Finding, ...]
@@ -57,6 +61,7 @@ class AuditPieces:
     provenance: tuple[Fact, ...] = ()
     sections: tuple[Section, ...] = ()
     models: Mapping[str, object] = field(default_factory=dict)
+    policy_file: str | None = None
 
 
 def public_report(
@@ -115,7 +120,7 @@ def audit_report(public: Path, audit: AuditPieces, *, released: Mapping[str, Seq
     document = release_document(public)
     page = public_report(public, released=released, models=audit.models)
     rows = tuple(
-        finding_row(_document(finding), audit.models, None if finding.place is None else Path(finding.place.file).name)
+        finding_row(_document(finding), audit.models, _file_of(finding, audit.policy_file))
         for finding in audit.findings
     )
     useful = _utility(audit)
@@ -152,24 +157,21 @@ def read_report(document: Mapping[str, Any]) -> Report:
 
 
 def release_document(public: Path) -> Mapping[str, Any]:
-    """Return release.json.
+    """Return release.json, every field of it checked; its digests need not be written yet.
 
     Raises:
-        PolicyError: RR260 if there is none.
+        PolicyError: RR260 if there is none, or it is not what its schema asks.
     """
+    from rrpolicy.document import SHOWN, UnreadableError, faults, read_document
+
     try:
-        document = json.loads((public / "release.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise PolicyError(
-            Problem(
-                "RR260",
-                f"there is no release in {public}",
-                expected="the public/ folder of a bundle",
-                hint="name the bundle's folder, the one that holds public/",
-            )
-        ) from error
-    found: Mapping[str, Any] = document
-    return found
+        document = read_document(public / NAME)
+    except UnreadableError as error:
+        raise no_release(public, str(error)) from error
+    wrong = faults(document, SCHEMA, FILLED)
+    if wrong:
+        raise no_release(public, f"in its {NAME}, {'; '.join(wrong[:SHOWN])}")
+    return document
 
 
 def dropped_columns(policy: Policy) -> tuple[str, ...]:
@@ -216,6 +218,13 @@ def _provenance(document: Mapping[str, Any]) -> tuple[Fact, ...]:
     for name, table in document["data"]["tables"].items():
         facts.append(Fact(f"Digest of the released table {name}", table["digest"]))
     return tuple(facts)
+
+
+def _file_of(finding: Finding, own: str | None) -> str | None:
+    """Return the name of the policy file that asks for a finding, as it stands in audit/."""
+    if finding.place is None:
+        return None
+    return POLICY if finding.place.file == own else Path(finding.place.file).name
 
 
 def _utility(audit: AuditPieces) -> tuple[UtilityRow, ...]:

@@ -9,21 +9,13 @@ from typing import Any
 from rrpolicy.canonical import parse_number
 from rrpolicy.finding import CONDITION, VALUE, Measure, Standing, Verdict
 from rrpolicy.release.figures import FEWER, apart, direction, gauge, margin, worded
+from rrpolicy.release.findings import measure_from_json
 from rrpolicy.release.not_covered import not_covered
 from rrpolicy.report import Beside, FindingRow, Histogram, UtilityRow
 from rrpolicy.section import figure, rational
 
 MEASURED = "measured"
 """The verdict of a finding without a limit."""
-
-
-def measure_from_json(document: Mapping[str, Any] | None) -> Measure | None:
-    """Read `{value, standing, error}`; None stays None."""
-    if document is None:
-        return None
-    return Measure(
-        parse_number(document["value"]), Standing(str(document["standing"])), parse_number(document.get("error") or 0)
-    )
 
 
 def finding_row(finding: Mapping[str, Any], models: Mapping[str, object], file: str | None = None) -> FindingRow:

@@ -58,6 +58,25 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """What a bundle says and nothing at hand confirms: whoever relies on it believes the bundle.
+
+    Attributes:
+        file: relative to the bundle, such as `public/release.json`.
+        field: its dotted name in the file, without positions in lists; "" for the whole file.
+        meaning: what it is, in words.
+    """
+
+    file: str
+    field: str
+    meaning: str
+
+    def to_json(self) -> Json:
+        """Return the claim as plain data."""
+        return {"file": self.file, "field": self.field, "meaning": self.meaning}
+
+
+@dataclass(frozen=True, slots=True)
 class Verification:
     """What was verified of a bundle.
 
@@ -67,6 +86,7 @@ class Verification:
         problems: what does not hold, with codes RR110 to RR129.
         findings: recomputed at this level, of the channel that is stated; only a release that is verified is its draw.
         undecided: what this level cannot recompute.
+        claims: what the bundle states and the inputs at hand do not confirm.
         reproduced: how the redraw agreed: "byte for byte", "row for row"; None below level key.
     """
 
@@ -75,6 +95,7 @@ class Verification:
     problems: tuple[Problem, ...]
     findings: tuple[Finding, ...]
     undecided: tuple[str, ...]
+    claims: tuple[Claim, ...] = ()
     reproduced: str | None = None
 
     @property
@@ -105,6 +126,7 @@ class Verification:
             "findings": [self._finding(f) for f in self.findings],
             "conditional": list(self.conditional),
             "undecided": list(self.undecided),
+            "stated": [claim.to_json() for claim in self.claims],
             "reproduced": self.reproduced,
         }
 
@@ -123,6 +145,7 @@ class Log:
     problems: list[Problem] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
+    claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
     reproduced: str | None = None
 
     def check(self, name: str, passed: bool, code: str, failure: str, detail: str = "") -> bool:
@@ -132,6 +155,30 @@ class Log:
             self.problems.append(Problem(code, failure))
         return passed
 
+    def again(self, name: str, agrees: bool, code: str, failure: str, by: str) -> bool:
+        """Note what was made again and compared; by another version it may come out otherwise, and is then undecided.
+
+        Args:
+            name: of what was made again.
+            agrees: whether it came out the same.
+            code: of the problem if it did not.
+            failure: what then is wrong.
+            by: the versions that wrote the bundle; "" if it was this one.
+        """
+        if agrees or not by:
+            return self.check(name, agrees, code, failure)
+        self.undecided.append(f"{name}: written by {by}; verify with that version")
+        return True
+
+    def claim(self, file: str, meaning: str, *fields: str) -> None:
+        """Note what a file states and the inputs looked at so far do not confirm."""
+        self.claims |= {(file, name): Claim(file, name, meaning) for name in fields}
+
+    def confirm(self, file: str, *fields: str) -> None:
+        """Note that an input confirms what a file states."""
+        for name in fields:
+            self.claims.pop((file, name), None)
+
     def done(self, level: Level) -> Verification:
         """Return what was found."""
         return Verification(
@@ -140,5 +187,6 @@ class Log:
             tuple(self.problems),
             tuple(self.findings),
             tuple(dict.fromkeys(self.undecided)),
+            tuple(self.claims.values()),
             self.reproduced,
         )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rrpolicy.document import UnreadableError
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.privacy.units import UNDECIDED
+from rrpolicy.release.findings import read_assessment
 from rrpolicy.release.keys import read_key
 from rrpolicy.release.reading import UnlikeSpecError
 from rrpolicy.release.records import scan
 from rrpolicy.release.verification import Level, Log, Verification
-from rrpolicy.release.verify_audit import verify_audit, verify_elsewhere, verify_key, verify_source
+from rrpolicy.release.verify_audit import verify_audit, verify_elsewhere, verify_source
+from rrpolicy.release.verify_key import verify_key
+from rrpolicy.release.verify_pages import check_audit_page
 from rrpolicy.release.verify_public import PublicSide, verify_public
 from rrpolicy.scratch import says_full, scratch
 
@@ -30,6 +34,7 @@ def verify(
     folder: str = ".",
     key: Path | None = None,
     plan_on: str | None = None,
+    plugins: Sequence[str] = (),
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Verification:
     """Verify a bundle, or its public/ folder alone.
@@ -41,6 +46,7 @@ def verify(
         folder: that a relative uri starts from.
         key: key file, for level key.
         plan_on: uri of the table that the parameters were chosen on, if that was not the source; from level source on.
+        plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -49,7 +55,7 @@ def verify(
     Raises:
         PolicyError: RR250 if the level needs an input that is not given, or the whole bundle where public/ alone is;
             RR260 if there is no such folder.
-        RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing.
+        RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing, RR412 if it is not allowed.
         RefusedError: RR408 or RR421 for scratch.
         DataError: RR3xx if the source cannot be read.
     """
@@ -71,9 +77,11 @@ def verify(
             if public != bundle:
                 _check_top(log, bundle)
             progress("public", 0.1)
-            side = _public(log, public, spilled.folder)
+            side = _public(log, public, spilled.folder, plugins)
             if side is not None and level > Level.PUBLIC:
-                _further(log, bundle, side, level, source or "", folder, key, plan_on, spilled.folder, progress)
+                _further(
+                    *(log, bundle, side, level, source or "", folder, key, plan_on, plugins, spilled.folder, progress)
+                )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
             if says_full(error):
                 raise
@@ -91,10 +99,10 @@ def _alone(public: Path, level: Level | None, *, given: bool) -> None:
         raise PolicyError(Problem("RR250", message, expected="the whole bundle, for any level above", hint=hint))
 
 
-def _public(log: Log, public: Path, scratch: Path) -> PublicSide | None:
+def _public(log: Log, public: Path, scratch: Path, plugins: Sequence[str]) -> PublicSide | None:
     """Check public/; what contradicts itself there is a finding, not an error of this call."""
     try:
-        return verify_public(log, public, scratch)
+        return verify_public(log, public, scratch, plugins)
     except (DataError, PolicyError) as error:
         log.check("readable", False, "RR110", f"release.json cannot be read: {error.problems[0].message}")  # noqa: FBT003
         return None
@@ -109,22 +117,26 @@ def _further(  # noqa: PLR0917 each level adds an input
     folder: str,
     key: Path | None,
     plan_on: str | None,
+    plugins: Sequence[str],
     scratch: Path,
     progress: Callable[[str, float], None],
 ) -> None:
     from rrpolicy.source.opening import open_original
 
     progress("audit", 0.4)
-    audit = verify_audit(log, bundle / "audit", side, source, folder)
-    if audit is None or level < Level.SOURCE:
+    audit = verify_audit(log, bundle / "audit", side, source, folder, plugins)
+    if audit is None:
+        return
+    if level < Level.SOURCE:
+        check_audit_page(log, audit, side, read_assessment(audit.findings, audit.places), None)
         return
     progress("source", 0.5)
     with open_original(audit.plan.policy, side.registry.sources, scratch / "spill") as original:
-        verify_source(log, audit, side, original, scratch)
+        check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
         if level is Level.KEY and key is not None:
             progress("drawing again", 0.8)
-            verify_key(log, audit, side, original, read_key(key), scratch=scratch)
+            verify_key(log, audit, side, original, read_key(key), plan_on=plan_on, scratch=scratch)
 
 
 def _check_top(log: Log, bundle: Path) -> None:
@@ -153,14 +165,8 @@ def _level(level: Level | None, *, audit: bool, source: str | None, key: Path | 
 
 def _unreadable(error: Exception) -> str:
     """Return what could not be read; never a value of the data."""
-    if isinstance(error, UnlikeSpecError):
+    if isinstance(error, (UnlikeSpecError, UnreadableError)):
         return str(error)
-    if isinstance(error, KeyError):
-        return f"a record lacks the field {error}"
     if isinstance(error, OSError):
         return f"{Path(error.filename).name if error.filename else 'a file'} cannot be read: {error.strerror}"
-    return (
-        f"a record cannot be read: {error}"
-        if type(error).__module__.startswith("rrpolicy")
-        else (f"a field of a record is of another type than it must be ({type(error).__name__})")
-    )
+    return f"a field of a record is not what it must be ({type(error).__name__})"

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.bounded import read_regular
-from rrpolicy.canonical import Json
-from rrpolicy.errors import Problem, RefusedError, RRPolicyError
-from rrpolicy.finding import Basis, Verdict
-from rrpolicy.policy.root import LARGEST
+from rrpolicy.canonical import Json, file_digest, own_digest, pretty
+from rrpolicy.document import read_document, read_regular
+from rrpolicy.errors import Place, RRPolicyError
+from rrpolicy.finding import Basis, Verdict, place_to_json
+from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.release import audit as auditing
 from rrpolicy.release import manifest as manifests
 from rrpolicy.release.assess import Assessment, assess
 from rrpolicy.release.attained import attained
-from rrpolicy.release.audit import writers
 from rrpolicy.release.formats import file_name
-from rrpolicy.release.keys import KeyFile, source_tag
+from rrpolicy.release.plan import SCHEMA as PLAN_SCHEMA
 from rrpolicy.release.plan import Plan, fingerprint
 from rrpolicy.release.reading import open_table
-from rrpolicy.release.records import check_files, check_record, differences, read_record, same
+from rrpolicy.release.records import alike, check_files, differences, read_checked, read_sealed, same
 from rrpolicy.release.verification import Level, Log
+from rrpolicy.release.verify_public import FILE as RELEASE
 from rrpolicy.release.verify_public import PublicSide, check_finding
-from rrpolicy.release.write import draw_into, streams_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.source.protocol import Original
 
-KEYS = (
-    *("schema", "release", "public", "plan_digest", "policy_digest", "source_tag", "software", "writers"),
-    *("policy_files", "policy_commit", "policy_blob", "time", "files", "digest"),
-)
 PLANNED = (
     *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "channel", "decoders"),
     "tables",
@@ -44,17 +39,59 @@ PLANNED = (
 )
 
 
+RECORD, PLAN, FINDINGS = "audit/audit.json", "audit/plan.json", "audit/findings.json"
+CLAIMS = (
+    (RECORD, "the release's label", "release"),
+    (RECORD, "when it was released", "time"),
+    (RECORD, "the commit of the policy", "policy_commit", "policy_blob"),
+    (RECORD, "versions of what wrote the files", "writers"),
+    (RECORD, "versions of the software", "software"),
+    (RECORD, "the tag of the source", "source_tag"),
+    (PLAN, "the tag of the source", "source_tag"),
+    (PLAN, "the policy, the software and the channel of the plan", "policy", "software", "channel", "digest"),
+    (RECORD, "digests of the policy and of the plan", "policy_digest", "plan_digest"),
+    (PLAN, "how the mechanism chose", "origins", "unrounded", "remarks", "derived"),
+    ("audit/policy.json", "the policy", ""),
+    (FINDINGS, "findings that rest on the original", "findings"),
+    (FINDINGS, "what is left of the data's use", "utility"),
+    (FINDINGS, "what the draw came to", "attained"),
+    (PLAN, "the table that parameters were chosen on", "plan_on"),
+    (FINDINGS, "where the policy asks for it", "findings.place"),
+)
+CHOICE = ("origins", "unrounded", "remarks", "derived")
+NOT_HERE = frozenset({"RR215", "RR240"})
+"""Codes of a policy that reads what does not stand beside it."""
+"""What audit/ states and needs the source, the key or the policy as written to be confirmed: file, meaning, fields."""
+
+
 @dataclass(frozen=True, slots=True)
 class AuditSide:
-    """What audit/ says, read."""
+    """What audit/ says, read.
+
+    Attributes:
+        folder: audit/.
+        record: audit.json.
+        plan: that was executed.
+        findings: findings.json.
+        policy: as its file states it; None if that cannot be read here.
+    """
 
     folder: Path
     record: Mapping[str, Any]
     plan: Plan
     findings: Mapping[str, Any]
+    policy: Policy | None
+
+    @property
+    def places(self) -> Sequence[Place | None]:
+        """Return where the policy asks for each finding."""
+        policy = self.policy or self.plan.policy
+        return [requirement.place for requirement in policy.requirements]
 
 
-def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -> AuditSide | None:
+def verify_audit(  # noqa: PLR0917 each is another thing
+    log: Log, folder: Path, side: PublicSide, uri: str, start: str, plugins: Sequence[str] = ()
+) -> AuditSide | None:
     """Check audit/ by itself and against public/; None if it is too broken for anything further.
 
     Args:
@@ -63,25 +100,42 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
         side: the public side.
         uri: of the table, for the level source; "" if it is not at hand.
         start: folder that a relative uri starts from.
+        plugins: distributions that the caller allows.
     """
     log.level = Level.AUDIT
-    record = read_record(folder / auditing.NAME)
-    if not check_record(log, folder / auditing.NAME, record, auditing.SCHEMA, KEYS):
+    record = read_sealed(log, folder / auditing.NAME, auditing.SCHEMA)
+    if record is None:
         return None
-    check_files(log, folder, record, auditing.NAME, {*auditing.FILES, *map(str, record["policy_files"])})
+    for file, meaning, *fields in CLAIMS:
+        log.claim(file, meaning, *fields)
+    check_files(log, folder, record, auditing.NAME, {*auditing.FILES, *record["policy_files"]})
     _check_modes(log, folder)
     _check_reference(log, record, side)
-    plan_document, findings = read_record(folder / "plan.json"), read_record(folder / "findings.json")
+    plan = _read_plan(log, folder, side, uri, start)
+    findings = read_checked(log, folder / "findings.json", auditing.FINDINGS)
+    if plan is None or findings is None:
+        return None
+    audit = AuditSide(
+        folder, record, plan, findings, _as_written(log, folder / auditing.POLICY, record, plan, side, plugins)
+    )
+    _check_plan(log, audit, side)
+    _check_stated(log, audit, side)
+    return audit
+
+
+def _read_plan(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -> Plan | None:
+    """Read plan.json and check that it says nothing but what a plan says."""
+    document = read_checked(log, folder / "plan.json", PLAN_SCHEMA)
+    if document is None:
+        return None
     try:
-        plan = Plan.from_json(plan_document, side.registry, uri=uri, folder=start)
+        plan = Plan.from_json(document, side.registry, uri=uri, folder=start)
     except RRPolicyError as error:
         log.check("plan.json", False, "RR122", f"audit/plan.json: {error.problems[0].message}")  # noqa: FBT003 it fails
         return None
-    audit = AuditSide(folder, record, plan, findings)
-    _check_plan(log, audit, side)
-    _check_stated(log, audit, side)
-    _check_as_written(log, audit)
-    return audit
+    failure = "audit/plan.json holds what is no part of a plan"
+    log.again("plan.json: written again", alike(document, plan.to_json()), "RR122", failure, side.by)
+    return plan
 
 
 def _check_modes(log: Log, folder: Path) -> None:
@@ -94,8 +148,8 @@ def _check_modes(log: Log, folder: Path) -> None:
 def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> None:
     """Check that the audit record speaks of this public side."""
     public = {
-        "digest": manifests.own_digest(side.document),
-        "file": manifests.file_digest(side.folder / manifests.NAME),
+        "digest": own_digest(side.document),
+        "file": file_digest(side.folder / manifests.NAME),
     }
     failure = "public/release.json is not the one that audit/audit.json was written for"
     log.check("audit.json: its release.json", record["public"] == public, "RR121", failure)
@@ -114,8 +168,10 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     agree = plan.digest() == record["plan_digest"] and plan.source_tag == record["source_tag"]
     agree = agree and plan.policy_digest == record["policy_digest"]
     log.check("plan.json: digests", agree, "RR122", "audit/plan.json is not the plan that audit.json names")
-    resolved = same(read_record(audit.folder / "policy.json"), plan.policy.to_json())
-    log.check("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan")
+    policy = read_document(audit.folder / "policy.json")
+    spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
+    resolved = spelled and alike(policy, plan.policy.to_json())
+    log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan", side.by)
     tested = side.document["units"]["tested"] is True and plan.policy.unit is not None
     planned = manifests.manifest(plan, Assessment((), (), tested=tested), {}, label=None, test=False)
     differ = differences(side.document, planned, PLANNED)
@@ -128,9 +184,6 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
 def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     """Check that both sides state the same findings, and recompute what needs no data."""
     stated, public = audit.findings, side.document
-    known = stated.get("schema") == auditing.FINDINGS and set(stated) == {"schema", "findings", "utility", "attained"}
-    if not log.check("findings.json", known, "RR110", "audit/findings.json is of another schema"):
-        return
     shown = [_public_view(f) for f in stated["findings"]]
     log.check(
         "findings on both sides", same(shown, public["findings"]), "RR122", "the findings of public/ and audit/ differ"
@@ -141,9 +194,11 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     )
     plan, tested = audit.plan, bool(public["units"]["tested"])
     findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived, tested=tested).findings
-    for finding, found in zip(findings, shown, strict=False):
-        check_finding(log, finding, found, up_to=Basis.RELEASE, where="findings.json")
-    log.check("findings: one each", len(findings) == len(shown), "RR122", "findings.json lacks or adds a requirement")
+    one_each = len(findings) == len(shown)
+    if not log.check("findings: one each", one_each, "RR122", "findings.json lacks or adds a requirement"):
+        return
+    for finding, found in zip(findings, shown, strict=True):
+        check_finding(log, finding, found, up_to=Basis.RELEASE, where="findings.json", by=side.by)
 
 
 def _public_view(finding: Mapping[str, Any]) -> dict[str, Json]:
@@ -160,36 +215,60 @@ def _public_view(finding: Mapping[str, Any]) -> dict[str, Json]:
     }
 
 
-def _check_as_written(log: Log, audit: AuditSide) -> None:
-    """Check that policy.toml means the policy that was executed, where it can be read alone."""
+def _as_written(  # noqa: PLR0917 each is another thing
+    log: Log, toml: Path, record: Mapping[str, Any], plan: Plan, side: PublicSide, plugins: Sequence[str]
+) -> Policy | None:
+    """Check that policy.toml means the policy that was executed, and return it, where it can be read alone."""
     from rrpolicy.release.opening import open_policy
 
-    if "policy.toml" not in audit.record["policy_files"]:
+    listed = set(record["policy_files"])
+    if not listed:
         log.undecided.append("the policy as written")
-        return
-    content = read_regular(audit.folder / "policy.toml", LARGEST)
-    blob = auditing.policy_blob(audit.record["policy_commit"], content)
-    log.check("policy_blob", blob == audit.record["policy_blob"], "RR122", "policy_blob is not git's id of policy.toml")
+        return None
+    blob = auditing.policy_blob(record["policy_commit"], read_regular(toml))
+    log.check("policy_blob", blob == record["policy_blob"], "RR122", "policy_blob is not git's id of policy.toml")
+    log.claim(f"audit/{auditing.POLICY}", "comments and spelling of the policy", "comments")
+    for name in sorted(listed - {auditing.POLICY}):
+        log.claim(f"audit/{name}", "comments and spelling of what the policy reads", "comments")
     try:
-        policy = open_policy(audit.folder / "policy.toml", root=audit.folder).policy
-    except RRPolicyError:
-        log.undecided.append("the policy as written (it extends a file that is not here)")
-        return
+        policy = open_policy(toml, root=toml.parent, allowed=plugins).policy
+    except RRPolicyError as error:
+        if {p.code for p in error.problems} & NOT_HERE:
+            log.undecided.append("the policy as written (it extends a file that is not here)")
+        else:
+            failure = f"audit/{auditing.POLICY} cannot be read as a policy: {error.problems[0].message}"
+            log.again("policy.toml", False, "RR122", failure, side.by)  # noqa: FBT003 it fails
+        return None
     failure = "audit/policy.toml does not mean the policy that the release was made under"
-    log.check("policy.toml", policy.digest() == audit.plan.policy_digest, "RR122", failure)
+    log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure, side.by)
+    needed = set(auditing.files_of(toml, policy.files))
+    failure = "audit/ holds other files of the policy than the policy reads"
+    log.check("files of the policy", listed == needed, "RR113", failure)
+    _check_places(log, policy, toml.parent, side)
+    return policy
 
 
-def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> None:
-    """Recompute everything that the original lets recompute."""
+def _check_places(log: Log, policy: Policy, folder: Path, side: PublicSide) -> None:
+    """Check that the findings name the lines of the policy that ask for them."""
+    asked = [None if r.place is None else place_to_json(r.place) for r in policy.requirements]
+    for file, document in ((RELEASE, side.document), (FINDINGS, read_document(folder / "findings.json"))):
+        stated = [finding["place"] for finding in document["findings"]]
+        failure = f"{file} names other lines of the policy than those that ask for its findings"
+        log.again(f"{file}: places", alike(stated, asked), "RR122", failure, side.by)
+        log.confirm(file, "findings.place")
+
+
+def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> Assessment:
+    """Recompute everything that the original lets recompute; return what was found."""
     log.level = Level.SOURCE
     plan = audit.plan
     right = original.records == plan.records
     log.check("records of the source", right, "RR124", "the source has another number of records than the release")
     settled = same(plan.channel.settle(original).to_json(), plan.channel.to_json())
     log.check("sampler", settled, "RR124", "the source would be drawn from in another way than the plan says")
-    assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived)
+    assessment = _placed(assess(plan.policy, side.registry, plan.channel, original, plan.derived), audit)
     for finding, stated in zip(assessment.findings, audit.findings["findings"], strict=False):
-        check_finding(log, finding, stated, up_to=Basis.ORIGINAL, where="findings.json")
+        check_finding(log, finding, stated, up_to=Basis.ORIGINAL, where="findings.json", by=side.by)
         holds = finding.verdict is Verdict.HOLDS
         log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
     utility = [u.to_json() for u in assessment.utility]
@@ -197,7 +276,9 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     log.check("utility", same(audit.findings["utility"], utility), "RR124", failure)
     came_to = attained(plan.policy, side.registry, plan.channel, original, side.folder, scratch)
     failure = "what the draw came to, as it was stated, is not what the source and the release give"
-    log.check("attained", same(audit.findings["attained"], [f.to_json() for f in came_to]), "RR132", failure)
+    agree = same(audit.findings["attained"], [f.to_json() for f in came_to])
+    log.again("attained", agree, "RR132", failure, side.by)
+    assessment = replace(assessment, attained=came_to)
     expected = manifests.manifest(plan, assessment, {}, label=None, test=False)
     differ = differences(side.document, expected, ("assumptions",))
     log.check(
@@ -206,11 +287,15 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     agree = assessment.tested == side.document["units"]["tested"]
     failure = "release.json does not say rightly whether the table was tested for how many records a unit has"
     log.check("records of a unit", agree, "RR129", failure, f"tested: {assessment.tested}")
+    for file in (RELEASE, FINDINGS):
+        log.confirm(file, "findings", "utility", "attained")
     log.findings[:] = assessment.findings
-    log.undecided[:] = [u for u in log.undecided if u.startswith("the policy")]
+    decided = {f"{f.model} {f.requirement}" for f in assessment.findings}
+    log.undecided[:] = [u for u in log.undecided if u not in decided]
     if not assessment.tested:
         log.undecided.append(UNDECIDED)
     _check_conforms(log, audit, side, original, scratch)
+    return assessment
 
 
 def verify_elsewhere(
@@ -232,6 +317,8 @@ def verify_elsewhere(
     from rrpolicy.source.elsewhere import open_elsewhere
 
     if audit.plan.plan_on is None:
+        log.confirm(RELEASE, "plan_on")
+        log.confirm(PLAN, "plan_on")
         return
     if uri is None:
         log.undecided.append("the table that the parameters were chosen on (--plan-on)")
@@ -240,6 +327,15 @@ def verify_elsewhere(
     with open_elsewhere(policy, side.registry.sources, scratch / "plan-on") as elsewhere:
         known = elsewhere is not None and fingerprint(elsewhere) == audit.plan.plan_on
     log.check("plan_on", known, "RR135", "the parameters were chosen on another table than the one given")
+    if known:
+        log.confirm(RELEASE, "plan_on")
+        log.confirm(PLAN, "plan_on")
+
+
+def _placed(assessment: Assessment, audit: AuditSide) -> Assessment:
+    """Return findings with the places where the policy, as written, asks for them."""
+    pairs = zip(assessment.findings, audit.places, strict=True)
+    return replace(assessment, findings=tuple(replace(finding, place=place) for finding, place in pairs))
 
 
 def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> None:
@@ -260,36 +356,3 @@ def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Orig
     reached = "" if finding.reached is None else f" (chance of a false alarm at most {finding.reached.value:.2g})"
     failure = f"what was released does not look like a draw from the channel{reached}"
     log.check("conforms to the channel", finding.verdict is Verdict.HOLDS, "RR125", failure)
-
-
-def verify_key(
-    log: Log, audit: AuditSide, side: PublicSide, original: Original, key: KeyFile, *, scratch: Path
-) -> None:
-    """Check the source's tag under the key and draw again.
-
-    Raises:
-        RefusedError: RR403 if the key was made for another plan, and nothing else is wrong with the bundle.
-    """
-    log.level = Level.KEY
-    plan, record = audit.plan, audit.record
-    if key.plan_digest != plan.digest() and not log.problems:
-        raise RefusedError(Problem("RR403", "the key was made for another plan than this bundle's"))
-    tag = source_tag(key.key, original.content())
-    failure = "the source's values are not those that were released from, or the key is not this release's"
-    if not log.check("source tag", tag == record["source_tag"], "RR126", failure):
-        return
-    again = scratch / "again"
-    again.mkdir()
-    written = draw_into(plan, original, streams_of(plan, key.key), again, scratch)
-    form = plan.policy.release.format
-    exact = form != "duckdb" and record["writers"] == writers()
-    log.reproduced = "byte for byte" if exact else "row for row"
-    for name, table in written.items():
-        stated = side.document["data"]["tables"][name]
-        agree = table.digest == stated["digest"]
-        if exact:
-            agree = agree and manifests.file_digest(again / table.path) == manifests.file_digest(
-                side.folder / table.path
-            )
-        failure = f"drawn again from the source and the key, {table.path} is another one"
-        log.check(f"{table.path}: drawn again, {log.reproduced}", agree, "RR127", failure)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, canonical, pretty
+from rrpolicy.canonical import Json, canonical, file_digest, pretty
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.policy import repository
-from rrpolicy.policy.model import Policy
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.registry import Registry
 from rrpolicy.release import audit as auditing
 from rrpolicy.release import datapackage as packaging
@@ -130,7 +130,14 @@ def current(  # noqa: PLR0917 each is another thing
         raise RefusedError(
             Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")
         )
-    return replace(plan, channel=plan.channel.settle(original), source_tag=tag)
+    placed = replace(plan.policy, requirements=_placed(plan.policy, policy))
+    return replace(plan, policy=placed, channel=plan.channel.settle(original), source_tag=tag)
+
+
+def _placed(planned: Policy, stated: Policy) -> tuple[Requirement, ...]:
+    """Return the requirements of a plan with the places of the policy file, which a plan's own file does not hold."""
+    pairs = zip(planned.requirements, stated.requirements, strict=True)
+    return tuple(replace(requirement, place=written.place) for requirement, written in pairs)
 
 
 def streams_of(plan: Plan, key: bytes) -> Streams:
@@ -201,7 +208,7 @@ def write_audit(executed: Executed, public: Mapping[str, Json]) -> None:
     commit = None if toml is None else repository.commit(toml.parent)
     written = {} if toml is None else auditing.policy_as_written(toml, executed.policy.files)
     record = auditing.audit_record(
-        plan, public, manifests.file_digest(file), label=executed.label, commit=commit, policy_files=written
+        plan, public, file_digest(file), label=executed.label, commit=commit, policy_files=written
     )
     for name, content in written.items():
         (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

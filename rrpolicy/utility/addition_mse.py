@@ -108,7 +108,7 @@ class AdditionMSE:
 
         from rrpolicy.estimate.opening import open_release
 
-        release = open_release(public)
+        release = open_release(public, verify=False)
         sets = [tuple(d["attributes"]) for d in release.document["decoders"] if d["form"] == "membership"]
         found = []
         for names in sets:

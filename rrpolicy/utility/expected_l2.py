@@ -119,7 +119,7 @@ class ExpectedL2:
 
         from rrpolicy.estimate.opening import open_release
 
-        release = open_release(public)
+        release = open_release(public, verify=False)
         names = options.attributes or tuple(
             name for d in release.document["decoders"] if d["form"] != "identity" for name in d["attributes"]
         )

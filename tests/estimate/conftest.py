@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.canonical import canonical, digest
+from rrpolicy.canonical import file_digest, own_digest
 
 
 @dataclass
@@ -98,7 +98,7 @@ def manifest(
     axes: Sequence[Axis], records: int, file_format: str, carried: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
     columns = [*(c for a in axes for c in a.columns), *carried]
-    document = {
+    return {
         "schema": "rrpolicy.release/1",
         "release": None,
         "policy": {"name": "survey", "version": "1.0.0", "owner": "o", "purpose": "a test", "digest": "sha256:0"},
@@ -121,15 +121,19 @@ def manifest(
         "tables": [{"name": "data", "columns": columns, "sort": [c["name"] for c in columns], "joins": {}}],
         "data": {
             "format": file_format,
-            "tables": {"data": {"path": f"data.{file_format}", "rows": records, "digest": "sha256:0"}},
+            "tables": {"data": {"path": f"data.{file_format}", "rows": records, "digest": "sha256:" + "0" * 64}},
         },
         "findings": [],
         "derived": [],
         "assumptions": [],
-        "files": {},
     }
-    document["digest"] = digest(canonical(document))
-    return document
+
+
+def seal(folder: Path) -> None:
+    """Write the digests of a public/ folder as they are now."""
+    document = json.loads((folder / "release.json").read_text())
+    document["files"] = {p.name: file_digest(p) for p in folder.iterdir() if p.is_file() and p.name != "release.json"}
+    (folder / "release.json").write_text(json.dumps(document | {"digest": own_digest(document)}))
 
 
 def write_data(folder: Path, rows: Mapping[str, Sequence[Any]], file_format: str) -> None:
@@ -179,6 +183,7 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
         records = len(next(iter(rows.values())))
         (folder / "release.json").write_text(json.dumps(manifest(axes, records, file_format, carried)))
         write_data(folder, rows, file_format)
+        seal(folder)
         return folder
 
     return write
@@ -197,6 +202,7 @@ def made() -> Any:
         column=column,
         decoder=decoder,
         manifest=manifest,
+        seal=seal,
         draw=draw,
         labels=labels,
         Axis=Axis,

@@ -150,6 +150,7 @@ def test_the_r_example_of_a_readme_agrees_with_python(publish, made, tmp_path):
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_bytes(content)
         (folder / "data.csv").write_text(as_released({k: rows[k] for k in names}))
+        made.seal(folder)
         one, two = blocks((folder / "README.md").read_text(), "r")
 
         run_r(

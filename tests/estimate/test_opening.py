@@ -6,9 +6,11 @@ import json
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pytest
 
+from rrpolicy.canonical import own_digest
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 
@@ -20,10 +22,14 @@ def folder(publish, made):
     return publish([sex], rows, carried=[made.column("hours", (), "carried", "BIGINT")])
 
 
-def edit(folder, **changes):
-    path = folder / "release.json"
-    document = json.loads(path.read_text()) | changes
-    path.write_text(json.dumps(document))
+@pytest.fixture
+def edit(made):
+    def change(folder, **changes):
+        path = folder / "release.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+        made.seal(folder)
+
+    return change
 
 
 def test_the_bundle_and_its_public_folder_are_the_same(folder):
@@ -42,10 +48,10 @@ def test_names_and_groups_that_do_not_exist(folder):
             release.crosstab("sex", **options)
 
 
-def test_the_original_name_leads_to_the_released_one(folder):
+def test_the_original_name_leads_to_the_released_one(folder, edit):
     document = json.loads((folder / "release.json").read_text())
     document["tables"][0]["columns"][0]["attribute"] = "gender"
-    (folder / "release.json").write_text(json.dumps(document))
+    edit(folder, **document)
 
     with pytest.raises(PolicyError, match="RR262") as caught:
         open_release(folder).crosstab("gender")
@@ -53,7 +59,7 @@ def test_the_original_name_leads_to_the_released_one(folder):
     assert caught.value.problems[0].hint == "did you mean 'sex'?"
 
 
-def test_what_is_no_release_is_refused(folder, tmp_path):
+def test_what_is_no_release_is_refused(folder, tmp_path, edit):
     with pytest.raises(PolicyError, match="RR260"):
         open_release(tmp_path)
     edit(folder, schema="rrpolicy.release/2")
@@ -68,43 +74,94 @@ def test_what_is_no_release_is_refused(folder, tmp_path):
 
 
 @pytest.mark.parametrize("path", ["../data.parquet", "/etc/passwd", "gone.parquet"])
-def test_the_data_are_looked_for_in_the_folder_alone(folder, path):
+def test_the_data_are_looked_for_in_the_folder_alone(folder, path, edit):
     (folder.parent / "data.parquet").write_bytes((folder / "data.parquet").read_bytes())
-    edit(folder, data={"format": "parquet", "tables": {"data": {"path": path, "rows": 6, "digest": ""}}})
+    edit(
+        folder,
+        data={"format": "parquet", "tables": {"data": {"path": path, "rows": 6, "digest": f"sha256:{'0' * 64}"}}},
+    )
 
     with pytest.raises(PolicyError, match=r"RR260|RR269"):
         open_release(folder)
 
 
-def test_a_type_that_is_no_type_never_reaches_a_query(folder):
+def test_a_type_that_is_no_type_never_reaches_a_query(folder, edit):
     document = json.loads((folder / "release.json").read_text())
     document["tables"][0]["columns"][0]["type"] = "VARCHAR) FROM x --"
-    (folder / "release.json").write_text(json.dumps(document))
+    edit(folder, **document)
 
     with pytest.raises(PolicyError, match="RR260"):
         open_release(folder)
 
 
 @pytest.mark.parametrize(("key", "value"), [("name", "se\0x"), ("labels", ["F\0", "M"]), ("kind", "table")])
-def test_a_column_that_no_engine_can_hold_never_reaches_a_query(folder, key, value):
+def test_a_column_that_no_engine_can_hold_never_reaches_a_query(folder, key, value, edit):
     document = json.loads((folder / "release.json").read_text())
     document["tables"][0]["columns"][0][key] = value
-    (folder / "release.json").write_text(json.dumps(document))
+    edit(folder, **document)
 
     with pytest.raises(PolicyError, match="RR260"):
         open_release(folder)
 
 
-def test_data_unlike_the_manifest_are_found(folder):
+def test_data_unlike_the_manifest_are_found(folder, edit):
     edit(folder, records=7)
     with pytest.raises(PolicyError, match="RR269"):
         open_release(folder).crosstab("sex")
     document = json.loads((folder / "release.json").read_text())
     document["decoders"][0]["parameters"]["labels"] = ["F", "X"]
-    (folder / "release.json").write_text(json.dumps(document))
+    edit(folder, **document)
     with pytest.raises(PolicyError, match="RR269"):
         open_release(folder).crosstab("sex")
     (folder / "data.parquet").write_bytes(b"PAR1")
+    edit(folder)
+    with pytest.raises(PolicyError, match="RR269"):
+        open_release(folder).crosstab("sex")
+
+
+def test_what_was_changed_after_the_release_is_never_read(folder):
+    data, manifest = folder / "data.parquet", folder / "release.json"
+    for path, change in ((data, b"\0"), (manifest, b" ")):
+        before = path.read_bytes()
+        path.write_bytes(before + change if path == data else before.replace(b"a test", b"a text"))
+        with pytest.raises(PolicyError, match="RR284") as caught:
+            open_release(folder)
+        assert path.name in caught.value.problems[0].message
+        assert open_release(folder, verify=False).records == 6
+        path.write_bytes(before)
+    document = json.loads(manifest.read_text())
+    del document["files"]["data.parquet"]
+    manifest.write_text(json.dumps(document | {"digest": own_digest(document)}))
+    with pytest.raises(PolicyError, match="RR284"):
+        open_release(folder)
+
+
+EXTRAS = (
+    "CREATE VIEW more AS SELECT 1",
+    "CREATE MACRO more(x) AS x + 1",
+    "CREATE MACRO more(x) AS TABLE SELECT x",
+    "CREATE TABLE more (x INTEGER)",
+    "CREATE SCHEMA more",
+    "CREATE SEQUENCE more",
+    "CREATE TYPE more AS ENUM ('a')",
+    "CREATE INDEX more ON data (sex)",
+    "COMMENT ON TABLE data IS 'more'",
+    "COMMENT ON COLUMN data.sex IS 'more'",
+    "ALTER TABLE data ALTER sex SET DEFAULT 'F'",
+    "ALTER TABLE data ALTER sex SET NOT NULL",
+    "ALTER TABLE data RENAME TO other; CREATE VIEW data AS FROM other",
+    "ALTER TABLE data RENAME TO other; CREATE TABLE data AS FROM other; DROP TABLE other; ALTER TABLE data ADD x INTEGER",
+)
+
+
+@pytest.mark.parametrize("statements", EXTRAS)
+def test_a_database_holds_the_promised_table_and_nothing_else(publish, made, statements):
+    sex = made.retention("sex", ("F", "M"), [((0, 1), "4/5")])
+    folder = publish([sex], {"sex": list("FFM")}, "duckdb")
+    assert open_release(folder).crosstab("sex").records == 3
+    with duckdb.connect(str(folder / "data.duckdb")) as connection:
+        connection.execute(statements)
+    made.seal(folder)
     with pytest.raises(PolicyError, match="RR269"):
         open_release(folder).crosstab("sex")
 

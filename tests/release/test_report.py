@@ -88,7 +88,7 @@ def public(tmp_path: Path) -> Path:
             "version": "1.0.0",
             "owner": "Statistics",
             "purpose": "teaching",
-            "digest": "sha256:p",
+            "digest": f"sha256:{'a' * 64}",
         },
         "software": {
             "rrpolicy": "0.1.0",
@@ -178,13 +178,16 @@ def public(tmp_path: Path) -> Path:
         ],
         "data": {
             "format": "parquet",
-            "tables": {"data": {"path": "data.parquet", "rows": RECORDS, "digest": "sha256:d"}},
+            "tables": {"data": {"path": "data.parquet", "rows": RECORDS, "digest": f"sha256:{'d' * 64}"}},
         },
         "findings": [finding().to_json(Basis.RELEASE), disclosure().to_json(Basis.RELEASE)],
         "derived": [{"id": "domain:area", "meaning": "the categories of area were observed in the data"}],
         "assumptions": ["one person is one record"],
         "files": {},
     }
+    for attribute in document["attributes"]:
+        attribute.setdefault("hierarchy", None)
+        attribute.setdefault("nulls", None)
     (folder / "release.json").write_bytes(canonical(document | {"digest": digest(canonical(document))}))
     return folder
 

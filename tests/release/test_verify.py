@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.canonical import pretty
-from rrpolicy.release.manifest import file_digest, own_digest
 from rrpolicy.release.verification import Level
 from rrpolicy.release.verify import verify
+
+from .forging import fill_again, reseal_public, rewrite
 
 FORMATS = ("parquet", "csv", "duckdb")
 
@@ -27,42 +27,6 @@ def run(*arguments):
 
 def codes(found):
     return {p.code for p in found.problems}
-
-
-def rewrite(path: Path, change) -> dict:
-    """Change a record and make its own digest fit again."""
-    document = json.loads(path.read_text())
-    change(document)
-    document["digest"] = own_digest(document)
-    path.write_bytes(pretty(document))
-    return document
-
-
-def reseal_public(bundle: Path, change=lambda _: None) -> None:
-    """Rewrite release.json with the files' digests as they are now."""
-
-    def fit(document):
-        change(document)
-        public = bundle / "public"
-        document["files"] = {
-            p.relative_to(public).as_posix(): file_digest(p)
-            for p in sorted(public.rglob("*"))
-            if p.is_file() and p.name != "release.json"
-        }
-
-    rewrite(bundle / "public" / "release.json", fit)
-
-
-def reseal_audit(bundle: Path) -> None:
-    """Rewrite audit.json so that it fits everything, as a forger without the source would."""
-
-    def fit(document):
-        public = bundle / "public" / "release.json"
-        document["public"] = {"digest": json.loads(public.read_text())["digest"], "file": file_digest(public)}
-        audit = bundle / "audit"
-        document["files"] = {p.name: file_digest(p) for p in sorted(audit.iterdir()) if p.name != "audit.json"}
-
-    rewrite(bundle / "audit" / "audit.json", fit)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -89,9 +53,11 @@ def test_other_writers_are_compared_row_for_row(copied):
         document["writers"]["pyarrow"] = "0.1"
 
     rewrite(case.bundle / "audit" / "audit.json", other)
+    fill_again(case.bundle)
     found = verify(case.bundle, source=str(case.case.table), key=case.key)
     assert found.ok
     assert found.reproduced == "row for row"
+    assert found.undecided == ("public/data.csv: its bytes were written by pyarrow 0.1",)
 
 
 @pytest.mark.parametrize("side", ["public", "audit"])
@@ -224,7 +190,7 @@ def test_a_forger_of_both_sides_is_found_by_the_source(copied):
     document = json.loads(findings.read_text())
     document["utility"][0]["value"] = 1e-9
     findings.write_bytes(pretty(document))
-    reseal_audit(case.bundle)
+    fill_again(case.bundle)
     assert verify(case.bundle).ok
     assert "RR124" in codes(verify(case.bundle, source=str(case.case.table)))
 
@@ -262,11 +228,11 @@ def test_the_raw_table_in_place_of_the_release_is_found(copied):
         (public / "datapackage.json").write_bytes(beside(document, public)["datapackage.json"])
 
     reseal_public(case.bundle, raw_instead)
-    reseal_audit(case.bundle)
-    assert verify(case.bundle).ok
+    fill_again(case.bundle)
+    assert not verify(case.bundle).problems
     found = verify(case.bundle, source=str(case.case.table))
-    assert codes(found) == {"RR125"}
-    assert codes(verify(case.bundle, source=str(case.case.table), key=case.key)) == {"RR125", "RR127"}
+    assert "RR125" in codes(found)
+    assert {"RR125", "RR127"} <= codes(verify(case.bundle, source=str(case.case.table), key=case.key))
 
 
 def test_another_source_is_found(copied, tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rrpolicy.canonical import file_digest, own_digest, pretty
 from rrpolicy.cli.main import main
 from rrpolicy_reports.document import JsonRenderer
 from rrpolicy_reports.html import HtmlRenderer
@@ -18,7 +19,10 @@ def bundle(examples: Any, tmp_path: Path) -> Path:
     folder = tmp_path / "bundle"
     (folder / "public").mkdir(parents=True)
     (folder / "audit").mkdir()
-    (folder / "audit" / "report.json").write_bytes(JsonRenderer().render(examples.report("audit")))
+    report = folder / "audit" / "report.json"
+    report.write_bytes(JsonRenderer().render(examples.report("audit")))
+    record = {"files": {"report.json": file_digest(report)}}
+    (folder / "audit" / "audit.json").write_bytes(pretty({**record, "digest": own_digest(record)}))
     return folder
 
 
@@ -56,7 +60,7 @@ def test_wrong_calls_are_refused(
 
     assert status == 2
     assert code in capfd.readouterr().err
-    assert [p.name for p in bundle.rglob("*") if p.is_file()] == ["report.json"]
+    assert {p.name for p in bundle.rglob("*") if p.is_file()} == {"report.json", "audit.json"}
 
 
 @pytest.mark.parametrize("content", ["no json", json.dumps({"schema": "rrpolicy.report/9"}), "[]"])
@@ -64,7 +68,11 @@ def test_an_unreadable_audit_report_is_refused(bundle: Path, content: str, capfd
     (bundle / "audit" / "report.json").write_text(content)
 
     assert main(["report", str(bundle)]) == 2
-    assert "RR259" in capfd.readouterr().err
+    assert "RR284" in capfd.readouterr().err
+    assert main(["report", str(bundle), "--no-verify"]) == 2
+    said = capfd.readouterr().err
+    assert "RR259" in said
+    assert "not checked" in said
 
 
 def test_the_public_folder_alone_has_no_audit_page(bundle: Path, capfd: pytest.CaptureFixture[str]) -> None:

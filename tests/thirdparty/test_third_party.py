@@ -187,7 +187,14 @@ def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
 
     manifest = json.loads((bundle / "public" / "release.json").read_text())
     assert "acme-oue" in {p["distribution"] for p in manifest["software"]["plugins"]}
-    verified = verify(bundle, Level.SOURCE, source="survey.csv", folder=str(folder))
+    loaded = [name for name in sys.modules if name.startswith("acme_")]
+    for name in loaded:
+        del sys.modules[name]
+    with pytest.raises(RefusedError, match="RR412") as refused:
+        verify(bundle, Level.SOURCE, source="survey.csv", folder=str(folder))
+    assert "--plugin acme-oue" in refused.value.problems[0].hint
+    assert not [name for name in sys.modules if name.startswith("acme_")], "it was imported on the bundle's word"
+    verified = verify(bundle, Level.SOURCE, source="survey.csv", folder=str(folder), plugins=["acme-oue>=1.2"])
     assert verified.problems == ()
     assert [f.model for f in verified.findings if f.verdict is Verdict.HOLDS][:1] == ["acme-amplification"]
     estimate, se = estimated_elsewhere(bundle / "public")

@@ -1,0 +1,116 @@
+"""A forger's tools: change a bundle, make everything that follows from it again, and seal every digest again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import canonical, digest, file_digest, own_digest, pretty
+from rrpolicy.discovery import load_registry
+from rrpolicy.release.findings import read_assessment
+from rrpolicy.release.manifest import file_digests
+from rrpolicy.release.pages import audit_pieces, public_page, rendered
+from rrpolicy.release.plan import Plan
+from rrpolicy.release.report import audit_report, read_report
+from rrpolicy.release.write import beside
+
+
+def load(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    """Change a record and make its own digest fit again."""
+    document = load(path)
+    change(document)
+    document["digest"] = own_digest(document)
+    path.write_bytes(pretty(document))
+    return document
+
+
+def reseal_public(bundle: Path, change: Callable[[dict[str, Any]], Any] = lambda _: None) -> None:
+    """Rewrite release.json with the files' digests as they are now."""
+
+    def fit(document: dict[str, Any]) -> None:
+        change(document)
+        document["files"] = file_digests(bundle / "public", but="release.json")
+
+    rewrite(bundle / "public" / "release.json", fit)
+
+
+def reseal_audit(bundle: Path) -> None:
+    """Rewrite audit.json so that it fits everything, as a forger without the source would."""
+
+    def fit(document: dict[str, Any]) -> None:
+        public = bundle / "public" / "release.json"
+        document["public"] = {"digest": load(public)["digest"], "file": file_digest(public)}
+        document["files"] = file_digests(bundle / "audit", but="audit.json")
+
+    rewrite(bundle / "audit" / "audit.json", fit)
+
+
+def fill_public(bundle: Path) -> None:
+    """Make the files beside the data and the public page again from release.json, and seal it."""
+    public = bundle / "public"
+    document, registry = load(public / "release.json"), load_registry()
+    for name, content in beside(document, public).items():
+        (public / name).write_bytes(content)
+    from rrpolicy.channel.reading import channel_from_json
+
+    channel = channel_from_json(document["channel"], registry.kinds)
+    for name, content in public_page(public, registry, channel).items():
+        (public / name).write_bytes(content)
+    reseal_public(bundle)
+
+
+def replan(bundle: Path) -> None:
+    """Make the digests of plan.json fit, and those that audit.json names."""
+    path = bundle / "audit" / "plan.json"
+    plan = load(path)
+    plan["digest"] = digest(
+        canonical(
+            {
+                "schema": plan["schema"],
+                "policy": plan["policy"]["digest"],
+                "resolved": plan["policy"]["resolved"],
+                "channel": plan["channel"],
+                "records": plan["records"],
+                "software": plan["software"],
+            }
+        )
+    )
+    path.write_bytes(pretty(plan))
+    rewrite(bundle / "audit" / "audit.json", lambda d: d.update(plan_digest=plan["digest"]))
+
+
+def fill_audit(bundle: Path) -> None:
+    """Make both audit reports again, with what only the original tells as it stands, and seal audit.json."""
+    audit, registry = bundle / "audit", load_registry()
+    record, stated = load(audit / "audit.json"), read_report(load(audit / "report.json"))
+    plan = Plan.from_json(load(audit / "plan.json"), registry)
+    findings = load(audit / "findings.json")
+    assessment = read_assessment(findings, [None] * len(findings["findings"]))
+    pieces = audit_pieces(plan, assessment, registry, record, None, bundle / "public", policy_file=None)
+    shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in stated.marginals}
+    report = audit_report(bundle / "public", replace(pieces, shares=shares))
+    rows = tuple(replace(row, place=old.place) for row, old in zip(report.findings, stated.findings, strict=True))
+    useful = tuple(replace(row, realised=old.realised) for row, old in zip(report.utility, stated.utility, strict=True))
+    report = replace(report, findings=rows, utility=useful, sections=stated.sections)
+    for name, content in rendered(report, registry, ("html", "json")).items():
+        (audit / name).write_bytes(content)
+    reseal_audit(bundle)
+
+
+def fill_again(bundle: Path) -> None:
+    """Make everything again that follows from something else, and seal it; what cannot be made is only sealed."""
+    for step in (fill_public, replan, fill_audit):
+        try:
+            step(bundle)
+        except Exception:  # noqa: BLE001 a forger seals what cannot be filled
+            reseal_public(bundle)
+            reseal_audit(bundle)
+    reseal_audit(bundle)
