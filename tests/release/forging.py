@@ -80,6 +80,7 @@ def replan(bundle: Path) -> None:
                 "channel": plan["channel"],
                 "records": plan["records"],
                 "software": plan["software"],
+                "plan_on": plan["plan_on"],
             }
         )
     )
