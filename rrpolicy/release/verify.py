@@ -79,9 +79,8 @@ def verify(
             progress("public", 0.1)
             side = _public(log, public, spilled.folder, plugins)
             if side is not None and level > Level.PUBLIC:
-                _further(
-                    *(log, bundle, side, level, source or "", folder, key, plan_on, plugins, spilled.folder, progress)
-                )
+                further = (folder, key, plan_on, plugins, spilled.folder, progress)
+                _further(log, bundle, side, level, source or "", *further)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
             if says_full(error):
                 raise

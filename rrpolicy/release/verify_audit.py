@@ -59,7 +59,7 @@ CLAIMS = (
     (FINDINGS, "where the policy asks for it", "findings.place"),
 )
 CHOICE = ("origins", "unrounded", "remarks", "derived")
-NOT_HERE = frozenset({"RR215", "RR240"})
+NOT_HERE = frozenset({"RR215", "RR240", "RR289"})
 """Codes of a policy that reads what does not stand beside it."""
 """What audit/ states and needs the source, the key or the policy as written to be confirmed: file, meaning, fields."""
 
