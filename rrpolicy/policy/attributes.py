@@ -14,7 +14,7 @@ from rrpolicy.canonical import Value
 from rrpolicy.errors import Problem
 from rrpolicy.policy.document import Node
 from rrpolicy.policy.file import AttributeTable, category, moment
-from rrpolicy.policy.hierarchy import HierarchyError, read_hierarchy
+from rrpolicy.policy.hierarchy import HierarchyError, listed, read_hierarchy
 from rrpolicy.policy.model import Attribute, Bins, Role, intervals
 from rrpolicy.policy.problems import spelled, suggest
 from rrpolicy.policy.root import Root
@@ -259,13 +259,13 @@ class _Reader:
         at = self.node.get("hierarchy")
         if at is None:
             return None
-        if full is None:
+        if full is None and self.table.domain != "observed":
             if self.node.get("bins") is None and not isinstance(self.table.domain, list):
                 message = f"'{self.name}' has a hierarchy but declares no domain"
-                self.refuse("RR216", message, at, "a declared domain or bins")
+                self.refuse("RR216", message, at, "a domain, declared or observed, or bins")
             return None
         try:
-            return read_hierarchy(at, full, self.files)
+            return read_hierarchy(at, listed(at, self.files) if full is None else full, self.files)
         except HierarchyError as error:
             self.problems.append(error.problem)
             return None

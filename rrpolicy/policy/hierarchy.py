@@ -54,7 +54,48 @@ def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
     return levels
 
 
+def listed(node: Node, files: Root) -> tuple[Value, ...]:
+    """Return the categories that a hierarchy itself lists: of a domain that is yet to be observed.
+
+    Args:
+        node: see `read_hierarchy`, which refuses what is no hierarchy.
+        files: that the policy may name.
+
+    Raises:
+        HierarchyError: RR215 if the file cannot be read, RR289 if it lies outside of the root; RR216 if a member of
+            the first level is no category.
+    """
+    if isinstance(node.value, str):
+        return tuple(row[0] for row in _rows(node, files))
+    return tuple(dict.fromkeys(_member(member) for level in node.items[:1] for _, member in _members(level)))
+
+
+def fitted(levels: Levels, domain: Sequence[Value]) -> Levels | None:
+    """Return the levels of some of a hierarchy's categories, level 0 these; None if it lacks one.
+
+    Args:
+        levels: of all categories that the hierarchy lists.
+        domain: the categories that occur.
+    """
+    places = {_text(value): place for place, value in enumerate(levels[0])}
+    chosen = [places.get(_text(value)) for value in domain]
+    upper = [tuple(level[place] for place in chosen if place is not None) for level in levels[1:]]
+    return None if None in chosen else (tuple(domain), *upper)
+
+
 def _from_file(node: Node, domain: Sequence[Value], files: Root) -> list[tuple[Value, ...]]:
+    rows = _rows(node, files)
+    by_category = {row[0]: row[1:] for row in rows}
+    if len(by_category) != len(rows):
+        raise _wrong(node, "a category stands in two rows of the hierarchy", "one row a category")
+    missing = [value for value in domain if _text(value) not in by_category]
+    if missing:
+        raise _wrong(node, f"the hierarchy has no row for {_list(missing)}", "a row for every category of the domain")
+    return [tuple(by_category[_text(v)][level] for v in domain) for level in range(len(rows[0]) - 1)]
+
+
+def _rows(node: Node, files: Root) -> list[list[str]]:
+    """Return the rows of a hierarchy's file, all of one width."""
     path = Path(os.path.dirname(node.place.file)) / str(node.value)  # noqa: PTH120
     try:
         text = files.read(path).decode("utf-8-sig")
@@ -72,13 +113,7 @@ def _from_file(node: Node, domain: Sequence[Value], files: Root) -> list[tuple[V
     widths = {len(row) for row in rows}
     if len(widths) != 1 or widths == {1}:
         raise _unreadable(node, "its rows do not all have the same number of columns, two at least")
-    by_category = {row[0]: row[1:] for row in rows}
-    if len(by_category) != len(rows):
-        raise _wrong(node, "a category stands in two rows of the hierarchy", "one row a category")
-    missing = [value for value in domain if _text(value) not in by_category]
-    if missing:
-        raise _wrong(node, f"the hierarchy has no row for {_list(missing)}", "a row for every category of the domain")
-    return [tuple(by_category[_text(v)][level] for v in domain) for level in range(len(rows[0]) - 1)]
+    return rows
 
 
 def _from_levels(node: Node, domain: Sequence[Value]) -> list[tuple[Value, ...]]:

@@ -69,7 +69,8 @@ class Attribute:
         scale: nominal, ordinal or interval.
         bins: how a number becomes a category; None for a column that holds categories.
         release_as: the released column's name.
-        hierarchy: `hierarchy[j][i]` is what `domain[i]` becomes at level j; level 0 is the domain. None if none.
+        hierarchy: `hierarchy[j][i]` is what `domain[i]` becomes at level j; level 0 is the domain, or all that
+            the hierarchy lists while the domain is not observed yet. None if none.
         assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
         missing: codes that stand for a missing value in this column; None: those of [source].

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rrpolicy.canonical import Value
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MOST_CATEGORIES
+from rrpolicy.policy.hierarchy import fitted
 from rrpolicy.policy.model import Attribute, Bins, Policy
 from rrpolicy.source.columns import Family, family
 from rrpolicy.source.encoding import NULL, OUTSIDE
@@ -115,7 +117,31 @@ def resolved(attribute: Attribute, snapshot: Snapshot) -> Attribute:
         known = (*known, attribute.nulls)
     if not known:
         raise DataError(Problem("RR317", f"'{attribute.name}' has no values", attribute.place, "at least one value"))
-    return replace(attribute, domain=known)
+    return replace(attribute, domain=known, hierarchy=_fitted(attribute, known))
+
+
+def _fitted(attribute: Attribute, known: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...] | None:
+    """Return the hierarchy over the values that occur.
+
+    Raises:
+        DataError: RR336 if it does not say what becomes of some.
+    """
+    if attribute.hierarchy is None:
+        return None
+    levels = fitted(attribute.hierarchy, known)
+    if levels is None:
+        lacking = sum(fitted(attribute.hierarchy, [value]) is None for value in known)
+        values = "1 value" if lacking == 1 else f"{lacking:,} values"
+        raise DataError(
+            Problem(
+                "RR336",
+                f"the table has {values} of '{attribute.name}' that its hierarchy does not list",
+                attribute.place,
+                "a hierarchy that says of every value, and of the category of nulls, what becomes of it",
+                "add what is missing, or declare the domain, with `outside`",
+            )
+        )
+    return levels
 
 
 def check_codes(attributes: Sequence[Attribute], tallies: Iterable[Counts]) -> Iterator[Problem]:
