@@ -5,16 +5,21 @@ STAMP := .venv/.installed
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench build schemas clean
+.PHONY: help demo test lint format bench build schemas constraints clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-$(STAMP): pyproject.toml
+# Exact versions, each held to its digest; the project itself is built here, with what was just installed.
+$(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
+
+constraints:  ## choose versions of all dependencies anew, for Python 3.11 and later (needs uv)
+	uv pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+		--no-header --group dev pyproject.toml --output-file constraints.txt
 
 demo: $(STAMP)  ## check, plan, release, verify and estimate on a survey that is generated here
 	rm -rf $(DEMO) && mkdir -p $(DEMO)
@@ -42,7 +47,7 @@ bench: $(STAMP)  ## speed and memory, as ratios to something run in the same min
 	$(BIN)/python -m tests.bench
 
 build: $(STAMP)  ## wheel and source distribution, with what they may hold checked
-	$(BIN)/python -m build
+	$(BIN)/python -m build --no-isolation
 	$(BIN)/check-wheel-contents dist/*.whl
 
 schemas: $(STAMP)  ## write the policy language's JSON Schema again

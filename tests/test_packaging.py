@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -56,3 +59,23 @@ def test_artifacts_name_no_registry_and_no_workplace_path() -> None:
     for name in listed:
         text = (ROOT / name).read_bytes().decode("utf-8", "ignore")
         assert not [host for host in hosts if host in text], name
+
+
+def test_every_dependency_is_held_to_a_version_and_its_digests():
+    text = (ROOT / "constraints.txt").read_text().replace(" \\\n", "")
+    held: dict[str, list[str]] = {}
+    for line in text.splitlines():  # a name, a version, perhaps a marker, and digests: no host, no option
+        found = re.fullmatch(r"([a-z0-9.-]+)==([^ ;]+)( ; [^/:]*?)?( +--hash=sha256:[0-9a-f]{64})+", line)
+        assert found, line
+        held.setdefault(found[1], []).append(found[2])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = project["dependency-groups"].values()
+    for written in [*project["project"]["dependencies"], *(d for group in groups for d in group if isinstance(d, str))]:
+        wanted = Requirement(written)
+        assert any(map(wanted.specifier.contains, held[canonicalize_name(wanted.name)])), written
+
+
+def test_actions_are_pinned_by_digest():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for used in re.findall(r"uses: (.*)", path.read_text()):
+            assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v[\d.]+", used), used

@@ -6,6 +6,7 @@ The engine sees the table's files and its scratch folder and nothing else: no ne
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,9 @@ from rrpolicy.source.quoting import literal
 from rrpolicy.source.snapshot import ARRAY_BITS, TableSnapshot
 
 MEMORY = "1GiB"
+SECONDS = 20
+"""For counting the records of a table, and as many for each GiB of its files."""
+MOST_RECORDS = 10**10
 PARQUET = ("parquet", ".parquet", ".pq")
 CSV = ("csv", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 DATABASE = ("duckdb", ".duckdb", ".ddb", ".db")
@@ -93,9 +97,34 @@ def _opened(
         _confine(connection, scratch, pinned.files)
         source, columns = parquet.find(connection, name, [escaped(f) for f in pinned.files])
     source = masked(source, columns, reading)
-    row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
+    records = _counted(connection, source, name, pinned)
+    return TableSnapshot(name, source, {c.name: c for c in columns}, records, pinned, connection, scratch)
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, source: str, name: str, pinned: Pinned) -> int:
+    """Return the number of records, within a time that the files' size allows: a view may never end.
+
+    Raises:
+        DataError: RR341 if it takes longer, RR342 if there are more records than rrpolicy reads.
+    """
+    gib = sum(size for *_, size, _ in pinned.state) / 2**30
+    allowed = SECONDS * (1 + gib)
+    clock = threading.Timer(allowed, connection.interrupt)
+    clock.daemon = True
+    clock.start()
+    try:
+        row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
+    except duckdb.InterruptException:
+        hint = "write the view's rows into a table: CREATE TABLE … AS SELECT …"
+        message = f"{name}: counting the records takes longer than {allowed:.0f} seconds"
+        raise DataError(Problem("RR341", message, expected="a view that ends", hint=hint)) from None
+    finally:
+        clock.cancel()
     assert row is not None
-    return TableSnapshot(name, source, {c.name: c for c in columns}, row[0], pinned, connection, scratch)
+    if row[0] > MOST_RECORDS:
+        message = f"{name}: {row[0]:,} records"
+        raise DataError(Problem("RR342", message, expected=f"at most {MOST_RECORDS:,}", hint="release it in parts"))
+    return int(row[0])
 
 
 def _single(name: str, pinned: Pinned) -> str:

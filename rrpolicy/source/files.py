@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import glob
+import fnmatch
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rrpolicy.errors import DataError, Problem, RefusedError
 
 _MAGIC = frozenset("*?[")
+MOST_FILES = 10_000
+_MOST_ENTRIES = 1_000_000
+"""Names that a glob may look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
     """Find the files of a path or glob and record their state.
 
     Raises:
-        DataError: RR300 if there is none, or one cannot be read.
+        DataError: RR300 if there is none, or one cannot be read; RR340 if there are too many.
     """
     try:
         state = _state(pattern, beside)
@@ -82,10 +86,45 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
 
 
 def _state(pattern: str, beside: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int, int], ...]:
-    found = sorted(glob.glob(pattern)) if _MAGIC & set(pattern) and not Path(pattern).exists() else [pattern]  # noqa: PTH207
+    found = _globbed(pattern) if _MAGIC & set(pattern) and not Path(pattern).exists() else [pattern]
     paths = [(path, path) for path in found]
     paths += [(f"{p}{suffix}\0beside", p + suffix) for p in found for suffix in beside if Path(p + suffix).exists()]
     return tuple(_one(name, path) for name, path in paths)
+
+
+def _globbed(pattern: str) -> list[str]:
+    """Return the paths that a glob matches, sorted; hidden names match only a pattern that begins with a dot.
+
+    Raises:
+        DataError: RR340 if there are too many, or too much is looked at to find them.
+    """
+    first, *parts = pattern.split(os.sep)
+    paths, looked = [first or os.sep], 0
+    for part in parts:
+        if not _MAGIC & set(part):
+            paths = [path for above in paths if os.path.lexists(path := os.path.join(above, part))]  # noqa: PTH118
+            continue
+        matched = []
+        for above in paths:
+            with suppress(OSError), os.scandir(above) as entries:
+                for entry in entries:
+                    looked += 1
+                    hidden = entry.name.startswith(".") and not part.startswith(".")
+                    if not hidden and fnmatch.fnmatchcase(entry.name, part):
+                        matched.append(entry.path)
+                    if looked > _MOST_ENTRIES or len(matched) > _MOST_ENTRIES:
+                        raise _too_many(pattern, f"{_MOST_ENTRIES:,} names are looked at and more would have to be")
+        paths = matched
+    if len(paths) > MOST_FILES:
+        raise _too_many(pattern, f"{len(paths):,} files match")
+    return sorted(paths)
+
+
+def _too_many(pattern: str, why: str) -> DataError:
+    expected = f"at most {MOST_FILES:,} files"
+    return DataError(
+        Problem("RR340", f"{shown(pattern)}: {why}", None, expected, "name one folder's files, or join them")
+    )
 
 
 def _one(name: str, path: str) -> tuple[str, str, int, int, int, int]:
