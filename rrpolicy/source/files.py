@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,25 +100,35 @@ def _globbed(pattern: str) -> list[str]:
         DataError: RR340 if there are too many, or too much is looked at to find them.
     """
     first, *parts = pattern.split(os.sep)
-    paths, looked = [first or os.sep], 0
+    paths, look = [first or os.sep], _Look(pattern)
     for part in parts:
-        if not _MAGIC & set(part):
-            paths = [path for above in paths if os.path.lexists(path := os.path.join(above, part))]  # noqa: PTH118
-            continue
-        matched = []
-        for above in paths:
-            with suppress(OSError), os.scandir(above) as entries:
-                for entry in entries:
-                    looked += 1
-                    hidden = entry.name.startswith(".") and not part.startswith(".")
-                    if not hidden and fnmatch.fnmatchcase(entry.name, part):
-                        matched.append(entry.path)
-                    if looked > _MOST_ENTRIES or len(matched) > _MOST_ENTRIES:
-                        raise _too_many(pattern, f"{_MOST_ENTRIES:,} names are looked at and more would have to be")
-        paths = matched
+        paths = [path for above in paths for path in look.at(above, part)]
     if len(paths) > MOST_FILES:
         raise _too_many(pattern, f"{len(paths):,} files match")
     return sorted(paths)
+
+
+class _Look:
+    """Looks at names, and gives up where there are too many."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._looked = 0
+
+    def at(self, above: str, part: str) -> Iterator[str]:
+        """Yield the paths in a folder whose names one part of the pattern matches."""
+        if not _MAGIC & set(part):
+            path = os.path.join(above, part)  # noqa: PTH118
+            yield from [path] if os.path.lexists(path) else []
+            return
+        with suppress(OSError), os.scandir(above) as entries:
+            for entry in entries:
+                self._looked += 1
+                if self._looked > _MOST_ENTRIES:
+                    raise _too_many(self._pattern, f"more than {_MOST_ENTRIES:,} names would have to be looked at")
+                hidden = entry.name.startswith(".") and not part.startswith(".")
+                if not hidden and fnmatch.fnmatchcase(entry.name, part):
+                    yield entry.path
 
 
 def _too_many(pattern: str, why: str) -> DataError:
