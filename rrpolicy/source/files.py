@@ -99,8 +99,8 @@ def _globbed(pattern: str) -> list[str]:
     Raises:
         DataError: RR340 if there are too many, or too much is looked at to find them.
     """
-    first, *parts = pattern.split(os.sep)
-    paths, look = [first or os.sep], _Look(pattern)
+    first, *parts = Path(pattern).parts
+    paths, look = [first], _Look(pattern)
     for part in parts:
         paths = [path for above in paths for path in look.at(above, part)]
     if len(paths) > MOST_FILES:
