@@ -128,7 +128,7 @@ class Resolver:
             if attribute is not None and not attribute.role.dropped:
                 message = f"'{source.unit}' tells units apart and is released: it would link their records to people"
                 self.problems.append(Problem("RR246", message, named.place, expected))
-            elif attribute is None and not self.root.get("source", "other_columns"):
+            elif attribute is None and source.other_columns != "excluded":
                 message = f"`unit` names '{source.unit}', which is no attribute of the policy"
                 self.problems.append(
                     Problem("RR246", message, named.place, expected, suggest(source.unit, list(known)))

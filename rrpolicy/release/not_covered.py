@@ -19,7 +19,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
             "What a released value says of the person behind it. The number speaks of finding somebody's record, not "
             "of learning what it held."
         ),
-        "People with more than one record in the table.",
+        "People with more records in the table than the policy admits.",
         (
             "Other releases of the same people: who links their records multiplies the ratios that k is made of, and a "
             "person who is in one table and not in the other may be told with certainty."
@@ -34,7 +34,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
             "How likely a guess is to be right. Epsilon bounds how far the odds may move, by the factor e^epsilon; "
             "where they start is what the adversary knew before."
         ),
-        "People with more than one record in the table: epsilon counts once for each.",
+        "People with more records in the table than the policy admits: epsilon counts once for each.",
         "Other releases of the same people: the epsilons of all of them add up, and this one counts its own release.",
         (
             "What the description tells by itself, where it is derived from this table, and that there is a release: "

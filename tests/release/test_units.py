@@ -249,6 +249,15 @@ def test_units_that_cannot_be_are_refused_at_check(
     assert message in said
 
 
+def test_a_column_that_the_policy_leaves_out_may_tell_units_apart(case: Case, capsys: Any) -> None:
+    policy = case(source='other_columns = "excluded"\nunit = "house"')
+    policy.write_text(policy.read_text().replace('house = { role = "excluded" }\n', ""))
+
+    assert run("check", policy) == 0
+    assert run("plan", policy) == 3
+    assert "300 exceed 1 a unit" in codes(capsys)
+
+
 def test_households_are_units_too(case: Case, capsys: Any) -> None:
     assert run("plan", case(source='unit = "house"')) == 3
     assert "300 exceed 1 a unit" in codes(capsys)
