@@ -39,6 +39,7 @@ purpose = "A release for tests."
 [source]
 uri = "people.csv"
 [attributes]
+person_id = { role = "identifier" }
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 disease = { role = "sensitive", domain = ["none", "flu", "cold", 'a "rare", one', "[other]"], release_as = "illness" }
 income = { role = "sensitive", domain = [1, 2, 3, 4] }
@@ -78,11 +79,12 @@ def write(tmp_path: Path) -> Write:
         rng = np.random.default_rng(17)
         with (tmp_path / "people.csv").open("w", newline="") as file:
             rows = csv.writer(file)
-            rows.writerow(["sex", "disease", "income", "hours"])
+            rows.writerow(["person_id", "sex", "disease", "income", "hours"])
             for i in range(records):
                 female = i % 3 > 0
                 disease = rng.choice(len(DISEASES), p=[0.6, 0.2, 0.1, 0.1, 0.0] if female else [0.7, 0.3, 0, 0, 0])
-                rows.writerow(["F" if female else "M", DISEASES[disease], INCOMES[rng.integers(4)], rng.integers(3)])
+                drawn = [DISEASES[disease], INCOMES[rng.integers(4)], rng.integers(3)]
+                rows.writerow([i, "F" if female else "M", *drawn])
         path = tmp_path / "policy.toml"
         path.write_text(head + rest)
         return path
