@@ -149,6 +149,8 @@ def _kept(plan: Plan, original: Original, held: KeyFile | None, path: Path | Non
         if plan.source_tag is not None and plan.source_tag == held.source_tag:
             _fresh(plan, held, original)
         require(held, plan.digest(), original.content())
+        if plan.source_tag not in {None, held.source_tag}:
+            raise _of_another_run(path)
         yield held.key
         return
     secret = new_key()
@@ -180,6 +182,14 @@ def _no_key(key: Path | None) -> Exception:
             hint="name it with --key, or plan again",
         )
     )
+
+
+def _of_another_run(key: Path | None) -> Exception:
+    from rrpolicy.errors import Problem, RefusedError
+
+    where = "beside it (PLAN.key)" if key is None else f"in {key}"
+    message = f"the key {where} was made with another plan of the same policy and table"
+    return RefusedError(Problem("RR403", message, hint="name the key that was written with this plan"))
 
 
 def _findings(bundle: Path) -> Json:

@@ -11,7 +11,8 @@ retention 0 (Guo, Ying, Wu 2011, eq. 6-9). A floor is approached and never attai
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
+
+
+MORE = 1e-3
+"""By how much a proposed limit exceeds what is only approached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Produc
     at = int(np.argmax(ratio))
     evidence = bottom.evidence
     alike = over & ((evidence.histograms > 0).sum(axis=1) == 1)[bottom.group]
-    best = whole.risk[int(np.argmax(whole.ratio))]
+    best, sensitive = whole.risk[int(np.argmax(whole.ratio))], _names(evidence.sensitive)
     limit = bottom.limits[int(bottom.value[at])]
     return Floor(
         of=f"risk of {bottom.of}",
@@ -129,7 +134,7 @@ def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Produc
         groups_alike=_distinct(bottom.group[alike]),
         people_alike=int(bottom.people[alike].sum()),
         everything=float(best),
-        hints=_hints(channel, [*evidence.names, *_names(evidence.sensitive)], bottom.risk[at], best, limit),
+        hints=_hints(channel, [*evidence.names, *sensitive], bottom.risk[at], best, limit, _entry(bottom, sensitive)),
     )
 
 
@@ -190,8 +195,10 @@ def everything(channel: Product, original: Original) -> Product:
     return replace(channel, axes=tuple(drawn(axis) for axis in channel.axes))
 
 
-def _hints(channel: Product, names: Collection[str], reached: float, best: float, limit: Fraction) -> tuple[str, ...]:
-    """Return what would help, the surest first."""
+def _hints(  # noqa: PLR0917 one number each
+    channel: Product, names: Collection[str], reached: float, best: float, limit: Fraction, entry: str = ""
+) -> tuple[str, ...]:
+    """Return what would help, the surest first; `entry` says which entry is to ask for less."""
     unchanged = [a.attribute for a in channel.axes if isinstance(a, Identity) and a.attribute in names]
     blocks = [a.attribute for a in channel.axes if isinstance(a, Retention) and len(a.blocks) > 1]
     found = []
@@ -203,8 +210,22 @@ def _hints(channel: Product, names: Collection[str], reached: float, best: float
             found.append(f"{' and '.join(more)}, {enough} {best:.6g}")
     found.append("coarsen a domain: fewer categories or wider bins make larger groups")
     if reached < 1 - NEAR:
-        found.append(f"raise the threshold above {reached:.6g}")
+        found.append(f"raise the threshold above {reached:.6g}: `threshold = {_attainable(reached)}`{entry}")
     return tuple(found)
+
+
+def _entry(risks: Risks, sensitive: Sequence[str]) -> str:
+    """Return in which entry an attribute's limit is raised, so that those of others stay."""
+    named = ", ".join(f'"{name}"' for name in sensitive)
+    own = f" in an entry with `sensitive = [{named}]`" if named else ""
+    return own + (", or its values in `thresholds`" if len(set(risks.limits)) > 1 else "")
+
+
+def _attainable(reached: float) -> str:
+    """Return a limit of three digits a little above what is never quite reached."""
+    digits = 2 - math.floor(math.log10(max(reached, 1e-300)))
+    asked = min(math.ceil(reached * (1 + MORE) * 10**digits) / 10**digits, 1.0)
+    return f"{asked:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def _names(axis: Axis | None) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def current(  # noqa: PLR0917 each is another thing
     if plan.records != original.records:
         stale.append("the table has another number of records")
     tag = source_tag(key, original.content())
-    if plan.source_tag is not None and plan.source_tag != tag:
+    if plan.source_tag not in {None, tag} and plan.records == original.records:
         stale.append("the table's values changed, or the key is not the plan's")
     if plan.plan_on != (None if elsewhere is None else fingerprint(elsewhere)):
         stale.append("the table of `plan_on`, on which the parameters were chosen, changed")

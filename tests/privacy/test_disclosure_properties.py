@@ -138,7 +138,7 @@ def test_a_threshold_at_the_floor_is_reached_only_where_nothing_moves(worlds: An
     channel = Product((a, Identity.of("s", ("s0", "s1"))), (), ("a", "s"))
     (floor,) = attribute_floor(RISK, channel, original)
     assert (floor.reached, floor.groups_over, floor.people_alike) == (0.5, 2, 2)
-    assert floor.hints[-1] == "raise the threshold above 0.5"
+    assert floor.hints[-1].startswith("raise the threshold above 0.5: `threshold = 0.501`")
     halves = worlds.TableInMemory.of(policy, {"a": [0, 0], "s": [0, 1]})
     unmoved = Product((Identity.of("a", ("a0", "a1")), Identity.of("s", ("s0", "s1"))), (), ("a", "s"))
     (floor,) = attribute_floor(RISK, unmoved, halves)
