@@ -60,6 +60,10 @@ MODELS: Mapping[str, tuple[str, ...]] = {
         "How likely each of the l values is for one person, if the adversary knows which are usual for such people.",
         "Values that differ in name and mean much the same.",
     ),
+    "written-posteriors": (
+        "What decides: it was measured when all was drawn, and a release is never made or refused by it.",
+        "Adversaries who know exact counts, and not shares: in tiny tables they learn more.",
+    ),
     "t-closeness": ("Finding somebody's record: it bounds what a group tells of the sensitive attribute alone.",),
 }
 """By the name that policies use."""

@@ -114,7 +114,10 @@ def by_value(text: str) -> str:
     """Return the policy of rr-both with limits by value, a subgroup, an assumption and an observed domain."""
     text = re.sub(r"(?s)# Who knows somebody's sex.*", "", text) + BY_VALUE
     text = re.sub(r"(?m)^hours = .*", UNLINKABLE, text)
-    return re.sub(r"(?m)^region = .*", 'region = { role = "quasi-identifier", domain = "observed" }', text)
+    text = re.sub(r"(?m)^region = .*", 'region = { role = "quasi-identifier", domain = "observed" }', text)
+    randomised = ("sex", "age", "education", "region", "disease", "income_band")
+    derived = ", ".join(f'"{item}"' for item in ("domain:region", "released", *(f"parameters:{n}" for n in randomised)))
+    return f"{text}\n[release]\naccept = [{derived}]\n"
 
 
 VARIANTS: dict[str, tuple[str, Callable[[str], str]]] = {
