@@ -244,7 +244,7 @@ def test_the_value_that_decides_is_named(released: Callable[[str], Path]) -> Non
 def test_an_inherited_requirement_names_its_file(released: Callable[[str], Path]) -> None:
     places = [row.place for row in audit(released("pram")).findings]
 
-    assert [str(place).split(",")[0] for place in places] == ["baseline.toml", "of-pram.toml"]
+    assert [str(place).split(",")[0] for place in places] == ["baseline.toml", "policy.toml"]
     assert "baseline.toml" not in page(released("pram"), "public")
 
 
