@@ -87,6 +87,8 @@ def command(  # noqa: PLR0917 each option is one
 
 
 def _next(outlook: Outlook, policy: Path, out: Path | None, key: Path | None, source: str | None) -> str:
+    if {p.code for p in outlook.decision.problems} == {"RR108"}:
+        return "the gate does not pass: accept what is derived, or fix it; `rrpolicy explain RR108` says how"
     if not outlook.decision.passed:
         return "the gate does not pass: mend the policy, then `rrpolicy plan` again"
     if out is None:

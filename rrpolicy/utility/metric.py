@@ -42,7 +42,11 @@ class UtilityMetric(Protocol[Options]):
         ...
 
     def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the expectation over draws; None if the channel and the number of records do not tell."""
+        """Return the expectation over draws; None if the channel and the number of records do not tell.
+
+        What is given for a number of records alone is the same for every table of so many: else the gate reads the
+        table, and that it passed is a statistic of it.
+        """
         ...
 
     def realised(self, options: Options, public: Path, original: Original) -> Measure | None:

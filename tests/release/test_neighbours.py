@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from rrpolicy.channel.identity import Identity
+from rrpolicy.channel.product import Product
+from rrpolicy.channel.streams import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.sql import public_files
 from rrpolicy.release.assess import assess
@@ -24,7 +27,7 @@ from rrpolicy.release.gate import gate
 from rrpolicy.release.manifest import manifest
 from rrpolicy.release.opening import Opened, open_policy
 from rrpolicy.release.plan import make_plan
-from rrpolicy.release.sink import Written
+from rrpolicy.release.sink import FolderSink, Written
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing.memory import TableInMemory
 
@@ -316,3 +319,22 @@ def test_observed_domains_are_named_and_what_follows_from_them(tmp_path):
     assert {seen.derived for seen in found.values()} == several | alone
     assert [text for a, b in pairs for text in unexplained(a, b)] == []
     assert any(unexplained(replace(a, derived=frozenset()), replace(b, derived=frozenset())) for a, b in pairs)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_the_bytes_of_the_data_do_not_tell_how_they_were_drawn(form, tmp_path):
+    opened, _ = in_memory(CASES["pram fixed"].text, tmp_path)
+    table = TableInMemory.random(opened.policy, 70_000, 1)
+    sure = Product((Identity.of("a", ["a0", "a1"]), Identity.of("s", ["s0", "s1"])), (), ("a", "s")).settle(table)
+    found = []
+    for path in ("cells", "records"):
+        public, scratch = tmp_path / f"{path}-public", tmp_path / f"{path}-scratch"
+        public.mkdir()
+        scratch.mkdir()
+        channel = replace(sure, sampler=path)  # type: ignore[arg-type]
+        sink = FolderSink(channel.tables(), public, form, scratch)  # type: ignore[arg-type]
+        channel.draw(table, Streams.for_tests(3), sink)
+        sink.finish()
+        found.append({file.name: file.read_bytes() for file in public.iterdir()})
+
+    assert found[0] == found[1]
