@@ -277,7 +277,9 @@ class ReleaseTable(Table):
     """What is written, and what may be told."""
 
     format: Literal["parquet", "csv", "duckdb"] = Field("parquet", description="The released data's format.")
-    accept: list[Line] = Field([], description="What the channel's public description may itself disclose.")
+    accept: list[Line] = Field(
+        [], description="Ids of statistics derived from the data that may be told, as `plan` prints them."
+    )
     audit_counts: bool = Field(default=False, description="Exact counts of the original may stand in audit/.")
 
 

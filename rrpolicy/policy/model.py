@@ -283,7 +283,7 @@ class ReleaseSettings:
 
     Attributes:
         format: of the released data.
-        accept: ids of what the channel's public description itself may disclose.
+        accept: ids of derived statistics that the release may tell.
         audit_counts: exact counts of the original may stand in audit/ (else shares, rounded).
     """
 

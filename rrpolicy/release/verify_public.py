@@ -251,11 +251,11 @@ def _check_derived(log: Log, side: PublicSide, ids: set[str], findings: Sequence
     """Check that the manifest names every statistic of the table that public/ itself shows to be one."""
     origins = side.document["origins"]
     observed = {f"domain:{a['name']}" for a in side.document["attributes"] if a["observed"]}
-    retained = [axis.attribute for axis in getattr(side.channel, "axes", ()) if isinstance(axis, Retention)]
-    chosen = {parameters_of(name).id for name in retained if origins.get(name) == Origin.DATA.value}
-    told = observed | chosen | set(side.channel.discloses())
+    retained = {axis.attribute for axis in getattr(side.channel, "axes", ()) if isinstance(axis, Retention)}
+    chosen = {parameters_of(name).id: name for name, origin in origins.items() if origin == Origin.DATA.value}
+    told = observed | {item for item, name in chosen.items() if name in retained} | set(side.channel.discloses())
     told |= {RELEASED.id} if told or any(f.basis > Basis.CHANNEL for f in findings) else set()
-    strange = {item for item in ids - told if item.startswith(("domain:", "parameters:", "marginal:"))}
+    strange = {i for i in ids - told - set(chosen) if i.startswith(("domain:", "parameters:", "marginal:"))}
     failure = f"the field 'derived' of release.json is wrong about {', '.join(sorted((told - ids) | strange))}"
     log.check("derived", told <= ids and not strange, "RR118", failure)
 
