@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -113,6 +114,9 @@ def tp(text: str) -> str:
 def by_value(text: str) -> str:
     """Return the policy of rr-both with limits by value, a subgroup, an assumption and an observed domain."""
     text = re.sub(r"(?s)# Who knows somebody's sex.*", "", text) + BY_VALUE
+    randomised = ("sex", "age", "education", "region", "disease", "income_band")
+    ids = ["domain:region", *(f"parameters:{name}" for name in randomised), "released"]
+    text += f"\n[release]\naccept = {json.dumps(ids)}\n"
     text = re.sub(r"(?m)^hours = .*", UNLINKABLE, text)
     text = re.sub(r"(?m)^region = .*", 'region = { role = "quasi-identifier", domain = "observed" }', text)
     randomised = ("sex", "age", "education", "region", "disease", "income_band")
