@@ -61,7 +61,7 @@ def read_document(path: Path, *, most: int = MOST_BYTES) -> dict[str, Any]:
         )
         _shallow(document)
     except OSError as error:
-        raise UnreadableError(f"{path.name} cannot be read: {error.strerror or 'no such file'}") from error
+        raise UnreadableError(f"{path.name} cannot be read: {(error.strerror or 'no such file').lower()}") from error
     except UnreadableError as error:
         raise UnreadableError(f"{path.name} cannot be read as JSON: {error}") from error
     except (ValueError, RecursionError) as error:

@@ -127,13 +127,17 @@ def _report(page: str, public: Path, audit: Path | None, registry: Registry, *, 
 def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
     from rrpolicy.channel.reading import channel_from_json
     from rrpolicy.estimate.opening import open_release
+    from rrpolicy.estimate.sealed import no_release
     from rrpolicy.release.report import public_report, release_document
 
     release = release_document(public)
     open_release(public, verify=verify)
-    kind = release["channel"]["kind"]
-    channel = channel_from_json(release["channel"], registry.kinds) if kind in registry.kinds else None
-    if channel is None:
-        print(f"the page lacks what the plugin of '{kind}' tells; name the plugin with --plugin", file=sys.stderr)
-    sections = () if channel is None else channel.sections(release["records"], None)
-    return public_report(public, models=registry.privacy_models, sections=sections)
+    try:
+        kind = release["channel"]["kind"]
+        channel = channel_from_json(release["channel"], registry.kinds) if kind in registry.kinds else None
+        if channel is None:
+            print(f"the page lacks what the plugin of '{kind}' tells; name the plugin with --plugin", file=sys.stderr)
+        sections = () if channel is None else channel.sections(release["records"], None)
+        return public_report(public, models=registry.privacy_models, sections=sections)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        raise no_release(public, "its release.json contradicts itself") from error

@@ -134,7 +134,7 @@ def read_key(path: Path) -> KeyFile:
         document = json.loads(content)
         key = KeyFile(bytes.fromhex(document["key"]), str(document["plan_digest"]), str(document["source_tag"]))
         known = document["schema"] == SCHEMA and len(key.key) == KEY_BYTES
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
         raise _refused(path, "is not a key file that this version reads")

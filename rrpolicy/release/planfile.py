@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.bounded import read_regular
 from rrpolicy.canonical import Json, canonical, digest, pretty
+from rrpolicy.document import SHOWN, UnreadableError, faults, read_document
 from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.registry import Registry
@@ -75,28 +74,39 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
     Raises:
         RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since.
     """
-    try:
-        document: dict[str, Any] = json.loads(read_regular(path, LARGEST))
-    except (OSError, ValueError) as error:
-        why = (error.strerror or "").lower() if isinstance(error, OSError) else "it is not JSON"
-        hint = "`rrpolicy plan POLICY --out PLAN` writes one; a policy's file ends in .toml"
-        raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {why}", hint=hint)) from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA or "policy_file" not in document:
-        raise RefusedError(
-            Problem("RR401", f"{path} is no plan of schema {SCHEMA}", hint="`rrpolicy plan --out` writes one")
-        )
+    document = _plan(path)
     told = document.pop("file_digest", None)
     if told != digest(canonical(document)):
         raise RefusedError(Problem("RR401", f"{path} was changed after it was written", hint="plan again"))
     policy_file = path.parent / document["policy_file"]
     opened = open_policy(policy_file, source=source, root=root)
     uri = opened.policy.source.uri
-    plan = Plan.from_json(document, opened.registry, uri=uri, folder=opened.policy.folder)
+    try:
+        plan = Plan.from_json(document, opened.registry, uri=uri, folder=opened.policy.folder)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        raise RefusedError(Problem("RR401", f"{path} contradicts itself", hint="plan again")) from error
     if opened.policy.digest() != plan.policy_digest:
         raise stale("the policy has changed")
     if dict(plan.software) != software(opened.registry):
         raise stale("rrpolicy or a plugin is of another version")
     return ReadPlan(plan, opened.registry, policy_file)
+
+
+def _plan(path: Path) -> dict[str, Any]:
+    """Return a plan's document, every field of it checked."""
+    hint = "`rrpolicy plan POLICY --out PLAN` writes one; a policy's file ends in .toml"
+    try:
+        document = read_document(path, most=LARGEST)
+    except UnreadableError as error:
+        raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {error}", hint=hint)) from error
+    if document.get("schema") != SCHEMA or "policy_file" not in document:
+        raise RefusedError(
+            Problem("RR401", f"{path} is no plan of schema {SCHEMA}", hint="`rrpolicy plan --out` writes one")
+        )
+    wrong = faults(document, SCHEMA)
+    if wrong:
+        raise RefusedError(Problem("RR401", f"{path} is no plan: {'; '.join(wrong[:SHOWN])}", hint=hint))
+    return document
 
 
 def stale(why: str) -> RefusedError:

@@ -168,7 +168,7 @@ def release_document(public: Path) -> Mapping[str, Any]:
         document = read_document(public / NAME)
     except UnreadableError as error:
         raise no_release(public, str(error)) from error
-    wrong = faults(document, SCHEMA, FILLED)
+    wrong = faults(document, SCHEMA, [*FILLED, *(key for key in ("utility", "origins", "units") if key in document)])
     if wrong:
         raise no_release(public, f"in its {NAME}, {'; '.join(wrong[:SHOWN])}")
     return document
