@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rrpolicy.estimate.dealt_sql import columns_of, examples, shared
+from rrpolicy.estimate.guide_missing import missing_values
 from rrpolicy.estimate.markdown import cell, code, prose
+from rrpolicy.estimate.opening import column_from_json
 from rrpolicy.source.quoting import identifier
 
 _SHOWN = 8
@@ -24,6 +26,7 @@ def readme(document: Mapping[str, Any], opening: Callable[[str], str]) -> str:
     sections = [
         opening(_what_was_done(p, size)),
         _columns(document, p),
+        missing_values(document, [column_from_json(c) for t in document["tables"] for c in t["columns"]]),
         _how_to_count(p),
         _sql(document),
         _r(document, p),
@@ -31,7 +34,7 @@ def readme(document: Mapping[str, Any], opening: Callable[[str], str]) -> str:
         NEVER,
         _files(document, p),
     ]
-    return "\n\n".join(sections) + "\n"
+    return "\n\n".join(s for s in sections if s) + "\n"
 
 
 NEVER = """## What not to do

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rrpolicy.canonical import Json, file_digest
+from rrpolicy.channel.table import text
 
 NAME = "datapackage.json"
 PROFILES = "https://datapackage.org/profiles/2.0"
@@ -102,7 +103,12 @@ def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) ->
     if column["kind"] == "set":
         field["description"] = "a list of categories" + (", as JSON text" if form == "csv" else "")
     elif column["labels"]:
-        field["constraints"] = {"enum": column["labels"], "required": True}
+        spelled = dict(zip(column["labels"], _spelled(column, form), strict=True))
+        missing = attribute.get("nulls")
+        field["constraints"] = {"enum": list(spelled.values()), "required": True}
+        if missing in spelled:  # a reader that knows missing values takes it for none, and none is no error
+            field["missingValues"] = ["", str(spelled.pop(missing))]
+            field["constraints"] = {"enum": list(spelled.values())}
     field["rrpolicy"] = {
         "kind": column["kind"],
         "attribute": column["attribute"],
@@ -111,6 +117,12 @@ def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) ->
         "scale": attribute.get("scale"),
     }
     return field
+
+
+def _spelled(column: Mapping[str, Any], form: str) -> list[Json]:
+    """Return a column's labels as the data file holds them."""
+    labels: list[Json] = list(column["labels"])
+    return [text(label) for label in labels] if _type(column, form) == "string" else labels  # type: ignore[arg-type]
 
 
 def _type(column: Mapping[str, Any], form: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
+import duckdb
 import numpy as np
 import pytest
 
 from rrpolicy import open_release
+from rrpolicy.estimate.sql import public_files
+from rrpolicy.release.datapackage import datapackage
 
 SEX, AGE = ["F", "M"], [20, 40, "unknown"]
 
@@ -117,3 +121,30 @@ def test_conditions_on_randomised_numbers_hold(survey):
         assert release.crosstab([], where=where).estimate.sum() == pytest.approx(sum(ages[a] for a in among))
     answer = release.query("SELECT age, count(*) FROM release GROUP BY age ORDER BY age DESC")
     assert [key["age"] for key in answer.keys] == ["unknown", 40, 20]
+
+
+def test_the_readme_names_it_and_its_sql_averages_without_it(survey):
+    folder, *_ = survey
+    document = json.loads((folder / "release.json").read_text())
+    for path, content in public_files(document).items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content)
+    readme = (folder / "README.md").read_text()
+    example = readme.partition("## Missing values")[2].partition("```sql\n")[2].partition("```")[0]
+
+    assert "- `age`: `unknown`" in readme
+    with contextlib.chdir(folder), duckdb.connect() as connection:
+        connection.execute((folder / "estimate.sql").read_text())
+        ((mean,),) = connection.execute(example).fetchall()
+    assert mean == pytest.approx(open_release(folder).mean("age").estimate[0])
+
+
+def test_the_data_package_names_it(survey):
+    folder, *_ = survey
+    document = json.loads((folder / "release.json").read_text())
+    fields = {f["name"]: f for f in datapackage(document, folder)["resources"][0]["schema"]["fields"]}
+
+    assert fields["age"]["type"] == "string"
+    assert fields["age"]["missingValues"] == ["", "unknown"]
+    assert fields["age"]["constraints"] == {"enum": ["20", "40"]}
+    assert "missingValues" not in fields["sex"]

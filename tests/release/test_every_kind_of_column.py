@@ -190,7 +190,8 @@ def cases() -> list[Case]:
     found = []
     for mechanism, mode in product(MECHANISMS, MODES):
         # Optimal randomised response looks at every combination of quasi-identifiers: a few kinds at a time.
-        parts = [names[i::3] for i in range(3)] if mechanism.startswith("rr-") else [names]
+        few = {"rr-both": 3, "rr-qi": 3, "rr-s": 5}.get(mechanism, 1)
+        parts = [names[i::few] for i in range(few)]
         found += [Case(mechanism, mode, known, next(sensitive), *next(forms)) for known in parts]
     return found
 
