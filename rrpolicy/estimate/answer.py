@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.estimate.estimates import factor, number
-from rrpolicy.estimate.possible import clipped
+from rrpolicy.estimate.estimates import number
+from rrpolicy.estimate.intervals import Ends
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.source.counts import Array
 
@@ -32,7 +33,7 @@ class Measured:
         names: of its columns in the result: estimate, standard error, low, high, marks, released records.
         estimate: (rows,) NaN where it cannot be estimated.
         errors: target -> (rows,) standard errors; NaN where there is none.
-        range: (rows, 2) what an interval is clipped to.
+        ends: the intervals, by level and target.
         flags: (rows,) see `rrpolicy.estimate.estimates.MEANINGS`.
         released: (rows,) released records that speak for each row; None for what is no count.
         certain: (rows, 2) bounds in place of intervals, where counts are spread inside released groups.
@@ -41,7 +42,7 @@ class Measured:
     names: tuple[str, ...]
     estimate: Array = field(repr=False)
     errors: Mapping[Target, Array] = field(repr=False)
-    range: Array = field(repr=False)
+    ends: Ends = field(repr=False)
     flags: tuple[tuple[str, ...], ...] = field(repr=False)
     released: Array | None = field(repr=False)
     certain: Array | None = field(repr=False)
@@ -52,11 +53,10 @@ class Measured:
         return self.names[0]
 
     def conf_int(self, level: float, target: Target) -> Array:
-        """Return (rows, 2) normal intervals clipped to what is possible, or what is certain of this table."""
+        """Return (rows, 2) intervals inside what is possible, or what is certain of this table."""
         if self.certain is not None:
             return self.certain if target == "table" else np.full_like(self.certain, np.nan)
-        half = factor("normal", level) * self.errors[target]
-        return clipped(self.estimate, half, self.range)
+        return self.ends(level, target)
 
     def picked(self, rows: list[int]) -> Measured:
         """Return the aggregate over some of the rows, in their order."""
@@ -64,7 +64,7 @@ class Measured:
             self.names,
             self.estimate[rows],
             {t: e[rows] for t, e in self.errors.items()},
-            self.range[rows],
+            lambda level, target: self.ends(level, target)[rows],
             tuple(self.flags[i] for i in rows),
             None if self.released is None else self.released[rows],
             None if self.certain is None else self.certain[rows],
@@ -159,7 +159,10 @@ class Answer:
         return frame if len(frame) else frame.astype(empty)
 
     def to_dict(self) -> dict[str, Json]:
-        """Return plain data: `rows[]` as in `rows`; numbers that are not there are null."""
+        """Return plain data: `rows[]` as in `rows`; numbers that are not there, and ends that do not exist, are null.
+
+        `not_bounded` names the latter, one list a row.
+        """
         plain = ({k: number(v) if isinstance(v, float) else v for k, v in row.items()} for row in self.rows)
         return {
             "schema": "rrpolicy.answer/1",
@@ -171,6 +174,7 @@ class Answer:
             "records": self.records,
             "notes": list(self.notes),
             "rows": list(plain),
+            "not_bounded": [[k for k, v in row.items() if isinstance(v, float) and math.isinf(v)] for row in self.rows],
         }
 
     def to_json(self) -> Json:

@@ -172,7 +172,7 @@ def _counted(table: Crosstab, rows: Sequence[Key], names: tuple[str, ...]) -> Me
         names,
         along(table.estimate.reshape(-1)),
         {"table": along(table.se("table").reshape(-1)), "population": along(table.se("population").reshape(-1))},
-        np.tile([0.0, float(table.records)], (len(at), 1)),
+        lambda level, target: along(table.conf_int(level, target)),
         tuple(cells[i].flags if i >= 0 else () for i in at),
         along(table.support.reshape(-1)),
         None if certain is None else along(certain),
@@ -192,11 +192,16 @@ def _aligned(found: Estimates, rows: Sequence[Key], names: tuple[str, ...]) -> M
         names,
         along(found.estimate),
         {target: along(errors) for target, errors in found.errors.items()},
-        np.stack([along(found.range[:, 0]), along(found.range[:, 1])], axis=1),
-        tuple(found.flags[i] if i >= 0 else (NOT_ESTIMABLE,) for i in at),
+        lambda level, target: np.stack([along(end) for end in found.ends(level, target).T], axis=1),
+        tuple(_marks(found, i) if i >= 0 else (NOT_ESTIMABLE,) for i in at),
         None,
         None,
     )
+
+
+def _marks(found: Estimates, row: int) -> tuple[str, ...]:
+    """Return the marks of a row; an answer has no column that says how it was estimated."""
+    return (*found.flags[row], *((NOT_ESTIMABLE,) if found.estimator[row] == NOT_ESTIMABLE else ()))
 
 
 def _joined(a: Measured, b: Measured) -> Measured:
@@ -204,8 +209,11 @@ def _joined(a: Measured, b: Measured) -> Measured:
     both = None if a.released is None or b.released is None else np.append(a.released, b.released)
     certain = None if a.certain is None or b.certain is None else np.concatenate([a.certain, b.certain])
     errors = {t: np.append(e, b.errors[t]) for t, e in a.errors.items()}
-    ranges = np.concatenate([a.range, b.range])
-    return Measured(a.names, np.append(a.estimate, b.estimate), errors, ranges, (*a.flags, *b.flags), both, certain)
+
+    def ends(level: float, target: Target) -> Array:
+        return np.concatenate([a.ends(level, target), b.ends(level, target)])
+
+    return Measured(a.names, np.append(a.estimate, b.estimate), errors, ends, (*a.flags, *b.flags), both, certain)
 
 
 def _scaled(found: Measured, scale: float) -> Measured:
@@ -215,7 +223,7 @@ def _scaled(found: Measured, scale: float) -> Measured:
         found,
         estimate=scale * found.estimate,
         errors={t: scale * e for t, e in found.errors.items()},
-        range=scale * found.range,
+        ends=lambda level, target: scale * found.ends(level, target),
         certain=None if found.certain is None else scale * found.certain,
     )
 

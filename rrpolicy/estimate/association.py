@@ -1,24 +1,29 @@
-"""How two columns go together: measures of the corrected two-way table, with delta-method standard errors.
+"""How two columns go together: measures of the corrected two-way table, with standard errors and intervals.
 
-se^2 = gradient' Sigma gradient with Sigma the covariance of the moment estimate of the counts (Guo 2010, chapter 3).
-Where a cell or margin that a measure needs is not positive, the maximum likelihood table takes the place of the moment
-estimate; no interval belongs to it.
+se^2 = gradient' Sigma gradient with Sigma the covariance of the moment estimate of the counts (delta method; Guo 2010,
+chapter 3). Where a cell or margin that a measure needs is not positive, the maximum likelihood table takes the place of
+the moment estimate, without a standard error. Intervals do not rest on these errors: they are the values of the measure
+over all tables that a score test does not reject (`rrpolicy.estimate.region`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE
-from rrpolicy.estimate.estimates import CURVED, MAXIMUM_LIKELIHOOD, MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.crosstab import POPULATION_VARIANCE
+from rrpolicy.estimate.estimates import LARGE, MAXIMUM_LIKELIHOOD, MOMENT, NOT_ESTIMABLE, Estimates
 from rrpolicy.estimate.grid import Grid, grid
+from rrpolicy.estimate.intervals import Ends, normal_ends
 from rrpolicy.estimate.measures import MEASURES, Measure
+from rrpolicy.estimate.reach import reach
+from rrpolicy.estimate.region import score_region
 from rrpolicy.estimate.target import Target
 from rrpolicy.estimate.weights import Mask
 from rrpolicy.source.counts import Array
@@ -34,9 +39,6 @@ ALIASES: Mapping[str, str] = {
     "j": "j_measure",
     "piatetsky_shapiro": "ps",
 }
-_CURVATURE_CELLS = 600
-_BIAS = 0.2
-_EXCESS = 0.1
 
 
 @dataclass(frozen=True)
@@ -96,17 +98,23 @@ def association(
         return likely[0]
 
     rows = [_estimated(m, table, target, likeliest) for m in wanted]
+    estimate = np.array([r.value for r in rows])
+    errors: dict[Target, Array] = {t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")}
+    within = np.array([[m.low, m.high] for m in wanted])
+    everybody = where is None
+    tested = _tested(table, wanted, estimate, within, asked.records, everybody=everybody)
     return Association(
         target=target,
         level=level,
         records=asked.records,
         where=where,
         keys=tuple({"measure": m.name} for m in wanted),
-        estimate=np.array([r.value for r in rows]),
-        errors={t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")},
-        range=np.array([[m.low, m.high] for m in wanted]),
+        estimate=estimate,
+        errors=errors,
+        range=within,
         estimator=tuple(r.estimator for r in rows),
-        flags=tuple(r.flags for r in rows),
+        flags=tuple(r.flags if tested else (*r.flags, LARGE) for r in rows),
+        ends=tested or normal_ends(estimate, errors, within),
         row=asked.by[0],
         column=asked.by[1],
         present=chosen,
@@ -137,6 +145,30 @@ class _Estimated:
 _NO_ERRORS: Mapping[Target, float] = {"table": np.nan, "population": np.nan}
 
 
+def _tested(
+    table: Grid, measures: Sequence[Measure], estimate: Array, within: Array, records: int, *, everybody: bool
+) -> Ends | None:
+    """Return intervals by score tests; None where the error is not known at other tables than the estimate."""
+    products = table.products()
+    if products is None:
+        return None
+    cross = table.covariance["table"] + np.diag(table.estimate.reshape(-1))
+    low, high = within.T
+
+    @cache
+    def ends(level: float, target: Target) -> Array:
+        region = score_region(
+            table.estimate, products, cross,
+            known=table.exact_zero, records=float(records), everybody=everybody, population=target == "population",
+        )  # fmt: skip
+        found = reach(region, measures, level)
+        # a point estimate stands in its interval, and neither leaves what is possible
+        least, most = np.fmin(found[:, 0], estimate), np.fmax(found[:, 1], estimate)
+        return np.asarray(np.clip(np.stack([least, most], axis=1), low[:, None], high[:, None]))
+
+    return ends
+
+
 def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callable[[], Array]) -> _Estimated:
     if _exists(measure, table.estimate, table.exact_zero):
         value, gradient = measure.of(table.estimate)
@@ -144,19 +176,16 @@ def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callabl
         variance = {t: float(flat @ table.covariance[t] @ flat) for t in table.covariance}
         noise = 1e-12 * float(flat**2 @ np.abs(np.diag(table.covariance["population"])))
         variance = {t: 0.0 if abs(v) <= noise else v for t, v in variance.items()}
-        flags = []
+        flags: tuple[str, ...] = ()
         if variance["table"] < 0:
             variance["table"] = variance["population"]
-            flags += [POPULATION_VARIANCE] if target == "table" else []
-        if variance[target] > 0:
-            flags += [FEW_RECORDS] if bool((table.support < FEW).any()) else []
-            flags += [CURVED] if _curved(measure, table, target, variance[target]) else []
+            flags = (POPULATION_VARIANCE,) if target == "table" else ()
         errors: dict[Target, float] = {t: float(np.sqrt(v)) for t, v in variance.items()}
-        return _Estimated(value, errors, MOMENT, tuple(flags))
+        return _Estimated(float(value), errors, MOMENT, flags)
     proper = _proper(measure, likeliest)
     if proper is not None:
-        return _Estimated(measure.of(proper)[0], _NO_ERRORS, MAXIMUM_LIKELIHOOD, (MAXIMUM_LIKELIHOOD,))
-    return _Estimated(np.nan, _NO_ERRORS, NOT_ESTIMABLE, (NOT_ESTIMABLE,))
+        return _Estimated(float(measure.of(proper)[0]), _NO_ERRORS, MAXIMUM_LIKELIHOOD, ())
+    return _Estimated(np.nan, _NO_ERRORS, NOT_ESTIMABLE, ())
 
 
 def _proper(measure: Measure, likeliest: Callable[[], Array]) -> Array | None:
@@ -177,28 +206,6 @@ def _exists(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
     if margins <= 0 or min(x.shape) < 2:  # noqa: PLR2004 - a single category goes with nothing
         return False
     return measure.needs == "margins" or bool(((x > 0) | (allowed_zero & (x == 0))).all())
-
-
-def _curved(measure: Measure, table: Grid, target: Target, variance: float) -> bool:
-    """Return whether the second-order term of the expansion is not small beside the first.
-
-    With H the Hessian: bias tr(H Sigma) / 2, variance tr(H Sigma H Sigma) / 2; at independence the gradients of
-    chi-square, G2, I, M, U and tau vanish and these are all there is.
-    """
-    x, Sigma = table.estimate, table.covariance[target]
-    if x.size > _CURVATURE_CELLS or measure.name == "support":
-        return False
-    H = np.zeros((x.size, x.size))
-    for k in range(x.size):
-        step = np.zeros(x.size)
-        step[k] = 1e-4 * max(abs(float(x.reshape(-1)[k])), 1e-3)
-        if table.exact_zero.reshape(-1)[k]:
-            continue
-        up, down = (measure.of(x + sign * step.reshape(x.shape))[1].reshape(-1) for sign in (1, -1))
-        H[k] = np.where(table.exact_zero.reshape(-1), 0.0, (up - down) / (2 * step[k]))
-    product = H @ Sigma
-    bias, second = float(np.trace(product)) / 2, float((product * product.T).sum()) / 2
-    return abs(bias) > _BIAS * np.sqrt(variance) or second > _EXCESS * variance
 
 
 def _wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.crosstab import FEW_RECORDS, MEANING, OUTSIDE, POPULATION_VARIANCE
-from rrpolicy.estimate.possible import clipped, outside
+from rrpolicy.estimate.crosstab import FEW_RECORDS, MEANING, POPULATION_VARIANCE
+from rrpolicy.estimate.intervals import Ends
+from rrpolicy.estimate.possible import clipped
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.source.counts import Array
 
@@ -20,22 +21,20 @@ if TYPE_CHECKING:
 
     from rrpolicy.estimate.plot import Figure
 
-Interval: TypeAlias = Literal["normal", "chebyshev"]
+Interval: TypeAlias = Literal["tested", "normal", "chebyshev"]
 Marks: TypeAlias = tuple[tuple[str, ...], ...]
 
 MOMENT = "moment"
 MAXIMUM_LIKELIHOOD = "EM"
 NOT_ESTIMABLE = "not estimable"
-CURVED = "not normal"
-FEW_IN_GROUP = "uncertain size"
+LARGE = "large table"
 MEANINGS: Mapping[str, str] = {
     **MEANING,
     FEW_RECORDS: "fewer than 5 released records speak for a cell of it: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
-    CURVED: "within its error this is far from linear in the counts: the normal interval is unreliable",
-    FEW_IN_GROUP: "the size of the group is itself uncertain: the normal interval is unreliable",
-    MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without an interval",
-    NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive",
+    LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
+    MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
+    NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
 }
 
 
@@ -53,7 +52,8 @@ class Estimates:
         errors: target -> (rows,) standard errors; NaN where no interval belongs to the estimate.
         range: (rows, 2) what an interval is clipped to; estimates are not.
         estimator: (rows,) `moment`, `EM` or `not estimable`.
-        flags: (rows,) for the target; see `MEANINGS`.
+        flags: (rows,) for the target; see `MEANINGS`. That there is none promises nothing.
+        ends: the intervals that are shown, by level and target.
     """
 
     schema: ClassVar[str] = "rrpolicy.estimates/1"
@@ -68,38 +68,37 @@ class Estimates:
     range: Array = field(repr=False)
     estimator: tuple[str, ...] = field(repr=False)
     flags: Marks = field(repr=False)
-
-    def __post_init__(self) -> None:
-        """Mark the rows whose normal interval lies outside what is possible."""
-        beyond = outside(self.estimate, factor("normal", self.level) * self.se(), self.range)
-        marked = tuple((*f, OUTSIDE) if o and OUTSIDE not in f else f for f, o in zip(self.flags, beyond, strict=True))
-        object.__setattr__(self, "flags", marked)
+    ends: Ends = field(repr=False)
 
     def se(self, target: Target | None = None) -> Array:
         """Return (rows,) standard errors (delta method)."""
         return self.errors[target or self.target]
 
     def conf_int(
-        self, level: float | None = None, target: Target | None = None, interval: Interval = "normal"
+        self, level: float | None = None, target: Target | None = None, interval: Interval = "tested"
     ) -> Array:
-        """Return (rows, 2) intervals, `clipped` to what is possible.
+        """Return (rows, 2) intervals inside what is possible; infinite where an end is not bounded.
 
         Args:
             level: default that of the result.
             target: default that of the result.
-            interval: "normal" holds in large releases; "chebyshev" holds for any distribution with this standard
-                error, and is 2.3 times as long at 95 %.
+            interval: "tested": the values that a test of the estimate does not reject, by scores for measures, by
+                Fieller for means and shares; of totals, the normal one. "normal" is right in large releases only.
+                "chebyshev" holds for any distribution with a known standard error, approximately with an estimated
+                one, and is 2.3 times as long at 95 %.
 
         Raises:
             PolicyError: RR271 for another level or target, RR278 for another interval.
         """
         level = self.level if level is None else level
         check_target(target or self.target, level)
+        if interval == "tested":
+            return self.ends(level, target or self.target)
         half = factor(interval, level) * self.se(target)
         return clipped(self.estimate, half, self.range)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame: what each row is of, estimate, se, both intervals, estimator, marks (its flags)."""
+        """Return a pandas frame: what each row is of, estimate, se, intervals, estimator, marks (its flags)."""
         import pandas as pd
 
         frame = pd.DataFrame({name: [key[name] for key in self.keys] for name in self._key_names})
@@ -120,7 +119,7 @@ class Estimates:
 
     def to_dict(self) -> dict[str, Json]:
         """Return plain data; numbers that are not there are null."""
-        ends, wide = self.conf_int(), self.conf_int(interval="chebyshev")
+        ends, normal, wide = (self.conf_int(interval=i) for i in ("tested", "normal", "chebyshev"))
         return {
             "schema": self.schema,
             "target": self.target,
@@ -132,13 +131,16 @@ class Estimates:
                     "of": dict(key),
                     "estimate": number(estimate),
                     "se": number(se),
-                    "normal": [number(v) for v in normal],
+                    "low": number(low),
+                    "high": number(high),
+                    "not_bounded": not_bounded(low, high),
+                    "normal": [number(v) for v in plain],
                     "chebyshev": [number(v) for v in chebyshev],
                     "estimator": estimator,
                     "marks": list(flags),
                 }
-                for key, estimate, se, normal, chebyshev, estimator, flags in zip(
-                    self.keys, self.estimate, self.se(), ends, wide, self.estimator, self.flags, strict=True
+                for key, estimate, se, (low, high), plain, chebyshev, estimator, flags in zip(
+                    self.keys, self.estimate, self.se(), ends, normal, wide, self.estimator, self.flags, strict=True
                 )
             ],
         }
@@ -155,7 +157,7 @@ class Estimates:
 
         names = [", ".join(str(v) for v in key.values()) for key in self.keys]
         marks = [(float(e), float(a), float(b)) for e, (a, b) in zip(self.estimate, self.conf_int(), strict=True)]
-        return forest(names, marks, f"{self.title}, {100 * self.level:g} % normal intervals: this {self.target}")
+        return forest(names, marks, f"{self.title}, {100 * self.level:g} % intervals: this {self.target}")
 
     @property
     def title(self) -> str:
@@ -179,7 +181,14 @@ def factor(interval: str, level: float) -> float:
         case "chebyshev":
             return 1 / math.sqrt(1 - level)
         case _:
-            raise PolicyError(Problem("RR278", f"no such interval: {interval!r}", expected='"normal" or "chebyshev"'))
+            raise PolicyError(
+                Problem("RR278", f"no such interval: {interval!r}", expected='"tested", "normal" or "chebyshev"')
+            )
+
+
+def not_bounded(low: float, high: float) -> list[Json]:
+    """Return which ends of an interval are not bounded."""
+    return [name for name, end in (("low", low), ("high", high)) if math.isinf(end)]
 
 
 def number(value: float) -> float | None:

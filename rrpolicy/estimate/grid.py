@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rrpolicy.canonical import Value
+from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.crosstab import Crosstab
+from rrpolicy.estimate.products import products
 from rrpolicy.estimate.target import Target
-from rrpolicy.estimate.weights import Mask
-from rrpolicy.source.counts import Array
+from rrpolicy.estimate.weights import AxisWeights, Mask
+from rrpolicy.source.counts import Array, Ints
+
+PRODUCT_CELLS = 36
+"""The largest table for which the error is known at every table that could be the true one."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class Grid:
         support: released records that speak for each cell, likewise.
         covariance: target -> (cells, cells), cells in C order.
         exact_zero: cells that are known to be empty, without error.
+        axes: each axis with what its groups count; the products of groups are the cells.
     """
 
     rows: tuple[Value, ...]
@@ -33,6 +39,16 @@ class Grid:
     support: Array = field(repr=False)
     covariance: Mapping[Target, Array] = field(repr=False)
     exact_zero: Mask = field(repr=False)
+    axes: tuple[tuple[AxisWeights, Mask], ...] = field(default=(), repr=False)
+
+    def products(self) -> Array | None:
+        """Return (cells, cells, cells) what weights do given the original cell; None where that is not known."""
+        if not self.axes or self.estimate.size > PRODUCT_CELLS:
+            return None
+        try:
+            return products(self.axes)
+        except PolicyError:
+            return None
 
     def occupied(self) -> Grid:
         """Return the table without categories that nobody has, where that is known without error."""
@@ -48,6 +64,7 @@ class Grid:
             self.support[both],
             {t: S[np.ix_(cells, cells)] for t, S in self.covariance.items()},
             self.exact_zero[both],
+            self._summed(np.eye(len(self.rows))[:, rows], np.eye(len(self.columns))[:, columns]),
         )
 
     def collapsed(self, rows: Sequence[Value], columns: Sequence[Value]) -> Grid:
@@ -64,7 +81,18 @@ class Grid:
             R.T @ self.support @ C,
             {t: sums @ S @ sums.T for t, S in self.covariance.items()},
             R.T @ ~self.exact_zero @ C == 0,
+            self._summed(R, C),
         )
+
+    def _summed(self, rows: Array, columns: Array) -> tuple[tuple[AxisWeights, Mask], ...]:
+        """Return the axes with groups summed over (rows, k) and (columns, m) 0/1 matrices."""
+        if len(self.axes) > 1 and self.axes[0][1].shape[1] == len(self.rows):
+            (first, of_rows), (second, of_columns), *others = self.axes
+            return (first, of_rows @ rows > 0), (second, of_columns @ columns > 0), *others
+        if not self.axes:
+            return ()
+        (axis, of_cells), *others = self.axes
+        return (axis, of_cells @ np.kron(rows, columns) > 0), *others
 
 
 def grid(table: Crosstab) -> Grid:
@@ -87,7 +115,20 @@ def grid(table: Crosstab) -> Grid:
         out[np.ix_(at, at)] = table.covariance(target)
         covariance[target] = out
     estimate, second = spread(table.estimate), spread(table.second_moment)
-    return Grid(rows, columns, estimate, spread(table.support), covariance, (estimate == 0) & (second == 0))
+    empty = (estimate == 0) & (second == 0)
+    return Grid(rows, columns, estimate, spread(table.support), covariance, empty, _axes(table, at, cells))
+
+
+def _axes(table: Crosstab, at: Ints, cells: int) -> tuple[tuple[AxisWeights, Mask], ...]:
+    """Return the axes of a table with all that their groups count; of a coupled axis, by cell of the grid."""
+    axes = [
+        (axis, np.eye(len(axis.original), dtype=bool) if targets is None else targets) for axis, targets in table.axes
+    ]
+    if set(table.by) <= set(axes[0][0].columns):
+        out = np.zeros((len(axes[0][0].original), cells), dtype=bool)
+        out[:, at] = axes[0][1]
+        axes[0] = (axes[0][0], out)
+    return tuple(axes)
 
 
 def _any(values: Sequence[Value]) -> str:

@@ -129,7 +129,7 @@ def _by_release(names: tuple[str, str], where: str | None, x: Array) -> Independ
     expected = np.outer(x.sum(axis=1), x.sum(axis=0)) / x.sum()
     small = int((expected < _EXPECTED).sum())
     remark = f"{small} of {x.size} cells have expected counts below 5: the law is approximate" if small else ""
-    statistic, _ = chi2(x)
+    statistic = float(chi2(x)[0])
     return Independence(*names, where, RELEASED, statistic, df, chi_square_tail(statistic, df), remark)
 
 

@@ -1,9 +1,10 @@
-"""Means by randomised groups: ratios of weighted sums, with delta-method standard errors.
+"""Means by randomised groups: ratios of weighted sums, with delta-method standard errors and Fieller's sets.
 
 With w the weight of a record in a group and y its number, the mean is R = sum w y / sum w. The numerator of its
 variance is that of the count with y - R in place of 1: this table, sum (y - R)^2 (w^2 - w); population,
-N/(N-1) sum (y - R)^2 w^2; the denominator is (sum w)^2. Whoever has no number is in neither sum: where such records
-are a category of a randomised column, y and 1 are replaced by what the column's weights make of them.
+N/(N-1) sum (y - R)^2 w^2; the denominator is (sum w)^2. The same numerators for every r in place of R test whether the
+mean is r: what is not rejected is the interval (Fieller 1954). Whoever has no number is in neither sum: where such
+records are a category of a randomised column, y and 1 are replaced by what the column's weights make of them.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from rrpolicy.estimate.columns import kind_of, kind_of_type, same
 from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import count, total
 from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, Crosstab
-from rrpolicy.estimate.estimates import FEW_IN_GROUP, MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.estimates import MOMENT, NOT_ESTIMABLE, Estimates
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import Weighed, beside, check_size, contracted, grouping, groups_of, weighed
+from rrpolicy.estimate.intervals import Ratios
 from rrpolicy.estimate.predicate import parse_condition
 from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target, check_target
@@ -31,9 +33,6 @@ from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
-
-_UNCERTAIN = 0.2
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,7 @@ class Numbers:
         missing: records without it.
         everybody: records, those without it included.
         category: the category of those without it; None if there is none.
+        within: what a mean can be.
     """
 
     cells: Weighed
@@ -102,6 +102,7 @@ class Numbers:
     missing: int
     everybody: Array
     category: Value | None = None
+    within: tuple[float, float] = (-np.inf, np.inf)
 
 
 def mean(
@@ -134,17 +135,15 @@ def mean(
     size, deviation = sums.of(numbers.n, 1), sums.of(numbers.first, 1)
     whole = float(sums.of(numbers.everybody, 1).sum())
     left_out = 1 - float(size.sum()) / whole if numbers.category is not None and whole else 0.0
-    size = np.where(size > 0, size, np.nan)
-    R = deviation / size
-    square = sums.of(numbers.second, 2) - 2 * R * sums.of(numbers.cross, 2) + R**2 * sums.of(numbers.counted, 2)
-    own = sums.of(numbers.squares, 1) - 2 * R * deviation + R**2 * size
     N = release.records
-    population = N / max(N - 1, 1) * np.maximum(square, 0.0)
-    table = np.where(np.abs(square - own) <= _ROUNDING * np.abs(square), 0.0, square - own)
-    errors: dict[Target, Array] = {
-        "table": np.sqrt(np.where(table < 0, population, table)) / size,
-        "population": np.sqrt(population) / size,
-    }
+    squares = (sums.of(numbers.second, 2), sums.of(numbers.cross, 2), sums.of(numbers.counted, 2))
+    v0, v1, v2 = (N / max(N - 1, 1) * s for s in squares)
+    own = (sums.of(numbers.squares, 1), deviation, size)
+    found = Ratios.of(
+        deviation, size,
+        square=squares, own=own, sampled=(v0, v1, v2), within=numbers.within, centre=numbers.centre,
+    )  # fmt: skip
+    errors = found.errors()
     groups = tuple(g for g, _ in grouped)
     frame = Crosstab(
         names, shown, target, level, N, groups,
@@ -153,18 +152,19 @@ def mean(
         numbers.cells.sums(numbers.everybody * numbers.cells.speaks),
     )  # fmt: skip
     counts = contracted(frame, axes, masks)
-    flags = _flags(R, errors[target], table < 0, counts, target)
+    flags = _flags(errors[target], found.stand_in & (target == "table"), counts)
     return Means(
         target=target,
         level=level,
         records=N,
         where=shown,
         keys=tuple(dict(g) for g in counts.group_values()),
-        estimate=(R + numbers.centre).reshape(-1),
-        errors={t: e.reshape(-1) for t, e in errors.items()},
-        range=np.tile([-np.inf, np.inf], (R.size, 1)),
-        estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in R.reshape(-1)),
+        estimate=found.estimate,
+        errors=errors,
+        range=found.within,
+        estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in found.estimate),
         flags=flags,
+        ends=found.ends,
         value=name,
         by=names,
         missing=numbers.missing,
@@ -260,19 +260,13 @@ def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, cond
         missing=0,
         everybody=n.astype(float),
         category=absent,
+        within=(centre + float(y[known].min()), centre + float(y[known].max())),
     )
 
 
-def _flags(R: Array, se: Array, negative: Mask, counts: Crosstab, target: Target) -> tuple[tuple[str, ...], ...]:
-    uncertain = counts.se(target) > _UNCERTAIN * np.abs(counts.estimate)
-    rows = zip(R.reshape(-1), se.reshape(-1), negative.reshape(-1), uncertain.reshape(-1), strict=True)
-    few = counts.support.reshape(-1) < FEW
-    found: list[tuple[str, ...]] = []
-    for (mean_, error, below, unsure), scarce in zip(rows, few, strict=True):
-        if not np.isfinite(mean_):
-            found.append((NOT_ESTIMABLE,))
-            continue
-        marks = [(FEW_RECORDS, scarce and error > 0), (FEW_IN_GROUP, unsure and error > 0)]
-        marks.append((POPULATION_VARIANCE, bool(below) and target == "table"))
-        found.append(tuple(name for name, holds in marks if holds))
-    return tuple(found)
+def _flags(se: Array, stand_in: Mask, counts: Crosstab) -> tuple[tuple[str, ...], ...]:
+    few = (counts.support.reshape(-1) < FEW) & (se > 0)
+    return tuple(
+        tuple(name for name, holds in ((FEW_RECORDS, scarce), (POPULATION_VARIANCE, below)) if holds)
+        for scarce, below in zip(few, stand_in, strict=True)
+    )

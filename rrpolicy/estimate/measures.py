@@ -16,8 +16,8 @@ import numpy as np
 from rrpolicy.estimate import two_by_two
 from rrpolicy.source.counts import Array
 
-Valued: TypeAlias = tuple[float, Array]
-"""A value, and its gradient by each cell of the table."""
+Valued: TypeAlias = tuple[Array, Array]
+"""The value of each table (...,), and its gradient by each cell (..., rows, columns)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,9 @@ class Measure:
         needs: what must be positive for it to exist: each margin, or each cell too.
         low: its least value.
         high: its largest value.
-        of: counts (rows, columns) -> value and gradient.
+        of: counts (..., rows, columns) -> values and gradients, of many tables at once.
         symmetric: whether the result is the same with rows and columns exchanged.
+        dependence: whether it is 0 where rows and columns are independent, and positive elsewhere.
     """
 
     name: str
@@ -43,31 +44,32 @@ class Measure:
     high: float
     of: Callable[[Array], Valued]
     symmetric: bool = True
+    dependence: bool = False
 
 
 def chi2(x: Array) -> Valued:
     """Return N sum (pi_ij - pi_i+ pi_+j)^2 / (pi_i+ pi_+j); of counts it is N (sum n_ij^2 / (n_i+ n_+j) - 1)."""
-    N, r, c = x.sum(), x.sum(axis=1, keepdims=True), x.sum(axis=0, keepdims=True)
+    N, r, c = _margins(x)
     each = x**2 / (r * c)
-    S = float(each.sum())
-    gradient = 2 * x / (r * c) - each.sum(axis=1, keepdims=True) / r - each.sum(axis=0, keepdims=True) / c
-    return float(N) * (S - 1), S - 1 + N * gradient
+    S = _total(each)
+    gradient = 2 * x / (r * c) - each.sum(axis=-1, keepdims=True) / r - each.sum(axis=-2, keepdims=True) / c
+    return _number(N * (S - 1)), S - 1 + N * gradient
 
 
 def mutual_information(x: Array) -> Valued:
-    """Return I = sum pi_ij log(pi_ij / (pi_i+ pi_+j)), natural logarithm."""
-    N, r, c = x.sum(), x.sum(axis=1, keepdims=True), x.sum(axis=0, keepdims=True)
+    """Return I = sum pi_ij log(pi_ij / (pi_i+ pi_+j)), natural logarithm; 0 log 0 is 0."""
+    N, r, c = _margins(x)
     quotient = x * N / (r * c)
     log = np.log(quotient, out=np.zeros_like(quotient), where=quotient > 0)
-    value = float((x * log).sum() / N)
-    return value, (log - value) / N
+    value = _total(x * log) / N
+    return _number(value), (log - value) / N
 
 
 def g2(x: Array) -> Valued:
     """Return the likelihood ratio statistic 2 N I."""
-    N = float(x.sum())
+    N = _total(x)
     value, gradient = mutual_information(x)
-    return 2 * N * value, 2 * (value + N * gradient)
+    return 2 * _number(N) * value, 2 * (value[..., None, None] + N * gradient)
 
 
 def tau(x: Array) -> Valued:
@@ -75,30 +77,30 @@ def tau(x: Array) -> Valued:
 
     tau = (A - B) / (1 - B), A = sum pi_ij^2 / pi_i+, B = sum pi_+j^2.
     """
-    N = x.sum()
-    p = x / N
-    r, c = p.sum(axis=1, keepdims=True), p.sum(axis=0, keepdims=True)
-    row = (p**2).sum(axis=1, keepdims=True) / r
-    A, B = float(row.sum()), float((c**2).sum())
+    N, r, c = _margins(x)
+    p, r, c = x / N, r / N, c / N
+    row = (p**2).sum(axis=-1, keepdims=True) / r
+    A, B = row.sum(axis=-2, keepdims=True), (c**2).sum(axis=-1, keepdims=True)
     value = (A - B) / (1 - B)
     gradient = (2 * p / r - row / r - 2 * c * np.ones_like(p)) / (1 - B) + value * 2 * c / (1 - B)
-    return value, _of_counts(gradient, p, float(N))
+    return _number(value), _of_counts(gradient, p, N)
 
 
 def laplace(x: Array) -> Valued:
     """Return (n_11 + 1) / (n_1+ + 2)."""
-    size = x[1].sum() + 2
-    value = float((x[1, 1] + 1) / size)
-    return value, np.array([[0.0, 0.0], [-value / size, (1 - value) / size]])
+    size = x[..., 1, :].sum(axis=-1) + 2
+    value = (x[..., 1, 1] + 1) / size
+    none = np.zeros_like(value)
+    return value, _two_by_two(none, none, -value / size, (1 - value) / size)
 
 
 def entropy(x: Array, axis: int) -> Valued:
     """Return the entropy of the rows (axis 0) or columns (axis 1), natural logarithm, with its gradient by cell."""
-    N, margin = x.sum(), x.sum(axis=1 - axis, keepdims=True)
-    share = margin / N
+    N, rows, columns = _margins(x)
+    share = (columns if axis else rows) / N
     log = np.log(share, out=np.zeros_like(share), where=share > 0)
-    value = -float((share * log).sum())
-    return value, -(log + value) / N * np.ones_like(x)
+    value = -_total(share * log)
+    return _number(value), -(log + value) / N * np.ones_like(x)
 
 
 def _coefficient(axis: int) -> Callable[[Array], Valued]:
@@ -106,40 +108,59 @@ def _coefficient(axis: int) -> Callable[[Array], Valued]:
         information, by_cell = mutual_information(x)
         H, gradient = entropy(x, axis)
         value = information / H
-        return value, (by_cell - value * gradient) / H
+        return value, (by_cell - value[..., None, None] * gradient) / H[..., None, None]
 
     return of
 
 
-def _of_cells(point: Callable[[float, float, float], two_by_two.Point]) -> Callable[[Array], Valued]:
+def _of_cells(point: Callable[[Array, Array, Array], two_by_two.Point]) -> Callable[[Array], Valued]:
     """Return a measure in (a, r, c) as one of counts."""
 
     def of(x: Array) -> Valued:
-        N = float(x.sum())
+        N = _total(x)
         p = x / N
-        a, r, c = float(p[1, 1]), float(p[1].sum()), float(p[:, 1].sum())
-        value, by_a, by_r, by_c = point(a, r, c)
-        return value, _of_counts(np.array([[0.0, by_c], [by_r, by_a + by_r + by_c]]), p, N)
+        value, by_a, by_r, by_c = point(p[..., 1, 1], p[..., 1, :].sum(axis=-1), p[..., :, 1].sum(axis=-1))
+        return value, _of_counts(_two_by_two(np.zeros_like(by_a), by_c, by_r, by_a + by_r + by_c), p, N)
 
     return of
 
 
-def _of_counts(gradient: Array, p: Array, N: float) -> Array:
+def _of_counts(gradient: Array, p: Array, N: Array) -> Array:
     """Turn a gradient by shares into one by counts."""
-    return (gradient - float((gradient * p).sum())) / N
+    return (gradient - _total(gradient * p)) / N
+
+
+def _total(x: Array) -> Array:
+    """Return the sum of each table, (..., 1, 1)."""
+    return np.asarray(x.sum(axis=(-2, -1), keepdims=True))
+
+
+def _margins(x: Array) -> tuple[Array, Array, Array]:
+    """Return the sum of each table, of its rows and of its columns, with the dimensions of the table."""
+    return _total(x), x.sum(axis=-1, keepdims=True), x.sum(axis=-2, keepdims=True)
+
+
+def _number(value: Array) -> Array:
+    """Return (...,) what is (..., 1, 1)."""
+    return value[..., 0, 0]
+
+
+def _two_by_two(n00: Array, n01: Array, n10: Array, n11: Array) -> Array:
+    return np.stack([np.stack([n00, n01], axis=-1), np.stack([n10, n11], axis=-1)], axis=-2)
 
 
 def _pair(
-    function: Callable[[float, float, float], two_by_two.Point],
+    function: Callable[[Array, Array, Array], two_by_two.Point],
     title: str,
     low: float,
     high: float,
     *,
     cells: bool = False,
     symmetric: bool = True,
+    dependence: bool = False,
 ) -> Measure:
     needs: Literal["margins", "cells"] = "cells" if cells else "margins"
-    return Measure(function.__name__, title, "2x2", needs, low, high, _of_cells(function), symmetric)
+    return Measure(function.__name__, title, "2x2", needs, low, high, _of_cells(function), symmetric, dependence)
 
 
 _INF = math.inf
@@ -161,14 +182,26 @@ MEASURES: Mapping[str, Measure] = {
         _pair(two_by_two.certainty, "certainty factor", -_INF, 1, symmetric=False),
         _pair(two_by_two.added_value, "added value", -1, 1, symmetric=False),
         Measure("laplace", "Laplace", "2x2", "margins", 0, 1, laplace, symmetric=False),
-        _pair(two_by_two.j_measure, "J-measure", 0, _INF, cells=True, symmetric=False),
+        _pair(two_by_two.j_measure, "J-measure", 0, _INF, cells=True, symmetric=False, dependence=True),
         _pair(two_by_two.collective_strength, "collective strength", 0, _INF, cells=True),
-        Measure("chi2", "chi-square statistic", "rxc", "margins", 0, _INF, chi2),
-        Measure("g2", "likelihood ratio statistic G2", "rxc", "cells", 0, _INF, g2),
-        Measure("mutual_information", "mutual information", "rxc", "cells", 0, _INF, mutual_information),
-        Measure("m", "M = I/H(row)", "rxc", "cells", 0, 1, _coefficient(0), symmetric=False),
-        Measure("u", "uncertainty coefficient U = I/H(column)", "rxc", "cells", 0, 1, _coefficient(1), symmetric=False),
-        Measure("tau", "Goodman and Kruskal's tau", "rxc", "margins", 0, 1, tau, symmetric=False),
+        Measure("chi2", "chi-square statistic", "rxc", "margins", 0, _INF, chi2, dependence=True),
+        Measure("g2", "likelihood ratio statistic G2", "rxc", "cells", 0, _INF, g2, dependence=True),
+        Measure(
+            "mutual_information", "mutual information", "rxc", "cells", 0, _INF, mutual_information, dependence=True
+        ),
+        Measure("m", "M = I/H(row)", "rxc", "cells", 0, 1, _coefficient(0), symmetric=False, dependence=True),
+        Measure(
+            "u",
+            "uncertainty coefficient U = I/H(column)",
+            "rxc",
+            "cells",
+            0,
+            1,
+            _coefficient(1),
+            symmetric=False,
+            dependence=True,
+        ),
+        Measure("tau", "Goodman and Kruskal's tau", "rxc", "margins", 0, 1, tau, symmetric=False, dependence=True),
     )
 }
 """Every measure by name."""

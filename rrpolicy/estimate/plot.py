@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 Mark = tuple[float, float, float]
-"""An estimate, and the ends of its interval; not finite where there is none."""
+"""An estimate, and the ends of its interval; NaN where there is none, infinite where an end is not bounded."""
 
 _ROW, _TOP, _WIDTH, _CHARACTER, _WIDEST = 22, 46, 420, 7, 44
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -50,7 +50,8 @@ def forest(names: Sequence[str], marks: Sequence[Mark], title: str) -> Figure:
     bottom = _TOP + _ROW * len(names)
 
     def at(value: float) -> str:
-        return f"{left + _WIDTH * (value / step - first) / (last - first):.1f}"
+        # an end that is not bounded is drawn to the frame
+        return f"{left + _WIDTH * (min(max(value / step, first), last) - first) / (last - first):.1f}"
 
     parts = [f'<text class="t" x="0" y="16">{escape(title)}</text>']
     for i in range(first, last + 1):
@@ -71,7 +72,7 @@ def _marks(mark: Mark, y: int, place: Callable[[float], str]) -> list[str]:
     if not math.isfinite(estimate):
         return [f'<text x="{place(0.0)}" y="{y + 4}">not estimable</text>']
     dot = f'<circle class="p" cx="{place(estimate)}" cy="{y}" r="4"/>'
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if math.isnan(low) or math.isnan(high):
         return [dot]
     return [f'<line class="i" x1="{place(low)}" x2="{place(high)}" y1="{y}" y2="{y}"/>', dot]
 

@@ -2,7 +2,9 @@
 
 With g the weight of a record in the part and d in the whole, the share is R = sum g / sum d. Its error is that of
 sum e, e = g - R d, over sum d (delta method). This table: sum e^2 less the squares of what e is expected to be given
-the original record, 1 - R in the part and -R in the rest of the whole; population: N/(N-1) sum e^2, as sum e = 0.
+the original record, 1 - R in the part and -R in the rest of the whole; population: that and R (1 - R) sum d, which is
+sum e^2 in all, as sum e = 0, times N/(N-1). With every r in place of R the same tests whether the share is r (Fieller
+1954; where nothing is randomised it is Wilson's test), and what is not rejected is the interval.
 Sums of g d come from squares: a part lies in its whole, d - g weighs the rest, and 2 g d = d^2 + g^2 - (d - g)^2.
 """
 
@@ -17,10 +19,11 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import count
-from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, group_values
-from rrpolicy.estimate.estimates import FEW_IN_GROUP, MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.crosstab import POPULATION_VARIANCE, group_values
+from rrpolicy.estimate.estimates import MOMENT, NOT_ESTIMABLE, Estimates
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import CELLS, beside, check_size, grouping, groups_of, weighed
+from rrpolicy.estimate.intervals import Ratios
 from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.estimate.weights import AxisWeights, Mask
@@ -28,9 +31,6 @@ from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
-
-_UNCERTAIN = 0.2
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,6 @@ class _Moments:
     part_part: Array
     part_whole: Array
     whole_whole: Array
-    speaks: Array
 
 
 def shares(
@@ -98,31 +97,24 @@ def shares(
     masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
     found = _contracted(_moments(release, axes, smaller, larger), axes, masks)
     N = release.records
-    n, size = found.part, np.where(found.whole > 0, found.whole, np.nan)
-    R = n / size
-    square = found.part_part - 2 * R * found.part_whole + R**2 * found.whole_whole
-    own = (1 - 2 * R) * n + R**2 * size
-    population = N / max(N - 1, 1) * np.maximum(square, 0.0)
-    scale = np.abs(found.part_part) + 2 * np.abs(R * found.part_whole) + R**2 * found.whole_whole
-    table = np.where(np.abs(square - own) <= _ROUNDING * scale, 0.0, square - own)
-    errors: dict[Target, Array] = {
-        "table": np.sqrt(np.where(table < 0, population, table)) / size,
-        "population": np.sqrt(population) / size,
-    }
-    less = found.whole if target == "table" else found.whole**2 / N
-    unsure = np.sqrt(np.maximum(found.whole_whole - less, 0.0)) > _UNCERTAIN * np.abs(size)
-    negative = (table < 0) & (target == "table")
+    n, size = found.part, found.whole
+    squares = (found.part_part, found.part_whole, found.whole_whole)
+    less, more = np.maximum(size, 0.0), N / max(N - 1, 1)
+    sampled = (more * (squares[0] - n), more * (squares[1] - n - less / 2), more * (squares[2] - size - less))
+    ratio = Ratios.of(n, size, square=squares, own=(n, n, size), sampled=sampled, within=(0.0, 1.0))
+    stand_in = ratio.stand_in & (target == "table")
     return Shares(
         target=target,
         level=level,
         records=N,
         where=None,
         keys=tuple(group_values(names, groups)),
-        estimate=R.reshape(-1),
-        errors={t: e.reshape(-1) for t, e in errors.items()},
-        range=np.tile([0.0, 1.0], (R.size, 1)),
-        estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in R.reshape(-1)),
-        flags=_flags(R, errors[target], found.speaks < FEW, unsure, negative),
+        estimate=ratio.estimate,
+        errors=ratio.errors(),
+        range=ratio.within,
+        estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
+        flags=tuple((POPULATION_VARIANCE,) if below else () for below in stand_in),
+        ends=ratio.ends,
     )
 
 
@@ -166,7 +158,6 @@ def _moments(release: Release, axes: Sequence[AxisWeights], smaller: Condition, 
         part_part=part.sums(n * part.weight**2),
         part_whole=part.sums(n * part.weight * around),
         whole_whole=sums[1],
-        speaks=part.sums(n * part.speaks),
     )
 
 
@@ -180,18 +171,5 @@ def _contracted(x: _Moments, axes: Sequence[AxisWeights], masks: Sequence[tuple[
             part_part=axis.contract(x.part_part, i, part, 2),
             part_whole=(squares[0] + squares[1] - squares[2]) / 2,
             whole_whole=axis.contract(x.whole_whole, i, whole, 2),
-            speaks=axis.support(x.speaks, i, part),
         )
     return x
-
-
-def _flags(R: Array, se: Array, few: Mask, unsure: Mask, negative: Mask) -> tuple[tuple[str, ...], ...]:
-    rows = zip(*(v.reshape(-1) for v in (R, se, few, unsure, negative)), strict=True)
-    found: list[tuple[str, ...]] = []
-    for share, error, scarce, uncertain, below in rows:
-        if not np.isfinite(share):
-            found.append((NOT_ESTIMABLE,))
-            continue
-        marks = ((FEW_RECORDS, scarce and error > 0), (FEW_IN_GROUP, uncertain and error > 0))
-        found.append(tuple(name for name, holds in (*marks, (POPULATION_VARIANCE, bool(below))) if holds))
-    return tuple(found)

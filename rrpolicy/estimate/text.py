@@ -20,6 +20,11 @@ _TARGETS = {
     "table": "this table's counts (only the randomisation is random)",
     "population": "N times the population's shares (the table is a random sample)",
 }
+_KINDS = (
+    "low to high: the values that a test of the estimate does not reject; Chebyshev: for any distribution,",
+    "approximately, since the standard error is estimated; a row without a mark is not thereby shown to be right",
+)
+_NOT_BOUNDED = "not bounded"
 _OF_TABLE = "this table's counts"
 _INTERVALS = "an estimate may lie outside [0, N], its interval does not"
 _EXACT = "exact: what is counted was released as it is, or is counted by released labels"
@@ -112,10 +117,12 @@ def estimates_summary(found: Estimates, title: str) -> str:
     names = list(found.keys[0]) if found.keys else []
     header = [*map(_plain, names), "estimate", "se", f"low {percent}", f"high {percent}", "Chebyshev", "estimator", ""]
     marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for row in found.flags for f in row))}
+    told = [e for e in dict.fromkeys(found.estimator) if e in MEANINGS]
     body = [
         [
             *(_plain(str(v)) for v in key.values()),
-            *(_number(v) for v in (estimate, se, *ends)),
+            *(_number(v) for v in (estimate, se)),
+            *(_end(v) for v in ends),
             "" if not math.isfinite(se) else f"[{_number(wide[0])}, {_number(wide[1])}]",
             estimator,
             " ".join(marks[f] for f in flags),
@@ -135,10 +142,11 @@ def estimates_summary(found: Estimates, title: str) -> str:
     head = [
         f"{_plain(title)}{where}",
         f"of {'this table' if found.target == 'table' else 'the population'}; {found.records:,} records",
-        "low and high are normal intervals, Chebyshev's hold for any distribution",
+        *_KINDS,
         "",
     ]
-    return "\n".join([*head, *_aligned(header, body, len(names)), *(f"{m} {MEANINGS[f]}" for f, m in marks.items())])
+    legend = [*(f"{e}: {MEANINGS[e]}" for e in told), *(f"{m} {MEANINGS[f]}" for f, m in marks.items())]
+    return "\n".join([*head, *_aligned(header, body, len(names)), *legend])
 
 
 def answer_summary(found: Answer) -> str:
@@ -206,13 +214,13 @@ def _field(value: Any) -> Any:
         return "; ".join(value)
     if isinstance(value, bool):
         return str(value).lower()
-    return "" if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
 
 
 def _shown(value: Any) -> str:
     """Return a value of an answer as the terminal shows it; empty for a column that is summed over."""
     if isinstance(value, float):
-        return f"{value:,.1f}" if math.isfinite(value) and abs(value) >= _FINE else _number(value)
+        return f"{value:,.1f}" if math.isfinite(value) and abs(value) >= _FINE else _end(value)
     return "" if value is None else _plain(str(value))
 
 
@@ -221,6 +229,11 @@ def _aligned(header: list[str], body: list[list[str]], keys: int) -> list[str]:
     left = {*range(keys), len(header) - 2, len(header) - 1}
     lines = ["  ".join(_padded(c, widths[i], i in left) for i, c in enumerate(line)) for line in [header, *body]]
     return [line.rstrip() for line in lines]
+
+
+def _end(value: float) -> str:
+    """Return an end of an interval."""
+    return _NOT_BOUNDED if math.isinf(value) else _number(value)
 
 
 def _number(value: float) -> str:

@@ -17,6 +17,7 @@ from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, gr
 from rrpolicy.estimate.estimates import MOMENT, Estimates
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.intervals import normal_ends
 from rrpolicy.estimate.means import Sums, numbers_of
 from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target, check_target
@@ -94,18 +95,21 @@ def totals(
         speaks = axis.support(speaks, i, targets)
     few = (speaks < FEW) & (errors[target] > 0)
     stand_in = (table < 0) & (target == "table")
+    estimate, by_target = T.reshape(-1), {t: e.reshape(-1) for t, e in errors.items()}
+    within = np.tile([-np.inf, np.inf], (T.size, 1))
     return Totals(
         target=target,
         level=level,
         records=N,
         where=None,
         keys=tuple(group_values(names, groups)),
-        estimate=T.reshape(-1),
-        errors={t: e.reshape(-1) for t, e in errors.items()},
-        range=np.tile([-np.inf, np.inf], (T.size, 1)),
+        estimate=estimate,
+        errors=by_target,
+        range=within,
         estimator=(MOMENT,) * T.size,
         flags=tuple(
             tuple(name for name, holds in ((FEW_RECORDS, f), (POPULATION_VARIANCE, s)) if holds)
             for f, s in zip(few.reshape(-1), stand_in.reshape(-1), strict=True)
         ),
+        ends=normal_ends(estimate, by_target, within),
     )
