@@ -14,7 +14,7 @@ from rrpolicy.estimate.aggregate import Aggregate, refused
 from rrpolicy.estimate.answer import LONE, PARTS, Answer, Measured
 from rrpolicy.estimate.condition import split
 from rrpolicy.estimate.crosstab import Crosstab, group_values
-from rrpolicy.estimate.estimates import NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.estimates import NOT_ESTIMABLE, SELECTED, Estimates
 from rrpolicy.estimate.expression import Expression, Null, columns_of
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.means import mean
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 Key: TypeAlias = tuple[Value, ...]
-_SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
 _BASES: Mapping[str, str] = {"count": "count", "share": "share", "avg": "avg_{}", "sum": "sum_{}"}
 
 
@@ -243,7 +242,7 @@ def _ordered(found: Answer, asked: Query) -> Answer:
         chosen = absent + present if key.nulls_first else present + absent
     end = None if asked.limit is None else asked.offset + asked.limit
     chosen = chosen[asked.offset : end]
-    notes = (*found.notes, _SELECTED) if by_estimate and len(chosen) < len(found.keys) else found.notes
+    notes = (*found.notes, SELECTED) if by_estimate and len(chosen) < len(found.keys) else found.notes
     return replace(
         found,
         keys=tuple(found.keys[i] for i in chosen),

@@ -170,9 +170,11 @@ def _tested(
 
 
 def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callable[[], Array]) -> _Estimated:
-    if _exists(measure, table.estimate, table.exact_zero):
+    with np.errstate(all="ignore"):
         value, gradient = measure.of(table.estimate)
-        flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
+    flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
+    # with cells below 0 a denominator can vanish where all margins are positive
+    if _exists(measure, table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
         variance = {t: float(flat @ table.covariance[t] @ flat) for t in table.covariance}
         noise = 1e-12 * float(flat**2 @ np.abs(np.diag(table.covariance["population"])))
         variance = {t: 0.0 if abs(v) <= noise else v for t, v in variance.items()}
@@ -184,7 +186,9 @@ def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callabl
         return _Estimated(float(value), errors, MOMENT, flags)
     proper = _proper(measure, likeliest)
     if proper is not None:
-        return _Estimated(float(measure.of(proper)[0]), _NO_ERRORS, MAXIMUM_LIKELIHOOD, ())
+        with np.errstate(all="ignore"):
+            value = measure.of(proper)[0]
+        return _Estimated(float(value), _NO_ERRORS, MAXIMUM_LIKELIHOOD, ())
     return _Estimated(np.nan, _NO_ERRORS, NOT_ESTIMABLE, ())
 
 

@@ -28,6 +28,7 @@ MOMENT = "moment"
 MAXIMUM_LIKELIHOOD = "EM"
 NOT_ESTIMABLE = "not estimable"
 LARGE = "large table"
+SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
 MEANINGS: Mapping[str, str] = {
     **MEANING,
     FEW_RECORDS: "fewer than 5 released records speak for a cell of it: the normal interval is unreliable",

@@ -102,6 +102,24 @@ class Ratios:
         }
         return cls(n, d, variances, stand_in, np.tile(np.array(within, dtype=float), (n.size, 1)), centre)
 
+    @classmethod
+    def shares(cls, part: Array, whole: Array, square: Quadratic, records: int) -> Ratios:
+        """Return the shares of parts in wholes that hold them, by the same records.
+
+        The population's variance is this table's and that of drawing r of the whole, r (1 - r) sum d: where nothing is
+        randomised the test is Wilson's.
+
+        Args:
+            part: sums of the weights g in the part.
+            whole: sums of the weights d in the whole.
+            square: sums of g^2, g d, d^2.
+            records: N.
+        """
+        drawn, more = np.maximum(whole, 0.0), records / max(records - 1, 1)
+        v0, v1, v2 = square
+        sampled = (more * (v0 - part), more * (v1 - part - drawn / 2), more * (v2 - whole - drawn))
+        return cls.of(part, whole, square=square, own=(part, part, whole), sampled=sampled, within=(0.0, 1.0))
+
     @property
     def estimate(self) -> Array:
         """Return (rows,) R; NaN where the denominator is not positive."""

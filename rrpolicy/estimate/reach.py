@@ -21,11 +21,13 @@ _SPHERE = 240
 _RANDOM = 15
 _MOST_RANDOM = 200
 _FIRST = 40
-_LENGTHS = (0.1, 0.35, 1.0)
+_CENTRING = 2
+_LENGTHS = (0.15, 0.5, 2.0)
 _CORNERS = (1e-12, 0.02, 0.2, 0.5)
 _CORNERED = 6
 _UNBOUNDED = 1e11
-_ROUNDS = 1
+_EMPTY = 1e-9
+_ROUNDS = 2
 _MORE_ROUNDS = 5
 _SPACE = 3
 
@@ -74,24 +76,32 @@ def _ends(region: ScoreRegion, measures: Sequence[Measure], cut: float) -> Array
     start = region.nearest[0]
     moves = region.moves(start)
     space = moves.shape[1]
-    first = region.boundary(start, _directions(space)[:: max(1, _SPHERE // _FIRST)] @ moves.T, cut)
-    origin = np.vstack([start[None], first]).mean(axis=0)
+    origin, few = start, _directions(space)
+    few = few[:: max(1, len(few) // _FIRST)] @ moves.T
+    for _ in range(_CENTRING):
+        # the mean of points of a convex region lies inside, away from the faces that the nearest table may lie on
+        around = region.boundary(origin, few, cut)
+        origin = around[np.abs(around - origin).max(axis=1) > _EMPTY * region.records].mean(axis=0)
+    # rays are spread as wide as the region is: faces may cut off most of what the errors alone would fill
+    shape = _root(np.cov(around.T)) if space <= _SPACE else moves
     moves = region.moves(origin)
     slopes = _gradients(region, measures, np.broadcast_to(origin, (len(measures), 1, len(origin)))) @ moves
     steepest = np.vstack([_unit(slopes), -_unit(slopes)])
-    rays = [_directions(space) @ moves.T, steepest @ moves.T, _to_corners(origin, space)]
+    rays = [_directions(shape.shape[1]) @ shape.T, steepest @ moves.T, _to_corners(origin, space)]
     points = np.vstack([start[None], region.boundary(origin, np.vstack(rays), cut)])
     values = _values(region, measures, points)
     for _ in range(_ROUNDS if space <= _SPACE else _MORE_ROUNDS):
         best = np.stack([_arg(values, np.inf).argmin(axis=1), _arg(values, -np.inf).argmax(axis=1)], axis=1)
-        slopes = _unit(_gradients(region, measures, points[best]) @ moves)
+        slopes = _gradients(region, measures, points[best]) @ moves
         slopes[::2] *= -1
-        steps = math.sqrt(cut) * slopes @ moves.T
-        rays = [points[best.reshape(-1)] - origin + length * steps for length in _LENGTHS]
+        at = points[best.reshape(-1)]
+        steps = math.sqrt(cut) * np.stack([_unit(slopes), _unit(_along_faces(slopes, at, moves))]) @ moves.T
+        rays = [at - origin + length * step for length in _LENGTHS for step in steps]
         more = region.boundary(origin, np.vstack(rays), cut)
         points, values = np.vstack([points, more]), np.hstack([values, _values(region, measures, more)])
     ends = np.stack([_arg(values, np.inf).min(axis=1), _arg(values, -np.inf).max(axis=1)], axis=1)
-    return np.where(np.abs(ends) >= _UNBOUNDED, np.copysign(np.inf, ends), ends)
+    ends = np.where(np.abs(ends) >= _UNBOUNDED, np.copysign(np.inf, ends), ends)
+    return np.where(ends[:, :1] > ends[:, 1:], np.nan, ends)
 
 
 def _values(region: ScoreRegion, measures: Sequence[Measure], points: Array) -> Array:
@@ -108,6 +118,23 @@ def _gradients(region: ScoreRegion, measures: Sequence[Measure], points: Array) 
         for measure, own in zip(measures, points, strict=True):
             found.append(region.gradient(measure.of(region.tables(own))[1]))
     return np.nan_to_num(np.concatenate(found), nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _along_faces(slopes: Array, points: Array, moves: Array) -> Array:
+    """Return slopes without what would make an empty cell of a point negative."""
+    found = slopes.copy()
+    for i, empty in enumerate(points <= _EMPTY * points.sum(axis=1, keepdims=True)):
+        if empty.any():
+            pressed = moves[empty]
+            found[i] -= np.linalg.pinv(pressed) @ np.minimum(pressed @ slopes[i], 0.0)
+    return found
+
+
+def _root(covariance: Array) -> Array:
+    """Return R with R R' a covariance, without directions of none."""
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > _EMPTY * max(values[-1], 0.0)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def _arg(values: Array, instead: float) -> Array:

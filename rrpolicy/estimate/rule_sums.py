@@ -11,6 +11,7 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.condition import Condition
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.intervals import Ratios
 from rrpolicy.estimate.spreading import refuse_biased
 from rrpolicy.estimate.target import Target
 from rrpolicy.estimate.weights import Mask
@@ -18,8 +19,6 @@ from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
-
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -30,19 +29,39 @@ class RuleSet:
         columns: one a dimension.
         labels: categories of each.
         then: the column that follows.
-        support: shares, one dimension a column.
-        support_se: target -> likewise.
-        confidence: likewise; NaN where nobody is estimated to have what is given.
-        confidence_se: target -> likewise.
+        supports: shares of the records that satisfy the condition, a row a rule.
+        confidences: shares of those with what is given, likewise.
     """
 
     columns: tuple[str, ...]
     labels: tuple[tuple[Value, ...], ...] = field(repr=False)
     then: str
-    support: Array = field(repr=False)
-    support_se: Mapping[Target, Array] = field(repr=False)
-    confidence: Array = field(repr=False)
-    confidence_se: Mapping[Target, Array] = field(repr=False)
+    supports: Ratios = field(repr=False)
+    confidences: Ratios = field(repr=False)
+
+    @property
+    def support(self) -> Array:
+        """Return shares, one dimension a column."""
+        return self.shaped(self.supports.estimate)
+
+    @property
+    def support_se(self) -> Mapping[Target, Array]:
+        """Return target -> standard errors, likewise."""
+        return {t: self.shaped(e) for t, e in self.supports.errors().items()}
+
+    @property
+    def confidence(self) -> Array:
+        """Return shares, likewise; NaN where nobody is estimated to have what is given."""
+        return self.shaped(self.confidences.estimate)
+
+    @property
+    def confidence_se(self) -> Mapping[Target, Array]:
+        """Return target -> standard errors, likewise."""
+        return {t: self.shaped(e) for t, e in self.confidences.errors().items()}
+
+    def shaped(self, rows: Array) -> Array:
+        """Return what is by rule with one dimension a column, and what else it has behind."""
+        return rows.reshape(*map(len, self.labels), *rows.shape[1:])
 
     @property
     def estimable(self) -> Mask:
@@ -74,48 +93,18 @@ def rule_set(release: Release, subset: Sequence[str], condition: Condition) -> I
     N = release.records
     both, squares = _contract(first, weights), _contract(second, [w**2 for w in weights])
     total = _contract(first, masks)
-    errors = _support_errors(first, second, weights, masks, N)
+    own = _contract(second, [m**2 for m in masks])
+    cross = _contract(second, [w * m for w, m in zip(weights, masks, strict=True)])
+    whole = np.broadcast_to(total, both.shape)
+    supports = Ratios.shares(both, whole, (squares, cross, np.broadcast_to(own, both.shape)), N)
     for j, then in enumerate(names):
         # of the column that follows, what is given holds any category: weight 1, or that of the condition
         any_ = [masks[i] if i == j else w for i, w in enumerate(weights)]
         given = _contract(first, any_)
         own = _contract(second, [w**2 for w in any_])
         cross = _contract(second, [w * masks[i] if i == j else w**2 for i, w in enumerate(weights)])
-        given = np.where(given > 0, given, np.nan)
-        c = both / given
-        spread = squares - 2 * c * cross + c**2 * own
-        bernoulli = both - 2 * c * both + c**2 * given
-        yield RuleSet(
-            names,
-            labels,
-            then,
-            both / total,
-            errors,
-            c,
-            _errors(spread, spread - bernoulli, N, given),
-        )
-
-
-def _support_errors(
-    first: Array, second: Array, weights: Sequence[Array], masks: Sequence[Array], records: int
-) -> Mapping[Target, Array]:
-    """Return the standard errors of supports: shares of the records that satisfy the condition."""
-    both, total = _contract(first, weights), _contract(first, masks)
-    s = both / total
-    squares, own = _contract(second, [w**2 for w in weights]), _contract(second, [m**2 for m in masks])
-    cross = _contract(second, [w * m for w, m in zip(weights, masks, strict=True)])
-    spread = squares - 2 * s * cross + s**2 * own
-    return _errors(spread, spread - (both - 2 * s * both + s**2 * total), records, total)
-
-
-def _errors(square: Array, table: Array, records: int, size: Array) -> Mapping[Target, Array]:
-    """Return standard errors of a ratio; the population's stands in for a negative variance of this table."""
-    population = records / max(records - 1, 1) * np.maximum(square, 0.0)
-    table = np.where(np.abs(table) <= _ROUNDING * np.abs(square), 0.0, table)
-    return {
-        "table": np.sqrt(np.where(table < 0, population, table)) / np.abs(size),
-        "population": np.sqrt(population) / np.abs(size),
-    }
+        given, own = (np.broadcast_to(v, both.shape) for v in (given, own))
+        yield RuleSet(names, labels, then, supports, Ratios.shares(both, given, (squares, cross, own), N))
 
 
 def _contract(x: Array, weights: Sequence[Array]) -> Array:

@@ -3,7 +3,10 @@
 For a rule X -> Y the support is the share of records with all its categories, the confidence that share divided by the
 share of X. With w and v the record weights of (X and Y) and of X, N the records and c the confidence, this table:
 N^2 Var(support) = sum w^2 - sum w, (sum v)^2 Var(c) = sum (w - c v)^2 - (sum w - 2 c sum w + c^2 sum v); population:
-N/(N-1) times the centred sums of squares (delta method; Guo 2010, chapter 3).
+N/(N-1) times the centred sums of squares (delta method; Guo 2010, chapter 3). Intervals are Fieller's sets.
+
+Rules are chosen by their estimates, so that those listed tend to be too large: their intervals hold for a rule named
+before the data were seen, not for the best of many.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.condition import split
-from rrpolicy.estimate.estimates import factor, number
+from rrpolicy.estimate.estimates import SELECTED, factor, number
 from rrpolicy.estimate.rule_sums import RuleSet, rule_set
 from rrpolicy.estimate.target import Target, check_target
 from rrpolicy.estimate.weights import Mask
+from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,11 +49,11 @@ class Rule:
         then: column -> category of what follows.
         support: share of records with all of them.
         support_se: its standard error.
-        support_interval: normal.
+        support_interval: Fieller's.
         confidence: share of those with what is given that have what follows.
         confidence_se: its standard error (delta method).
-        confidence_interval: normal.
-        confidence_chebyshev: holds for any distribution with that standard error.
+        confidence_interval: Fieller's.
+        confidence_chebyshev: for any distribution, approximately: the standard error is estimated.
         sure: whether both lower ends reach the thresholds.
     """
 
@@ -96,12 +100,14 @@ class Rules:
         Args:
             by: with the lower ends of the intervals, the estimates, or the upper ends.
         """
-        sign = {"lower": -1, "point": 0, "upper": 1}[by]
-        z = sign * factor("normal", self.level)
         found = []
         for s in self.sets:
-            support = s.support + z * np.nan_to_num(s.support_se[self.target])
-            confidence = s.confidence + z * np.nan_to_num(s.confidence_se[self.target])
+            support, confidence = s.support, s.confidence
+            if by != "point":
+                end = 0 if by == "lower" else 1
+                support, confidence = (
+                    s.shaped(ratio.ends(self.level, self.target))[..., end] for ratio in (s.supports, s.confidences)
+                )
             found.append(s.estimable & (support >= self.min_support) & (confidence >= self.min_confidence))
         return tuple(found)
 
@@ -149,15 +155,16 @@ class Rules:
             "target": self.target,
             "level": self.level,
             "records": self.records,
+            "notes": [SELECTED] if self.rules else [],
             "rules": [
                 {
                     "given": dict(r.given),
                     "then": dict([r.then]),
-                    "support": {"estimate": r.support, "se": r.support_se, "normal": list(r.support_interval)},
+                    "support": {"estimate": r.support, "se": r.support_se, "interval": list(r.support_interval)},
                     "confidence": {
                         "estimate": r.confidence,
                         "se": number(r.confidence_se),
-                        "normal": [number(v) for v in r.confidence_interval],
+                        "interval": [number(v) for v in r.confidence_interval],
                         "chebyshev": [number(v) for v in r.confidence_chebyshev],
                     },
                     "sure": r.sure,
@@ -172,7 +179,8 @@ class Rules:
         lines = [
             f"{len(self.rules):,} rules with support >= {self.min_support:g} and confidence >= {self.min_confidence:g}",
             f"of {sum(s.support.size for s in self.sets):,} candidates; moment estimates, this {self.target}",
-            f"{percent} normal intervals; * both lower ends reach the thresholds as well",
+            f"{percent} intervals; * both lower ends reach the thresholds as well",
+            *([f"note: {SELECTED}"] if self.rules else []),
             "",
         ]
         for r in self.rules:
@@ -184,29 +192,32 @@ class Rules:
         return "\n".join(lines)
 
     def plot(self) -> Figure:
-        """Return the confidences with normal intervals as SVG."""
+        """Return the confidences with intervals as SVG."""
         from rrpolicy.estimate.plot import forest
 
         marks = [(r.confidence, *r.confidence_interval) for r in self.rules]
-        title = f"Confidence of rules, {100 * self.level:g} % normal intervals: this {self.target}"
+        title = f"Confidence of rules, {100 * self.level:g} % intervals: this {self.target}"
         return forest([str(r) for r in self.rules], marks, title)
 
     def _made(self) -> Iterator[Rule]:
-        z, wide = factor("normal", self.level), factor("chebyshev", self.level)
+        wide = factor("chebyshev", self.level)
         for s, chosen, sure in zip(self.sets, self.chosen(), self.chosen("lower"), strict=True):
+            supports, confidences = s.support, s.confidence
+            errors, spreads = s.support_se[self.target], s.confidence_se[self.target]
+            ends, tops = (s.shaped(ratio.ends(self.level, self.target)) for ratio in (s.supports, s.confidences))
             for cell in map(tuple, np.argwhere(chosen)):
-                support, error = float(s.support[cell]), float(s.support_se[self.target][cell])
-                confidence, spread = float(s.confidence[cell]), float(s.confidence_se[self.target][cell])
+                support, error = float(supports[cell]), float(errors[cell])
+                confidence, spread = float(confidences[cell]), float(spreads[cell])
                 given, then = s.items(cell)
                 yield Rule(
                     given=given,
                     then=then,
                     support=support,
                     support_se=error,
-                    support_interval=_interval(support, z * error),
+                    support_interval=_pair(ends[cell]),
                     confidence=confidence,
                     confidence_se=spread,
-                    confidence_interval=_interval(confidence, z * spread),
+                    confidence_interval=_pair(tops[cell]),
                     confidence_chebyshev=_interval(confidence, wide * spread),
                     sure=bool(sure[cell]),
                 )
@@ -252,6 +263,10 @@ def rules(
         )
     sets = tuple(s for subset in subsets for s in rule_set(release, subset, condition))
     return Rules(min_support, min_confidence, where, target, level, release.records, sets)
+
+
+def _pair(ends: Array) -> tuple[float, float]:
+    return float(ends[0]), float(ends[1])
 
 
 def _interval(value: float, half: float) -> tuple[float, float]:

@@ -97,11 +97,8 @@ def shares(
     masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
     found = _contracted(_moments(release, axes, smaller, larger), axes, masks)
     N = release.records
-    n, size = found.part, found.whole
-    squares = (found.part_part, found.part_whole, found.whole_whole)
-    less, more = np.maximum(size, 0.0), N / max(N - 1, 1)
-    sampled = (more * (squares[0] - n), more * (squares[1] - n - less / 2), more * (squares[2] - size - less))
-    ratio = Ratios.of(n, size, square=squares, own=(n, n, size), sampled=sampled, within=(0.0, 1.0))
+    square = (found.part_part, found.part_whole, found.whole_whole)
+    ratio = Ratios.shares(found.part, found.whole, square, N)
     stand_in = ratio.stand_in & (target == "table")
     return Shares(
         target=target,

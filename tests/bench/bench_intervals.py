@@ -10,8 +10,8 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -46,6 +46,16 @@ LARGER = {
     "3 x 3, associated": ((0.16, 0.09, 0.05), (0.10, 0.14, 0.10), (0.04, 0.10, 0.22)),
     "3 x 3, independent": ((0.15, 0.09, 0.06), (0.20, 0.12, 0.08), (0.15, 0.09, 0.06)),
 }
+CASES: tuple[tuple[str, float, Target], ...] = (
+    ("strong, large cells", 0.75, "table"),
+    ("weak, large cells", 0.9, "population"),
+    ("weak, large cells", 0.6, "population"),
+    ("independent", 0.75, "population"),
+    ("strong, small cells", 0.9, "population"),
+    ("strong, small cells", 0.75, "table"),
+    ("weak, small cells", 0.9, "table"),
+    ("smallest cell of 6", 0.9, "population"),
+)
 RATES = {
     "half of 200": (0.5, 0.5),
     "1 in 10 of 200": (0.5, 0.1),
@@ -144,10 +154,10 @@ def matrix(keep: float, size: int) -> Doubles:
 @contextmanager
 def counted(source: Callable[..., object]) -> Iterator[None]:
     """Let drawn counts take the place of those that DuckDB would read from a file."""
-    places = ("release", "shares", "estimators")
-    with patch(f"rrpolicy.estimate.{places[0]}.count", source), patch(f"rrpolicy.estimate.{places[1]}.count", source):
-        with patch(f"rrpolicy.estimate.{places[2]}.count", source):
-            yield
+    with ExitStack() as stack:
+        for place in ("release", "shares", "estimators"):
+            stack.enter_context(patch(f"rrpolicy.estimate.{place}.count", source))
+        yield
 
 
 class Drawn:
@@ -231,21 +241,19 @@ def simulate(draws: int = DRAWS, workers: int = 2) -> dict[str, list[Covered]]:
     targets: tuple[Target, ...] = ("population", "table")
     pairs = [(keep, target) for keep in KEEPS for target in targets]
     work: dict[str, list[tuple[Callable[..., Covered], tuple[object, ...]]]] = {
-        # of six combinations of keep probability and target each table has two, and each combination two tables
-        "Measures of association": [
-            (associations, (case, *pairs[(i + 3 * j) % len(pairs)], draws))
-            for i, case in enumerate(TABLES)
-            for j in range(2)
-        ],
-        "Larger tables": [(associations, (case, 0.75, "population", draws)) for case in LARGER],
         "Rates of groups": [(rates, (case, *pair, draws)) for case in RATES for pair in pairs],
         "Means of groups": [
             (averages, (case, *pair, numbers, draws)) for numbers in NUMBERS for case in GROUPS for pair in pairs
         ],
+        "Measures of association": [(associations, (*case, draws)) for case in CASES],
+        "Larger tables": [(associations, (case, 0.75, "population", draws)) for case in LARGER],
     }
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the workers: each has small matrices only
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         running = {part: [pool.submit(f, *given) for f, given in cases] for part, cases in work.items()}
+        for future in as_completed([f for futures in running.values() for f in futures]):
+            done = future.result()
+            print(f"{done.case}: {np.nanmin(done.unmarked):.3f}", file=sys.stderr, flush=True)
         return {part: [future.result() for future in futures] for part, futures in running.items()}
 
 
@@ -285,7 +293,7 @@ def main(path: Path) -> None:
     """Write the tables under the mark in a Markdown file."""
     found = simulate()
     parts = [table(part, cases) for part, cases in found.items()]
-    parts.insert(1, by_measure(found["Measures of association"]))
+    parts.append(by_measure(found["Measures of association"]))
     before = path.read_text(encoding="utf-8").split(MARK)[0]
     path.write_text("\n\n".join([f"{before}{MARK}", *parts]) + "\n", encoding="utf-8")
 

@@ -76,7 +76,7 @@ def test_results_read_as_frame_dictionary_text_and_picture(survey):
     text = found.summary()
     assert "where region = 'north'" in text
     assert "low 90 %" in text
-    assert "normal intervals" in text
+    assert "does not reject" in text
     picture = found.plot()
     assert picture.startswith("<svg")
     assert "tau" in picture
@@ -136,12 +136,48 @@ def test_categories_that_nobody_has_are_left_out(publish, made):
     assert np.isfinite(found.estimate).all()
 
 
-def test_near_independence_the_result_says_that_it_is_not_normal(survey):
+def test_near_independence_intervals_begin_at_0(survey):
     release, _ = survey
     weak, strong = (release.association(c, "ill", ["chi2", "u", "tau"]) for c in ("region", "age"))
 
-    assert all("not normal" in f for f in weak.flags)
-    assert strong.flags == ((), (), ())
+    assert weak.conf_int()[:, 0].tolist() == [0, 0, 0]
+    assert (strong.conf_int()[:, 0] > 0).all()
+    assert weak.flags == strong.flags == ((), (), ())
+
+
+def test_an_end_that_is_not_bounded_is_said_and_none_is_invented(publish, made):
+    axes = [made.retention(c, ("0", "1"), [((0, 1), "3/5")]) for c in "ab"]
+    rows = {"a": ["0"] * 50 + ["1"] * 50, "b": ["0"] * 40 + ["1"] * 10 + ["0"] * 15 + ["1"] * 35}
+    found = rrpolicy.open_release(publish(axes, rows)).association("a", "b", ["odds_ratio", "phi"])
+
+    (low, high), (least, most) = found.conf_int()
+    assert low < 1e3
+    assert high == np.inf
+    assert -1 <= least <= most <= 1
+    assert "not bounded" in found.summary()
+    document = found.to_dict()["rows"]
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert document[0]["high"] is None
+    assert document[0]["not_bounded"] == ["high"]
+    assert document[1]["not_bounded"] == []
+    assert "odds_ratio" in found.plot()
+
+
+def test_tables_of_more_than_36_cells_are_marked_by_their_size_alone(publish, made):
+    axes = [made.retention(c, tuple(map(str, range(7))), [(tuple(range(7)), "9/10")]) for c in "ab"]
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 7, 4000)
+    rows = {}
+    for axis in axes:
+        rows |= made.draw(axis, codes, rng)
+    release = rrpolicy.open_release(publish(axes, rows))
+
+    found = release.association("a", "b", ["tau"])
+    assert found.flags == (("large table",),)
+    assert found.conf_int().tolist() == found.conf_int(interval="normal").tolist()
+    two = release.association("a", "b", ["phi"], present=(["1", "2"], ["1", "2"]))
+    assert two.flags == ((),)
+    assert two.conf_int()[0, 0] > 0.5
 
 
 def test_independence_is_tested_on_the_release_or_by_wald(survey, publish, made):

@@ -9,11 +9,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rrpolicy.estimate import estimators as estimators_module
 from rrpolicy.estimate import means as means_module
 from rrpolicy.estimate import release as release_module
+from rrpolicy.estimate import shares as shares_module
 from rrpolicy.estimate.association import named
 from rrpolicy.estimate.contingency import Sums
+from rrpolicy.estimate.measures import MEASURES
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.predicate import parse_condition
+from rrpolicy.estimate.shares import shares
 
 LEVELS = (0.9, 0.95, 0.99)
 SOUND = ("phi", "risk_difference", "kappa", "jaccard", "cosine", "interest", "confidence", "added_value", "u", "tau")
@@ -38,18 +43,19 @@ def designs(made):
 class Drawing:
     """Draws releases of a two-way table without writing files."""
 
-    def __init__(self, made, publish, monkeypatch, axes, *, pi, records, seed):
+    def __init__(self, made, publish, monkeypatch, axes, *, pi, records, seed, name="bundle"):
         self.axes, self.pi, self.records = axes, pi, records
         self.rng = np.random.default_rng(seed)
         rows = {k: v for a in axes for k, v in made.labels(a, [0] * records).items()}
         rows["y"] = [0.0] * records
-        self.release = open_release(publish(axes, rows, carried=[made.column("y", (), "carried", "DOUBLE")]))
+        self.release = open_release(publish(axes, rows, carried=[made.column("y", (), "carried", "DOUBLE")], name=name))
         self.P = np.kron(axes[0].array, axes[1].array)
         self.counts = self.rng.multinomial(records, pi.reshape(-1))
         U, V = (len(a.P) for a in axes)
         self.cells = [np.repeat(np.arange(U), V), np.tile(np.arange(V), U)]
         self.n = np.zeros(U * V, dtype=np.int64)
-        monkeypatch.setattr(release_module, "count", self._count)
+        for module in (release_module, estimators_module, shares_module):
+            monkeypatch.setattr(module, "count", self._count)
 
     def _count(self, _data, axes, *_):
         names = [a.decoder["parameters"]["column"] for a in self.axes]
@@ -159,37 +165,67 @@ def test_means(made, publish, monkeypatch, design, target):
         assert np.abs(hits[i] / draws - level).max() <= tolerance(level, draws, 0.012)
 
 
-def test_where_normality_fails_the_result_says_so(made, publish, monkeypatch):
-    """At independence the derivative of U vanishes: the normal interval fails, and nearly every release is marked."""
+def test_at_independence_the_interval_begins_at_0_where_the_normal_one_fails(made, publish, monkeypatch):
+    """The derivative of U vanishes there: its normal interval misses 0 all the time, a tested one holds it."""
     pi = np.outer([0.6, 0.4], [0.3, 0.7])
     drawing = Drawing(made, publish, monkeypatch, designs(made)["retention"], pi=pi, records=4000, seed=9)
-    draws, marked, missed = 200, 0, 0
+    draws, held, normal = 60, 0, 0
     for _ in range(draws):
         drawing.draw("population")
         found = drawing.release.association("a", "b", "u", target="population")
-        says = "not normal" in found.flags[0] or found.estimator[0] != "moment"
-        marked += says
-        missed += not says
+        assert found.flags == ((),)
+        held += found.conf_int()[0, 0] == 0
+        normal += np.isfinite(found.se()[0]) and found.estimate[0] < 1.96 * found.se()[0]
 
-    assert missed <= 0.06 * draws
-    assert marked + missed == draws
+    assert held / draws >= 0.95 - 5.4 * np.sqrt(0.95 * 0.05 / draws)
+    assert held > normal
 
 
-def test_few_records_are_marked_and_chebyshev_still_covers(made, publish, monkeypatch):
-    axes = [made.retention("a", "xy", [((0, 1), "19/20")]), made.retention("b", "uv", [((0, 1), "19/20")])]
-    pi = np.array([[0.90, 0.05], [0.04, 0.01]])
-    drawing = Drawing(made, publish, monkeypatch, axes, pi=pi, records=150, seed=5)
-    draws, unmarked, covered, estimable = 300, 0, 0, 0
-    truth = named("phi").of(drawing.truth("population"))[0]
+def _holds(ends, truth):
+    return (ends[:, 0] <= truth + 1e-9) & (truth <= ends[:, 1] + 1e-9)
+
+
+SMALL = np.array([[0.85, 0.06], [0.06, 0.03]])
+STRONG = np.array([[0.85, 0.025], [0.025, 0.10]])
+
+
+@pytest.mark.parametrize(
+    ("pi", "keeps", "target"),
+    [(SMALL, ("9/10", "9/10"), "population"), (STRONG, ("3/4", "9/10"), "table")],
+)
+def test_unmarked_intervals_of_all_measures_hold_in_400_records(made, publish, monkeypatch, *, pi, keeps, target):
+    """At a false-alarm rate below 1e-6 for a coverage of .95, and normal intervals fail the same test."""
+    axes = [made.retention(c, v, [((0, 1), k)]) for c, v, k in zip("ab", ("xy", "uv"), keeps, strict=True)]
+    drawing = Drawing(made, publish, monkeypatch, axes, pi=pi, records=400, seed=23)
+    draws, names = 120, list(MEASURES)
+    truth = np.array([named(m).of(drawing.truth(target))[0] for m in names])
+    tested, normal, marked = np.zeros(len(names)), np.zeros(len(names)), 0
     for _ in range(draws):
-        drawing.draw("population")
-        found = drawing.release.association("a", "b", "phi", target="population")
-        unmarked += not found.flags[0]
-        if np.isfinite(found.se()[0]):
-            estimable += 1
-            low, high = found.conf_int(0.9, interval="chebyshev")[0]
-            covered += low <= truth <= high
+        drawing.draw(target)
+        found = drawing.release.association("a", "b", target=target)
+        marked += any(found.flags)
+        tested += _holds(found.conf_int(), truth)
+        normal += _holds(found.conf_int(interval="normal"), truth)
 
-    assert unmarked <= 0.2 * draws
-    assert estimable > 0.5 * draws
-    assert covered >= 0.9 * estimable
+    least = 0.95 - 5.4 * np.sqrt(0.95 * 0.05 / draws)
+    assert tested.min() / draws >= least
+    assert normal.min() / draws < least
+    assert marked <= 0.05 * draws
+
+
+def test_rates_of_small_groups_hold(made, publish, monkeypatch):
+    """40 of 400 in the group and 5 counted; where nothing is randomised, too."""
+    for keep, seed in (("3/4", 1), ("9/10", 2), ("1", 3)):
+        axes = [made.retention(c, v, [((0, 1), keep)]) for c, v in zip("ab", ("xy", "uv"), strict=True)]
+        pi = np.array([[0.0875, 0.0125], [0.63, 0.27]])
+        with monkeypatch.context() as patched:
+            drawing = Drawing(made, publish, patched, axes, pi=pi, records=400, seed=seed, name=f"keep{seed}")
+            draws, held, normal = 400, 0, 0
+            for _ in range(draws):
+                drawing.draw("population")
+                found = shares(drawing.release, ["a"], ["a"], part=parse_condition("b = 'v'"), target="population")
+                assert found.flags == ((), ())
+                (low, high), (least, most) = found.conf_int()[0], found.conf_int(interval="normal")[0]
+                held += low <= 0.125 <= high
+                normal += least <= 0.125 <= most
+        assert held / draws >= 0.95 - 5.4 * np.sqrt(0.95 * 0.05 / draws)

@@ -1,0 +1,191 @@
+"""Fieller's sets, and regions of tables: against closed forms, enumeration and brute force."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.estimate.apart import independent
+from rrpolicy.estimate.intervals import Ratios
+from rrpolicy.estimate.measures import MEASURES
+from rrpolicy.estimate.membership import MembershipWeights
+from rrpolicy.estimate.products import products
+from rrpolicy.estimate.reach import reach
+from rrpolicy.estimate.region import score_region
+from rrpolicy.estimate.weights import MatrixWeights, RetentionWeights
+
+Z = 1.959963984540054
+
+
+def retention(name, keep, size=2):
+    cells = tuple((str(k),) for k in range(size))
+    return RetentionWeights((name,), cells, cells, ((tuple(range(size)), Fraction(keep)),))
+
+
+def ratio(n, d, v, within=(-math.inf, math.inf)):
+    """One ratio with a variance of n - r d of v0 - 2 r v1 + r^2 v2, the same for both targets."""
+    quadratic = tuple(np.array([x]) for x in v)
+    none = (np.zeros(1),) * 3
+    return Ratios.of(np.array([n]), np.array([d]), square=quadratic, own=none, sampled=quadratic, within=within)
+
+
+def test_a_share_that_nothing_is_randomised_in_has_wilsons_interval():
+    N, n, d = 10**9, 0.0, 30.0
+    found = Ratios.shares(np.array([n]), np.array([d]), (np.array([n]), np.array([n]), np.array([d])), N)
+
+    for part in (0.0, 3.0, 15.0, 30.0):
+        sums = (np.array([part]), np.array([part]), np.array([d]))
+        found = Ratios.shares(np.array([part]), np.array([d]), sums, N)
+        share = part / d
+        centre = (share + Z**2 / (2 * d)) / (1 + Z**2 / d)
+        half = Z / (1 + Z**2 / d) * math.sqrt(share * (1 - share) / d + Z**2 / (4 * d**2))
+        assert found.ends(0.95, "population")[0] == pytest.approx([centre - half, centre + half], abs=1e-7)
+        assert found.ends(0.95, "table")[0] == pytest.approx([share, share])
+
+
+def test_fiellers_set_is_an_interval_unbounded_or_a_complement():
+    assert ratio(20, 10, (4, 0, 1)).ends(0.95, "table")[0] == pytest.approx(
+        [(200 - math.sqrt(200**2 - (100 - Z**2) * (400 - 4 * Z**2))) / (100 - Z**2),
+         (200 + math.sqrt(200**2 - (100 - Z**2) * (400 - 4 * Z**2))) / (100 - Z**2)]
+    )  # fmt: skip
+    # the denominator cannot be told from 0: everything, or everything outside of an interval around other values
+    assert ratio(1, 1, (4, 0, 1)).ends(0.95, "table")[0].tolist() == [-math.inf, math.inf]
+    assert ratio(20, 1, (4, 0, 1)).ends(0.95, "table")[0].tolist() == [-math.inf, math.inf]
+    low, high = ratio(20, 1, (4, 0, 1), (0, 1000)).ends(0.95, "table")[0]
+    assert 5 < low < 20
+    assert high == 1000
+    assert ratio(5, -3, (1, 0, 1), (0, 1)).ends(0.95, "table")[0].tolist() == [0, 1]
+    assert np.isnan(ratio(5, -3, (1, 0, 1), (0, 1)).estimate[0])
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    n=st.floats(-50, 250), d=st.floats(1, 300), spread=st.floats(0.1, 50), tilt=st.floats(-0.9, 0.9),
+    other=st.floats(0.1, 50),
+)  # fmt: skip
+def test_a_set_is_what_the_test_does_not_reject(n, d, spread, tilt, other):
+    variances = (spread**2, tilt * spread * other, other**2)
+    found = ratio(n, d, variances, (0.0, 1.0))
+    low, high = found.ends(0.95, "table")[0]
+
+    assert 0 <= low <= high <= 1
+    grid = np.linspace(0, 1, 401)
+    distance = (n - grid * d) ** 2 / (variances[0] - 2 * grid * variances[1] + grid**2 * variances[2])
+    kept = grid[distance <= Z**2 + (0 if 0 <= n / d <= 1 else min(distance[0], distance[-1])) * (1 - 1e-9)]
+    assert len(kept) == 0 or (low <= kept[0] + 1e-9 and kept[-1] <= high + 1e-9)
+    assert low - 1e-9 <= min(max(n / d, 0), 1) <= high + 1e-9
+
+
+def test_products_are_those_of_enumeration():
+    sets = MembershipWeights(("s",), tuple((k,) for k in "abcde"), tuple((k,) for k in "abcde"), 3)
+    coins = MatrixWeights(
+        ("m",), (("u",), ("v",), ("w",)), (("x",), ("y",)),
+        ((Fraction(7, 10), Fraction(1, 10)), (Fraction(1, 5), Fraction(1, 5)), (Fraction(1, 10), Fraction(7, 10))),
+    )  # fmt: skip
+    targets = np.array([[1, 0], [1, 0], [0, 1], [0, 0], [0, 1]], dtype=bool)
+    found = products([(coins, None), (sets, targets)])
+
+    table, P = coins.table, np.array([[float(v) for v in row] for row in coins.rows])
+    for v, g in product(range(2), range(2)):
+        expected, members = np.zeros((4, 4)), np.flatnonzero(targets[:, g])
+        for own in members:
+            others = [k for k in range(5) if k != own]
+            chosen = list(combinations(others, 2))
+            for pair in chosen:
+                held = np.isin(np.arange(5), [own, *pair])
+                weight = np.where(held, sets.held, sets.not_held) @ targets
+                for u in range(3):
+                    w = np.kron(table[u], weight)
+                    expected += P[u, v] * np.outer(w, w) / len(chosen) / len(members)
+        np.testing.assert_allclose(found[2 * v + g], expected, atol=1e-12)
+
+
+def region_of(y, keeps, population, where=None):
+    axes = [(retention(c, k), None) for c, k in zip("ab", keeps, strict=True)]
+    W = np.kron(axes[0][0].table, axes[1][0].table)
+    x = W.T @ y
+    return score_region(
+        x.reshape(2, 2), products(axes), W.T @ np.diag(y) @ W, known=np.zeros((2, 2), dtype=bool),
+        records=float(y.sum() if where is None else where), everybody=where is None, population=population,
+    )  # fmt: skip
+
+
+def test_the_distance_is_pearsons_statistic_of_the_released_counts():
+    y = np.array([210.0, 80, 60, 50])
+    region = region_of(y, ("4/5", "9/10"), population=True)
+    P = np.kron([[0.8, 0.2], [0.2, 0.8]], [[0.9, 0.1], [0.1, 0.9]])
+    for x in ([100.0, 100, 100, 100], [250, 50, 60, 40], [390, 4, 4, 2]):
+        expected = P @ np.array(x)
+        assert region.distance(np.array([x]))[0][0] == pytest.approx(((y - expected) ** 2 / expected).sum())
+
+
+def test_the_error_at_a_table_is_that_of_all_its_releases():
+    """Two records with known originals, all releases, in fractions' stead by doubles."""
+    keeps = ("4/5", "3/5")
+    axes = [retention(c, k) for c, k in zip("ab", keeps, strict=True)]
+    W = np.kron(axes[0].table, axes[1].table)
+    P = np.kron([[0.8, 0.2], [0.2, 0.8]], [[0.6, 0.4], [0.4, 0.6]])
+    original = (0, 3)
+    covariance = np.zeros((4, 4))
+    for released in product(range(4), repeat=2):
+        chance = math.prod(P[u, v] for u, v in zip(released, original, strict=True))
+        error = sum(W[u] for u in released) - np.bincount(original, minlength=4)
+        covariance += chance * np.outer(error, error)
+    region = region_of(np.array([1.0, 0, 0, 1]), keeps, population=False)
+
+    np.testing.assert_allclose(np.tensordot(np.bincount(original, minlength=4), region.parts, axes=1), covariance)
+
+
+@pytest.mark.parametrize("population", [True, False])
+@pytest.mark.parametrize("counts", [(300, 40, 35, 25), (180, 70, 70, 80), (230, 60, 62, 48), (150, 50, 50, 150)])
+def test_ends_are_those_of_brute_force(counts, population):
+    region = region_of(np.array(counts, dtype=float), ("9/10", "3/4"), population)
+    measures = list(MEASURES.values())
+    ends = reach(region, measures, 0.95)
+
+    rng = np.random.default_rng(1)
+    start = region.nearest[0]
+    moves = region.moves(start)
+    points = start + 1.2 * rng.standard_normal((100_000, moves.shape[1])) @ moves.T
+    points = points[(points >= 0).all(axis=1)]
+    inside = points[region.distance(points)[0] - region.nearest[1] <= Z**2]
+    assert len(inside) > 200
+    with np.errstate(all="ignore"):
+        for (low, high), measure in zip(ends, measures, strict=True):
+            values = measure.of(inside.reshape(-1, 2, 2))[0]
+            if not math.isfinite(high - low):
+                continue
+            # rays may miss a corner of the region by a little, and random points stay inside it
+            assert values.min() >= low - 0.12 * (high - low), measure.name
+            assert values.max() <= high + 0.12 * (high - low), measure.name
+            if math.isfinite(measure.high):
+                assert values.max() >= high - 0.25 * (high - low), measure.name
+                assert values.min() <= low + 0.25 * (high - low), measure.name
+
+
+def test_where_everything_is_known_an_interval_is_a_point_and_a_rest_widens_it():
+    y = np.array([210.0, 80, 60, 50])
+    exact = reach(region_of(y, ("1", "1"), population=False), [MEASURES["phi"]], 0.95)
+    assert exact[0, 0] == exact[0, 1] == pytest.approx(float(MEASURES["phi"].of(y.reshape(2, 2))[0]))
+    alone, beside = (
+        reach(region_of(y, ("9/10", "9/10"), population=True, where=N), [MEASURES["support"]], 0.95)[0]
+        for N in (None, 4000)
+    )
+    assert (beside[1] - beside[0]) == pytest.approx(alone[1] - alone[0], rel=0.1)
+
+
+def test_the_distance_from_independence_is_its_own_minimum():
+    region = region_of(np.array([150.0, 50, 50, 150]), ("9/10", "9/10"), population=True)
+    found, freedom = independent(region)
+    r, c = np.meshgrid(np.linspace(0.2, 0.8, 241), np.linspace(0.2, 0.8, 241))
+    tables = np.stack([(1 - r) * (1 - c), (1 - r) * c, r * (1 - c), r * c], axis=-1).reshape(-1, 4) * 400
+
+    assert freedom == 1
+    assert found == pytest.approx(region.distance(tables)[0].min(), rel=0.02)
+    assert found <= region.distance(tables)[0].min() * (1 + 1e-6)
