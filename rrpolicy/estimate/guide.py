@@ -213,7 +213,9 @@ def _never() -> str:
   half the time. Test independence on the released columns as they are (the level holds, power is lost), or by Wald
   with the covariance of the corrected counts.
 - Do not correct the table of all columns at once: nearly all its cells are noise. Correct the marginal you need.
-- Do not read a single record: it may say nothing of any person. Do not try to find out who is in it."""
+- Ratios of estimates (means, shares, measures of association) are right in large releases only; counts always, on average.
+- Do not read a single record: it may say nothing of any person. Do not try to find out who is in it, nor join this
+  release with another of the same people: what each protects, the two together do not."""
 
 
 def _files(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:

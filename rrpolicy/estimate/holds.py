@@ -1,6 +1,6 @@
 """Which analyses of the released data, uncorrected, stay valid (Guo 2010, chapter 4).
 
-What is said of measures holds for expected released proportions; a single release fluctuates around them.
+What is said of measures and orders holds for expected released proportions; a single release fluctuates around them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,15 @@ Verdict: TypeAlias = Literal["valid", "level kept", "never larger", "order kept"
 MEANING = {
     "valid": "may be done on the released data as they are",
     "level kept": "a test on the released data keeps its level and loses power",
-    "never larger": "expected to be no larger than in the original: an association seen is there, its size is not",
-    "order kept": "biased, but the order of two of them is the original one",
+    "never larger": "in the expected released proportions no larger than in the original; in a single release it may be",
+    "order kept": "biased; in the expected released proportions the order of two of them is the original one, while in a "
+    "single release close ones may change places",
     "biased": "do it on corrected counts",
 }
+NOTE = (
+    "measures and orders are those of the expected released proportions: a single release fluctuates around them, and "
+    "association in it is no proof of association in the original; test it"
+)
 _DOUBLY = 1e-12
 
 
@@ -67,7 +72,7 @@ class Holds:
 
     def to_dict(self) -> dict[str, Json]:
         """Return plain data."""
-        return {"schema": "rrpolicy.what-holds/1", "statements": [_row(s) for s in self.statements]}
+        return {"schema": "rrpolicy.what-holds/1", "note": NOTE, "statements": [_row(s) for s in self.statements]}
 
     def summary(self) -> str:
         """Return the statements as text, by verdict."""
@@ -77,7 +82,7 @@ class Holds:
             if chosen:
                 lines += [f"{verdict}: {meaning}"]
                 lines += [f"  - {s.analysis}{_named(s.columns)}: {s.because}" for s in chosen]
-        return "\n".join(lines)
+        return "\n".join([*lines, f"note: {NOTE}"])
 
 
 def what_holds(release: Release) -> Holds:

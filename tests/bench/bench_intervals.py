@@ -137,6 +137,7 @@ def opened(folder: Path, keeps: Sequence[float], sizes: Sequence[int]) -> Releas
     document = {
         "schema": "rrpolicy.release/1",
         "records": RECORDS,
+        "units": {"max_records": 1, "tested": True},
         "decoders": decoders,
         "tables": [{"name": "data", "columns": columns, "sort": names, "joins": {}}],
         "data": {"format": "parquet", "tables": {"data": {"path": "data.parquet", "rows": RECORDS}}},
