@@ -213,7 +213,7 @@ def _never() -> str:
   half the time. Test independence on the released columns as they are (the level holds, power is lost), or by Wald
   with the covariance of the corrected counts.
 - Do not correct the table of all columns at once: nearly all its cells are noise. Correct the marginal you need.
-- Ratios of estimates (means, shares, measures of association) are right in large releases only; counts always, on average.
+- Counts are right on average; ratios of them (means, shares, measures of association) in large releases only.
 - Do not read a single record: it may say nothing of any person. Do not try to find out who is in it, nor join this
   release with another of the same people: what each protects, the two together do not."""
 

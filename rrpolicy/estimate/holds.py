@@ -25,9 +25,9 @@ Verdict: TypeAlias = Literal["valid", "level kept", "never larger", "order kept"
 MEANING = {
     "valid": "may be done on the released data as they are",
     "level kept": "a test on the released data keeps its level and loses power",
-    "never larger": "in the expected released proportions no larger than in the original; in a single release it may be",
-    "order kept": "biased; in the expected released proportions the order of two of them is the original one, while in a "
-    "single release close ones may change places",
+    "never larger": "no larger than in the original, in the expected proportions; larger by chance in a single release",
+    "order kept": "biased, but in the expected proportions the order of two of them is the original one; in a single "
+    "release close ones may change places",
     "biased": "do it on corrected counts",
 }
 NOTE = (
