@@ -75,6 +75,13 @@ def test_every_dependency_is_held_to_a_version_and_its_digests():
         assert any(map(wanted.specifier.contains, held[canonicalize_name(wanted.name)])), written
 
 
+def test_the_wheel_carries_the_schemas_that_documents_are_read_by():
+    """In a checkout the package has a link to them, and builds leave links out."""
+    included = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert {ROOT / path for path, name in included.items() if name == "rrpolicy/schemas"} == {ROOT / "docs" / "schemas"}
+    assert (ROOT / "rrpolicy" / "schemas").resolve() == ROOT / "docs" / "schemas"
+
+
 def test_actions_are_pinned_by_digest():
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         for used in re.findall(r"uses: (.*)", path.read_text()):
