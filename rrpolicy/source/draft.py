@@ -174,7 +174,7 @@ name = "pram"
 def _source(uri: str, table: str | None, records: int, reading: Reading) -> Iterator[str]:
     """Yield the lines of [source] and [source.csv]."""
     yield "[source]"
-    yield f"uri = {spelled(uri)} # relative to this file"
+    yield f"uri = {spelled(uri)}" + ("" if ":" in uri else " # relative to this file")
     if table:
         yield f"table = {spelled(table)}"
     yield f"min_rows = {_floor(records)} # a table that came in half is refused"
