@@ -51,7 +51,7 @@ build: $(STAMP)  ## wheel and source distribution, with what they may hold check
 	$(BIN)/check-wheel-contents dist/*.whl
 
 schemas: $(STAMP)  ## write the policy language's JSON Schema again
-	$(BIN)/rrpolicy schema > docs/schemas/rrpolicy.policy-1.json
+	$(BIN)/rrpolicy schema > rrpolicy/schemas/rrpolicy.policy-1.json
 
 clean:  ## remove what the other targets made
 	rm -rf .venv dist build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,7 +1,7 @@
 """Reading a JSON document that somebody else may have written: it says one thing, and only what its schema knows.
 
-The schemas are those of `docs/schemas`, which the package carries. Of JSON Schema only the words that they use are
-understood; any other is an error of the schema, never passed over.
+The schemas are the package's own, in `rrpolicy/schemas`. Of JSON Schema only the words that they use are understood;
+any other is an error of the schema, never passed over.
 """
 
 from __future__ import annotations

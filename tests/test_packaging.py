@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -75,11 +77,32 @@ def test_every_dependency_is_held_to_a_version_and_its_digests():
         assert any(map(wanted.specifier.contains, held[canonicalize_name(wanted.name)])), written
 
 
-def test_the_wheel_carries_the_schemas_that_documents_are_read_by():
-    """In a checkout the package has a link to them, and builds leave links out."""
-    included = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert {ROOT / path for path, name in included.items() if name == "rrpolicy/schemas"} == {ROOT / "docs" / "schemas"}
-    assert (ROOT / "rrpolicy" / "schemas").resolve() == ROOT / "docs" / "schemas"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """The files of the source distribution and of the wheel that is built from it, as `make build` makes them."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, capture_output=True, check=True)
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    with tarfile.open(sdist) as packed, zipfile.ZipFile(wheel) as wheeled:
+        sources = {name.partition("/")[2] for name in packed.getnames()}
+        return {"sdist": sources, "wheel": set(wheeled.namelist())}
+
+
+def test_distributions_carry_every_file_of_the_packages(built):
+    """Templates, codes and schemas are found beside the code wherever it is installed: none is a link, none is left out."""
+    for package in map(Path, PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]):
+        paths = [path for path in (ROOT / package).rglob("*") if "__pycache__" not in path.parts]
+        assert not [path for path in paths if path.is_symlink()]
+        files = [path for path in paths if path.is_file()]
+        assert {path.relative_to(ROOT).as_posix() for path in files} <= built["sdist"]
+        assert {path.relative_to((ROOT / package).parent).as_posix() for path in files} <= built["wheel"]
+    assert "rrpolicy/schemas/rrpolicy.release-1.json" in built["wheel"]
+
+
+def test_an_editable_install_leaves_no_second_package_beside_the_checkout():
+    """What the build copies there instead of pointing to it hides the checkout's package."""
+    assert not PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"].get("force-include")
 
 
 def test_actions_are_pinned_by_digest():

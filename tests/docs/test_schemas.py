@@ -12,7 +12,7 @@ import pytest
 from rrpolicy.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = ROOT / "docs" / "schemas"
+SCHEMAS = ROOT / "rrpolicy" / "schemas"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 from rrpolicy.report import SCHEMA, Histogram, Report, json_schema
 from rrpolicy_reports.document import JsonRenderer
 
-COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "rrpolicy.report-1.json"
+COMMITTED = Path(__file__).resolve().parents[2] / "rrpolicy" / "schemas" / "rrpolicy.report-1.json"
 
 
 @pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "big"])
