@@ -100,9 +100,13 @@ def test_distributions_carry_every_file_of_the_packages(built):
     assert "rrpolicy/schemas/rrpolicy.release-1.json" in built["wheel"]
 
 
-def test_an_editable_install_leaves_no_second_package_beside_the_checkout():
-    """What the build copies there instead of pointing to it hides the checkout's package."""
-    assert not PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"].get("force-include")
+def test_an_editable_install_leaves_no_second_package_beside_the_checkout(tmp_path):
+    """What is copied there, instead of pointed to, hides the checkout's package."""
+    code = "import sys; from hatchling.build import build_editable; build_editable(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as wheeled:
+        assert [name for name in wheeled.namelist() if "/" in name and ".dist-info/" not in name] == []
 
 
 def test_actions_are_pinned_by_digest():
