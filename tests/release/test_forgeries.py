@@ -1,9 +1,15 @@
-"""Every field of every file of a bundle is recomputed or listed as stated: a forger changes it and seals all again."""
+"""Every field of every file of a bundle is recomputed or listed as stated: a forger changes it and seals all again.
+
+There are about 1,300 kinds of fields and changes; each run takes one in `RRPOLICY_FORGERIES`, always the same (default
+24, a minute's work; 1 takes all, half an hour's), and in addition those that once were missed.
+"""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,13 +23,17 @@ from rrpolicy.errors import RRPolicyError
 from rrpolicy.release.verification import Level, Verification
 from rrpolicy.release.verify import verify
 
-from .bundles.make import CASES, make
+from .bundles.make import CASES, KEPT, make
 from .forging import fill_again, fill_public, load, reseal_audit, reseal_public, rewrite
 
 Path_ = tuple[str | int, ...]
 RECORDS = ("public/release.json", *(f"audit/{n}.json" for n in ("audit", "plan", "policy", "findings", "report")))
 SEALS = re.compile(r"(^|\.)(files(\..*)?|digest|file)$")
 """Digests of what stands elsewhere: a forger makes them fit."""
+
+ONE_IN = int(os.environ.get("RRPOLICY_FORGERIES", "24"))
+MISSED = frozenset({"attributes.matrix.released list 1"})
+"""Kinds of changes that verification did not survive once."""
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +88,8 @@ def forgeries(document: Any, seen: set[str]) -> Iterator[tuple[Path_, Any]]:
             kind = f"{name_of(path)} {type(value).__name__} {index}"
             if kind not in seen and not SEALS.search(name_of(path)):
                 seen.add(kind)
-                yield path, forged
+                if kind in MISSED or hashlib.sha256(kind.encode()).digest()[0] % ONE_IN == 0:
+                    yield path, forged
 
 
 def verified(*arguments: Any, **options: Any) -> Verification | None:
@@ -171,7 +182,7 @@ def fresh(case: Path, folder: Path) -> Path:
     return bundle
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", KEPT)
 def test_every_other_file_is_made_again(bundles, case, tmp_path):
     """A changed file is noticed though all digests fit: only a comment of the policy is not, and is listed."""
     bundle = fresh(bundles / case, tmp_path)

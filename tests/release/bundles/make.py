@@ -1,8 +1,8 @@
-"""Makes the bundles that every later version must go on verifying: one small release of each mechanism.
+"""Makes the bundles that every later version must go on verifying: one small release of a few mechanisms.
 
     python tests/release/bundles/make.py
 
-writes those of this version into a folder of its name. While a version is not released yet, they are made again
+writes those of this version into an archive of its name. While a version is not released yet, they are made again
 whenever its bundles change; those of a released version are never touched.
 """
 
@@ -11,6 +11,9 @@ from __future__ import annotations
 import csv
 import random
 import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import rrpolicy
@@ -60,6 +63,10 @@ CASES = {
 }
 
 
+KEPT = ("pram", "anatomy", "full-domain")
+"""Cases whose bundles are kept: matrices, groups and a recoding."""
+
+
 def write_table(folder: Path) -> None:
     """Write the table and what the policies read beside it."""
     rng = random.Random(5)
@@ -71,21 +78,39 @@ def write_table(folder: Path) -> None:
     (folder / "area.csv").write_text("a;ab\nb;ab\nc;c\n")
 
 
-def make(into: Path) -> None:
-    """Write every case: `<case>/policy.toml`, its bundle and its key, and the table that all share."""
+def make(into: Path, cases: Iterable[str] = CASES) -> None:
+    """Write each case: `<case>/policy.toml`, its bundle and its key, and the table that all share."""
     into.mkdir(parents=True)
     write_table(into)
-    for name, policy in CASES.items():
+    for name in cases:
         folder = into / name
         folder.mkdir()
         shutil.copy(into / "area.csv", folder)
-        (folder / "policy.toml").write_text(HEAD.replace("people.csv", "../people.csv") + policy)
+        (folder / "policy.toml").write_text(HEAD.replace("people.csv", "../people.csv") + CASES[name])
         arguments = ["--out", str(folder / "bundle"), "--key", str(folder / "key.json"), "--as", "2026-11"]
         if main(["release", str(folder / "policy.toml"), *arguments]):
             raise SystemExit(f"{name}: the release was refused")
 
 
+def archive(version: str) -> Path:
+    """Return the archive of a version's bundles."""
+    return HERE / f"{version}.tar.xz"
+
+
+def keep() -> None:
+    """Write the archive of this version; whose files they were and when they were made stays outside."""
+
+    def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid = member.gid = member.mtime = 0
+        member.uname = member.gname = ""
+        return member
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "made"
+        make(made, KEPT)
+        with tarfile.open(archive(rrpolicy.__version__), "w:xz") as packed:
+            packed.add(made, arcname=".", filter=anonymous)
+
+
 if __name__ == "__main__":
-    own = HERE / rrpolicy.__version__
-    shutil.rmtree(own, ignore_errors=True)
-    make(own)
+    keep()
