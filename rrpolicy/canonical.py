@@ -10,6 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
+from rrpolicy.printable import spelled_out
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A JSON document. No NaN and no infinity: infinity is the string "inf"."""
 
@@ -27,8 +29,12 @@ def canonical(document: Json) -> bytes:
 
 
 def pretty(document: Json) -> bytes:
-    """Return the bytes of a document as files hold it: readable, in the order given, with a final newline."""
-    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    """Return the bytes of a document as files hold it: readable, in the order given, with a final newline.
+
+    Characters that are not seen stand as escapes, so that a document cannot steer the terminal that shows it.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return spelled_out(text, lambda c: c if c == "\n" else json.dumps(c)[1:-1]).encode()
 
 
 def digest(content: bytes) -> str:

@@ -15,6 +15,7 @@ from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Remark, Tas
 from rrpolicy.offer import Offer
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational, rational
+from rrpolicy.printable import visible
 from rrpolicy.privacy.model import Assessor, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.section import Fact, Section, figure, percent
 from rrpolicy.source.protocol import Original, Snapshot, Source
@@ -227,6 +228,7 @@ __all__ = [
     "round_down",
     "split_by_columns",
     "tuple_suppression",
+    "visible",
     "whole_table",
     "workload_problems",
 ]

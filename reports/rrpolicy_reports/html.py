@@ -41,12 +41,12 @@ def environment() -> Environment:
         loader=PackageLoader("rrpolicy_reports"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=wording.shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters |= {
         "label": wording.label,
-        "line": wording.line,
         "sentence": wording.sentence,
         "prose": wording.prose,
         "numeric": wording.numeric,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from rrpolicy.plugin import figure
+from rrpolicy.plugin import figure, visible
 
 QUOTED = re.compile(r"`([^`]+)`")
 NUMBER = re.compile(r"[−<>]? ?[\d,.]+( %| × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?|–")
@@ -20,32 +19,19 @@ BASIS = {
 }
 
 
-def line(text: str) -> str:
-    """Return text on one line: breaks and control characters become visible signs, direction marks are dropped."""
-    signs = []
-    for sign in str(text):
-        kind = unicodedata.category(sign)
-        if sign in "\r\n\u2028\u2029":
-            signs.append("↵")
-        elif sign == "\t":
-            signs.append("⇥")
-        elif kind == "Cc":
-            signs.append(chr(0x2400 + ord(sign)) if sign < " " else "␦")
-        elif kind == "Cs":
-            signs.append("�")
-        elif unicodedata.bidirectional(sign) not in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}:
-            signs.append(sign)
-    return "".join(signs)
+def shown(value: object) -> object:
+    """Return a value as the page prints it: of text, what is not seen is spelled out; markup of its own stays."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def label(text: str) -> Markup:
     """Return a label for the page: escaped, on one line, and of its own direction whatever stands around it."""
-    shown = line(text)
-    if not shown:
+    spelled = visible(text)
+    if not spelled:
         return Markup("<i>empty text</i>")
-    if shown.isspace():
+    if spelled.isspace():
         return Markup("<i>blank text</i>")
-    return Markup("<bdi>{}</bdi>").format(escape(shown))
+    return Markup("<bdi>{}</bdi>").format(escape(spelled))
 
 
 def probability(value: float) -> str:

@@ -63,6 +63,7 @@ def command(  # noqa: PLR0917 each option is one
     --suppressed '*' is given.
     """
     from rrpolicy.discovery import load_registry
+    from rrpolicy.printable import visible
     from rrpolicy.release.check_table import Asked, check_table
     from rrpolicy.release.opening import open_policy
     from rrpolicy.scratch import scratch
@@ -89,7 +90,7 @@ def command(  # noqa: PLR0917 each option is one
 
         print(pretty({"exit_status": status, **found.to_json()}).decode(), end="")
     else:
-        print("\n".join(_lines(found)))
+        print("\n".join(map(visible, _lines(found))))
     return status
 
 

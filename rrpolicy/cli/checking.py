@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
+from rrpolicy.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
@@ -59,7 +60,7 @@ def _check(name: str, extends: str | None, root: Path | None, *, json: bool) -> 
     status = 1 if any(f.verdict is Verdict.FAILS for f in checked.findings) else 0
     if json:
         return _document(name, checked, status), status
-    print("\n".join(_lines(name, checked)))
+    print("\n".join(map(visible, _lines(name, checked))))
     return None, status
 
 
@@ -99,7 +100,7 @@ def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:
 
     print(render(problems, colour=wants_colour()), file=sys.stderr)
     count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-    print(f"\n{name}: {count}; `rrpolicy explain {problems[0].code}` says more", file=sys.stderr)
+    print(f"\n{visible(name)}: {count}; `rrpolicy explain {problems[0].code}` says more", file=sys.stderr)
     return {"file": name, "exit_status": status, "problems": to_json(problems)}
 
 

@@ -20,9 +20,10 @@ def command(
     The table is made up: 50,000 people with an identifier, sex, age, education, region, occupation, disease, income
     band and weekly hours of sport. Nothing is overwritten.
     """
+    from rrpolicy.printable import visible
     from rrpolicy.source.starting import write_demo
 
     written = write_demo(folder, records, seed)
     for path in written:
-        print(f"wrote {path}")
+        print(f"wrote {visible(str(path))}")
     print(f"next: {command_line('check', written[1])}")

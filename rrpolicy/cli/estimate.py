@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrpolicy.printable import visible_lines
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -100,4 +102,9 @@ def show(table: Crosstab, form: Format) -> None:
     else:
         from rrpolicy.estimate.text import to_csv
 
-        print(to_csv(table), end="")
+        print(as_data(to_csv(table)), end="")
+
+
+def as_data(text: str) -> str:
+    """Return data for standard output: every character of it, unless that is a terminal."""
+    return visible_lines(text) if sys.stdout.isatty() else text

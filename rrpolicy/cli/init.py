@@ -23,10 +23,11 @@ def command(
     each line that says "fill in" is filled in.
     """
     from rrpolicy.discovery import load_registry
+    from rrpolicy.printable import visible
     from rrpolicy.source.draft import draft
 
     drafted = draft(uri, table, load_registry().sources)
     print(drafted.text, end="")
     for warning in drafted.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        print(f"warning: {visible(warning)}", file=sys.stderr)
     print(NEXT, file=sys.stderr)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+
+from rrpolicy.printable import visible
 
 
 def command_line(*words: str | Path, options: Mapping[str, str | Path | None] | None = None) -> str:
@@ -18,4 +21,15 @@ def command_line(*words: str | Path, options: Mapping[str, str | Path | None] | 
     for name, value in (options or {}).items():
         if value is not None:
             parts += [f"{name}={value}"] if str(value).startswith("-") else [name, str(value)]
-    return shlex.join(parts)
+    return " ".join(map(_quoted, parts))
+
+
+def _quoted(word: str) -> str:
+    """Return a word for a shell; one with characters that are not seen spells their bytes in octal."""
+    if visible(word) == word:
+        return shlex.quote(word)
+    return "$'" + "".join(c if visible(c) == c and c not in "\\'" else _octal(c) for c in word) + "'"
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))

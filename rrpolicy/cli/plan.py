@@ -80,8 +80,9 @@ def command(  # noqa: PLR0917 each option is one
         sys.stdout.write(pretty(document).decode())
     else:
         from rrpolicy.cli.plan_text import lines
+        from rrpolicy.printable import visible
 
-        print("\n".join(lines(outlook)))
+        print("\n".join(map(visible, lines(outlook))))
         print(f"\n{_next(outlook, policy, out, key, source)}")
     return 0 if outlook.decision.passed else 1
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrpolicy.channel.recode import ANYTHING
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
-from rrpolicy.policy.diagnostics import visible
+from rrpolicy.printable import visible
 from rrpolicy.release.alone import HELD_BY_ONE
 from rrpolicy.release.derived import to_accept
 from rrpolicy.release.gate import shown

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy.canonical import Json
+from rrpolicy.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -39,12 +40,13 @@ def command(
         print(pretty(document).decode(), end="")
         return
     for info in registry.plugins:
-        print(f"{info.name}  {info.distribution} {info.version}: {', '.join(info.hooks) or 'no hooks'}")
+        hooks = ", ".join(info.hooks) or "no hooks"
+        print(visible(f"{info.name}  {info.distribution} {info.version}: {hooks}"))
     print()
     for what, names in _offers(registry).items():
-        print(f"{what}: {', '.join(names) or 'none'}")
+        print(visible(f"{what}: {', '.join(names) or 'none'}"))
     for name in waiting:
-        print(f'installed, not loaded: {name} (a policy loads it by `plugins = ["{name}"]`)')
+        print(visible(f'installed, not loaded: {name} (a policy loads it by `plugins = ["{name}"]`)'))
 
 
 def _offers(registry: Registry) -> dict[str, tuple[str, ...]]:

@@ -17,7 +17,9 @@ def progress() -> Iterator[Callable[[str, float], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from rrpolicy.printable import visible
+
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("opening the table", total=1.0)
-        yield lambda text, share: bar.update(task, description=text, completed=share)
+        yield lambda text, share: bar.update(task, description=visible(text), completed=share)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.estimate import NO_VERIFY, Format, opened
+from rrpolicy.cli.estimate import NO_VERIFY, Format, as_data, opened
 
 
 def command(
@@ -38,6 +38,8 @@ def command(
         from rrpolicy.canonical import pretty
 
         print(pretty(found.to_json()).decode(), end="")
+    elif form is Format.CSV:
+        print(as_data(found.to_csv()), end="")
     else:
-        print(found.to_csv() if form is Format.CSV else found.summary(), end="" if form is Format.CSV else "\n")
+        print(found.summary())
     return 0

@@ -13,6 +13,7 @@ import typer
 
 from rrpolicy.cli.checking import ROOT
 from rrpolicy.cli.pasting import command_line
+from rrpolicy.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
@@ -60,7 +61,7 @@ def command(  # noqa: PLR0917 each option is one
     order = _order(what, source, root)
     with progress() as report, stage(out) as staging:
         for name in staging.swept:
-            print(f"removed {name}, which an earlier run that was killed had left", file=sys.stderr)
+            print(f"removed {visible(name)}, which an earlier run that was killed had left", file=sys.stderr)
         findings = _release(order, staging, label, key, what if order.plan else None, report)
     if json:
         from rrpolicy.canonical import pretty
@@ -69,7 +70,7 @@ def command(  # noqa: PLR0917 each option is one
         sys.stdout.write(pretty(document).decode())
         return 0
     kept = "the key was destroyed" if key is None else f"the key is in {key}"
-    print(f"released {order.policy.name} {order.policy.version} into {out}; {kept}")
+    print(visible(f"released {order.policy.name} {order.policy.version} into {out}; {kept}"))
     verify = command_line("verify", out, options={"--source": source or _uri(order.policy), "--key": key})
     print(f"next: {verify}")
     column = next((a.release_as or a.name for a in order.policy.released if a.categorical), None)

@@ -10,6 +10,7 @@ import typer
 
 from rrpolicy.cli.estimate import NO_VERIFY, UNVERIFIED
 from rrpolicy.errors import PolicyError, Problem, unwritable
+from rrpolicy.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -54,7 +55,7 @@ def command(
         sys.stdout.buffer.write(content)
         return 0
     _save(content, out)
-    print(f"wrote the {wanted} report to {out}", file=sys.stderr)
+    print(f"wrote the {wanted} report to {visible(str(out))}", file=sys.stderr)
     return 0
 
 
@@ -136,7 +137,8 @@ def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
         kind = release["channel"]["kind"]
         channel = channel_from_json(release["channel"], registry.kinds) if kind in registry.kinds else None
         if channel is None:
-            print(f"the page lacks what the plugin of '{kind}' tells; name the plugin with --plugin", file=sys.stderr)
+            told = f"the page lacks what the plugin of '{kind}' tells; name the plugin with --plugin"
+            print(visible(told), file=sys.stderr)
         sections = () if channel is None else channel.sections(release["records"], None)
         return public_report(public, models=registry.privacy_models, sections=sections)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:

@@ -38,6 +38,7 @@ def command(
     undecided.
     """
     from rrpolicy.cli.progress import progress
+    from rrpolicy.printable import visible
     from rrpolicy.release.verification import Level
     from rrpolicy.release.verify import verify
 
@@ -57,7 +58,7 @@ def command(
 
         sys.stdout.write(pretty(found.to_json()).decode())
     else:
-        print("\n".join(_lines(found)))
+        print("\n".join(map(visible, _lines(found))))
     return 0 if found.ok and not (strict and found.undecided) else 1
 
 

@@ -12,7 +12,7 @@ from rrpolicy.estimate import guide_dealt, guide_spread
 from rrpolicy.estimate.dealt_sql import is_dealt
 from rrpolicy.estimate.guide_missing import missing_values
 from rrpolicy.estimate.guide_r import r_section
-from rrpolicy.estimate.markdown import cell, code, prose
+from rrpolicy.estimate.markdown import block, cell, code, prose
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
 from rrpolicy.estimate.spreading import SpreadWeights
@@ -174,18 +174,21 @@ def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
         "```",
     ]
     if name:
-        lines += ["", "```sql", f"FROM {identifier(name)};", "```"]
+        lines += ["", *block("sql", [f"FROM {identifier(name)};"])]
     if len(weights[0].axis.columns) == 1 and not isinstance(weights[0].axis, MembershipWeights):
         se = ", sqrt(sum(weight ** 2) - sum(weight)) AS se" if weights[0].axis.unbiased else ""
         lines += [
             "",
             f"A count under a condition on {code(column)} is a sum over `original`:",
             "",
-            "```sql",
-            f"SELECT sum(weight) AS estimate{se}",
-            f"FROM release AS r JOIN {identifier(view)} AS w ON r.{identifier(column)} = w.{released}",
-            f"WHERE w.{heading} = {literal(category)};",
-            "```",
+            *block(
+                "sql",
+                [
+                    f"SELECT sum(weight) AS estimate{se}",
+                    f"FROM release AS r JOIN {identifier(view)} AS w ON r.{identifier(column)} = w.{released}",
+                    f"WHERE w.{heading} = {literal(category)};",
+                ],
+            ),
         ]
     return "\n".join(lines)
 

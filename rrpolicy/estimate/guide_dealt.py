@@ -7,7 +7,7 @@ from typing import Any
 
 from rrpolicy.estimate.dealt_sql import columns_of, examples, shared
 from rrpolicy.estimate.guide_missing import missing_values
-from rrpolicy.estimate.markdown import cell, code, prose
+from rrpolicy.estimate.markdown import block, cell, code, prose
 from rrpolicy.estimate.opening import column_from_json
 from rrpolicy.source.quoting import identifier
 
@@ -98,7 +98,7 @@ def _sql(document: Mapping[str, Any]) -> str:
     lines += ["```sh", "duckdb -init estimate.sql", "```"]
     if len(names) > 1:
         view = "estimate_" + "_by_".join(names)
-        lines += ["", "```sql", f"FROM {identifier(view)};", "```"]
+        lines += ["", *block("sql", [f"FROM {identifier(view)};"])]
     return "\n".join(lines)
 
 

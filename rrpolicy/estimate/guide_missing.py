@@ -8,7 +8,7 @@ from typing import Any
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column, text
 from rrpolicy.estimate.columns import kind_of, same
-from rrpolicy.estimate.markdown import code
+from rrpolicy.estimate.markdown import block, code
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.weightfiles import WeightFile
 from rrpolicy.source.quoting import identifier, literal
@@ -57,9 +57,12 @@ def _average(file: WeightFile, column: Column, absent: Value) -> list[str]:
     return [
         f"The average of {code(column.name)} in SQL, after `estimate.sql` (in R, leave out the same weights):",
         "",
-        "```sql",
-        "SELECT sum(w.weight * CAST(w.original AS DOUBLE)) / sum(w.weight) AS mean",
-        f"FROM release AS r JOIN {identifier(file.view)} AS w ON r.{identifier(column.name)} = w.released",
-        f"WHERE w.original <> {spelled};",
-        "```",
+        *block(
+            "sql",
+            [
+                "SELECT sum(w.weight * CAST(w.original AS DOUBLE)) / sum(w.weight) AS mean",
+                f"FROM release AS r JOIN {identifier(file.view)} AS w ON r.{identifier(column.name)} = w.released",
+                f"WHERE w.original <> {spelled};",
+            ],
+        ),
     ]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
+from rrpolicy.printable import visible
+
 Mark = tuple[float, float, float]
 """An estimate, and the ends of its interval; NaN where there is none, infinite where an end is not bounded."""
 
@@ -78,7 +80,7 @@ def _marks(mark: Mark, y: int, place: Callable[[float], str]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    plain = "".join(c if c.isprintable() else "�" for c in name)
+    plain = visible(name)
     return plain if len(plain) <= _WIDEST else plain[: _WIDEST - 1] + "…"
 
 

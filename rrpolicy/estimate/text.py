@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rrpolicy.estimate.crosstab import MEANING, SPREAD
+from rrpolicy.printable import visible
 
 if TYPE_CHECKING:
     from typing import Any
@@ -44,10 +45,10 @@ def summary(table: Crosstab) -> str:
     if table.biased:
         ends = {"low": "low, certain", "high": "high, certain"} if spread else {}
     errors = {} if exact else ends
-    header = [*map(_plain, table.by), *(("count", "share") if exact else ("estimate",)), *errors.values(), ""]
+    header = [*map(visible, table.by), *(("count", "share") if exact else ("estimate",)), *errors.values(), ""]
     body = [
         [
-            *(_plain(str(r.group[b])) for b in table.by),
+            *(visible(str(r.group[b])) for b in table.by),
             *((f"{r.estimate:,.0f}", _percent(r.estimate, table.records)) if exact else (_decimal(r.estimate),)),
             *(_decimal(getattr(r, k)) for k in errors),
             " ".join(marks[f] for f in r.flags),
@@ -59,7 +60,7 @@ def summary(table: Crosstab) -> str:
     lines = [
         "  ".join(_padded(c, widths[i], i in left) for i, c in enumerate(line)).rstrip() for line in [header, *body]
     ]
-    where = "" if table.where is None else f" where {_plain(table.where)}"
+    where = "" if table.where is None else f" where {visible(table.where)}"
     told = _INTERVALS if not table.biased else _BOUNDS if spread else _NO_BOUNDS
     what = _OF_TABLE if spread or exact else _TARGETS[table.target]
     return "\n".join(
@@ -90,11 +91,6 @@ def _padded(text: str, width: int, left: bool) -> str:
     return text.ljust(width) if left else text.rjust(width)
 
 
-def _plain(text: str) -> str:
-    """Return text without control characters, which would break the table or drive a terminal."""
-    return "".join(c if c.isprintable() else "�" for c in text)
-
-
 def to_csv(table: Crosstab) -> str:
     """Return the rows as CSV with a header; several marks are joined by "; "."""
     import csv
@@ -115,12 +111,12 @@ def estimates_summary(found: Estimates, title: str) -> str:
 
     percent = f"{100 * found.level:g} %"
     names = list(found.keys[0]) if found.keys else []
-    header = [*map(_plain, names), "estimate", "se", f"low {percent}", f"high {percent}", "Chebyshev", "estimator", ""]
+    header = [*map(visible, names), "estimate", "se", f"low {percent}", f"high {percent}", "Chebyshev", "estimator", ""]
     marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for row in found.flags for f in row))}
     told = [e for e in dict.fromkeys(found.estimator) if e in MEANINGS]
     body = [
         [
-            *(_plain(str(v)) for v in key.values()),
+            *(visible(str(v)) for v in key.values()),
             *(_number(v) for v in (estimate, se)),
             *(_end(v) for v in ends),
             "" if not math.isfinite(se) else f"[{_number(wide[0])}, {_number(wide[1])}]",
@@ -138,9 +134,9 @@ def estimates_summary(found: Estimates, title: str) -> str:
             strict=True,
         )
     ]
-    where = "" if found.where is None else f" where {_plain(found.where)}"
+    where = "" if found.where is None else f" where {visible(found.where)}"
     head = [
-        f"{_plain(title)}{where}",
+        f"{visible(title)}{where}",
         f"of {'this table' if found.target == 'table' else 'the population'}; {found.records:,} records",
         *_KINDS,
         "",
@@ -168,13 +164,13 @@ def answer_summary(found: Answer) -> str:
         if name in marked:
             lines.append(["", *(" ".join(marks[f] for f in v) for v in values)])
         else:
-            lines.append([_plain(name), *(_shown(v) for v in values)])
+            lines.append([visible(name), *(_shown(v) for v in values)])
     widths = [max(map(len, column)) for column in lines]
     rows = [
         "  ".join(_padded(column[i], widths[j], j in left) for j, column in enumerate(lines)).rstrip()
         for i in range(len(found.keys) + 1)
     ]
-    where = "" if found.where is None else f" where {_plain(found.where)}"
+    where = "" if found.where is None else f" where {visible(found.where)}"
     biased = any(m.certain is not None for m in found.measured)
     ends = f"low and high are {'bounds that are certain' if biased else f'{100 * found.level:g} % intervals'}"
     if biased and found.target == "population":
@@ -190,7 +186,7 @@ def answer_summary(found: Answer) -> str:
                 f"{mark} {_meaning(flag, found.target)}" if flag == SPREAD else f"{mark} {MEANINGS[flag]}"
                 for flag, mark in marks.items()
             ),
-            *(f"note: {note}" for note in found.notes),
+            *(f"note: {visible(note)}" for note in found.notes),
         ]
     )
 
@@ -221,7 +217,7 @@ def _shown(value: Any) -> str:
     """Return a value of an answer as the terminal shows it; empty for a column that is summed over."""
     if isinstance(value, float):
         return f"{value:,.1f}" if math.isfinite(value) and abs(value) >= _FINE else _end(value)
-    return "" if value is None else _plain(str(value))
+    return "" if value is None else visible(str(value))
 
 
 def _aligned(header: list[str], body: list[list[str]], keys: int) -> list[str]:

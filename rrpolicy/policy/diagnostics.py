@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Place, Problem
+from rrpolicy.printable import visible, visible_lines
 
 _RED, _BOLD, _CYAN, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[36m", "\x1b[0m"
 _WIDEST = 160
@@ -43,18 +44,11 @@ def to_json(problems: Sequence[Problem]) -> list[Json]:
     ]
 
 
-def visible(text: str) -> str:
-    """Return text with control characters spelled out, so that a file cannot steer the terminal."""
-    return "".join(
-        c if c == "\t" or unicodedata.category(c) not in {"Cc", "Cf", "Zl", "Zp"} else ascii(c)[1:-1] for c in text
-    )
-
-
 def _lines(problem: Problem, *, colour: bool) -> list[str]:
     red, bold, cyan, reset = (_RED, _BOLD, _CYAN, _RESET) if colour else ("", "", "", "")
     where = f"{bold}{visible(str(problem.place))}:{reset} " if problem.place else ""
-    message = "\n".join(map(visible, problem.message.splitlines()))
-    lines = [f"{where}{red}{problem.code}{reset} {message}"]
+    message = visible_lines(problem.message)
+    lines = [f"{where}{red}{visible(problem.code)}{reset} {message}"]
     if problem.place is not None and problem.place.text.strip():
         text, caret = _underlined(problem.place)
         number = str(problem.place.line)
@@ -66,7 +60,7 @@ def _lines(problem: Problem, *, colour: bool) -> list[str]:
         ]
     for name, told in (("expected", problem.expected), ("hint", problem.hint)):
         if told is not None:
-            first, *rest = told.splitlines() or [""]
+            first, *rest = told.rstrip("\n").split("\n")
             lines.append(f"  {bold}{name}:{reset} {visible(first)}")
             lines += [f"    {visible(line)}" for line in rest]
     return lines
@@ -83,8 +77,13 @@ def _underlined(place: Place) -> tuple[str, str]:
     text = text[:_WIDEST]
     stop = min(stop, max(len(text), start + 1))
     pad = "".join("\t" if c == "\t" else " " * _cells(visible(c)) for c in text[:start])
-    caret = "^" * max(1, sum(_cells(visible(c)) for c in text[start:stop]))
-    return before + visible(text) + after, " " * len(before) + pad + caret
+    caret = "^" * max(1, sum(_cells(_tabbed(c)) for c in text[start:stop]))
+    return before + _tabbed(text) + after, " " * len(before) + pad + caret
+
+
+def _tabbed(line: str) -> str:
+    """Return a line of a file, visible; tabs stay, as the underline has them, too."""
+    return "\t".join(map(visible, line.split("\t")))
 
 
 def _cells(text: str) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import CsvSettings, Reading
+from rrpolicy.printable import visible
 from rrpolicy.scratch import scratch
 from rrpolicy.source.columns import Family, family
 from rrpolicy.source.detection import csv_settings, missing_codes
@@ -196,7 +197,7 @@ def _floor(records: int) -> int:
 def _lines(name: str, found: Guess) -> Iterator[str]:
     """Yield a column's line; of one that is excluded and could be released, also the line that would release it."""
     keys = found.keys if found.released else {}
-    comment = "; ".join([found.comment, *found.remarks])
+    comment = visible("; ".join([found.comment, *found.remarks]))
     yield f"{_line(name, found.role, keys)} # {comment}"
     if found.keys and not found.released:
         yield f"# {_line(name, 'quasi-identifier', found.keys)} # if others may know it; else sensitive"

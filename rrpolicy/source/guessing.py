@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from rrpolicy.canonical import Value
+from rrpolicy.printable import spelled_out
 from rrpolicy.source.columns import Family
 from rrpolicy.source.cutting import edges
 from rrpolicy.source.profile import MOST_CATEGORIES, Profile
@@ -140,7 +141,7 @@ def spelled(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return spelled_out(json.dumps(value, ensure_ascii=False), lambda c: f"\\U{ord(c):08x}")
     if isinstance(value, date):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else repr(value)

@@ -4,12 +4,39 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from rrpolicy.estimate.columns import category
-from rrpolicy.estimate.markdown import cell, code, prose
+from rrpolicy.estimate.markdown import block, cell, code, prose
+from rrpolicy.printable import visible
 
+HOSTILE = (
+    "[x](javascript:alert(1))",
+    "![x](http://example.invalid/x.png)",
+    "<img src=http://example.invalid/x.png>",
+    "<http://example.invalid/>",
+    "[x]: http://example.invalid/",
+    "[x][y] ![y]",
+    "&lt;b&gt; &#60;",
+    "```\n<img src=x>\n```",
+    "~~~~\n<img src=x>",
+    "`` ` a | b | c",
+    "two\n\n<script>alert(1)</script>\n",
+    "1. one",
+    "12) twelve",
+    "- item",
+    "+ item",
+    "---",
+    "===",
+    "> quoted",
+    "# heading",
+    "\u202egnirts\u2066 \x1b[31mred \x7f\x9b",
+    "*a* _b_ \\",
+)
 ODD = st.text(st.sampled_from("`<>|[]()*_!\\# a12é~&"), max_size=20)
 
 
@@ -42,10 +69,48 @@ def test_prose_has_no_mark_that_is_not_escaped(text):
     assert re.sub(r"\\(.)", r"\1", escaped) == text
 
 
+PLAIN = {"inline", "text", "softbreak", "code_inline", "heading_open", "heading_close", "paragraph_open"}
+PLAIN |= {"paragraph_close", "bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close", "fence"}
+PLAIN |= {f"{part}_{end}" for part in ("table", "thead", "tbody", "tr", "th", "td") for end in ("open", "close")}
+PLAIN |= {"strong_open", "strong_close"}
+
+
+def tokens(page: str) -> list[Token]:
+    found = MarkdownIt("commonmark").enable("table").parse(page)
+    return [t for block in found for t in (block, *(block.children or ()))]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_markdown_client_finds_nothing_but_the_text(text):
+    shown = visible(text)
+    for page in (f"# {prose(text)}", f"Purpose: {prose(text)}. Owner: x.", f"- {prose(text)}", prose(text)):
+        found = tokens(page)
+        assert {t.type for t in found} <= PLAIN, found
+        assert shown.strip() in "".join(t.content for t in found if t.type == "text")
+    (span,) = (t for t in tokens(f"- {code(text)}: x") if t.type == "code_inline")
+    assert span.content == shown
+    row = [t for t in tokens(f"| a | b |\n|---|---|\n| {cell(text)} | {cell(text)} |") if t.type == "code_inline"]
+    assert [t.content for t in row] == [shown, shown]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_block_of_code_ends_where_it_should(text):
+    fence, after = [t for t in tokens("\n".join([*block("sql", ["SELECT 1", text]), "", "after"])) if t.content][:2]
+    assert (fence.type, fence.content, after.content) == ("fence", f"SELECT 1\n{text}\n", "after")
+
+
+def test_a_renderer_that_links_addresses_finds_none():
+    address = re.compile(r"(https?|ftp)://|www\.|[\w.]+@[\w.]+|\w\.[a-z]")
+    for text in ("see http://example.invalid/x", "www.example.invalid", "mail a.b@example.invalid", "ftp://x.y"):
+        assert address.search(text)
+        assert not address.search(prose(text))
+    assert prose("up to 2.5 %, e. g. here") == "up to 2.5 %, e. g. here"
+
+
 def test_what_people_call_categories():
     assert code("<12 yrs") == "`<12 yrs`"
     assert cell("a|b") == "`a\\|b`"
-    assert code("line\nbreak") == "`line break`"
+    assert code("line\nbreak") == "`line\\nbreak`"
     assert prose("[bold] <b>") == r"\[bold\] \<b\>"
 
 

@@ -133,7 +133,9 @@ def test_labels_are_one_line_of_escaped_text(text: str) -> None:
     [
         ("", "<i>empty text</i>"),
         ("  ", "<i>blank text</i>"),
-        ("a\x00b\x7f", "<bdi>a␀b␦</bdi>"),
+        ("a\x00b\x7f", r"<bdi>a\x00b\x7f</bdi>"),
+        ("\u202ea\u2066", r"<bdi>\u202ea\u2066</bdi>"),
+        ("ذكر", "<bdi>ذكر</bdi>"),
         ("<b>", "<bdi>&lt;b&gt;</bdi>"),
     ],
 )

@@ -143,7 +143,9 @@ def test_hostile_labels_stay_text(examples: Any) -> None:
     assert '" onmouseover="alert(1)' in text
     assert "{{ 7 * 7 }} {% raw %}" in text
     assert "&amp; &lt;b&gt;" in text
-    assert "two↵lines⇥and a tab" in text
+    assert r"two\nlines\tand a tab" in text
+    assert r"\u202egnirts desrever a\u202c" in text
+    assert "ذكر" in text
     assert "empty text" in text
     assert "\u202e" not in text
 

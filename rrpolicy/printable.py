@@ -1,0 +1,38 @@
+"""Text of others in what people read: characters that are not seen, or that steer what shows them, are spelled out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+_UNUSUAL = re.compile(r"[^ -~]")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def visible(text: str) -> str:
+    r"""Return text on one line, with what is not seen spelled out: a line's end as `\n`, an override as `\u202e`.
+
+    Nothing is left out, so that names that differ are shown as different.
+    """
+    return spelled_out(text, lambda character: ascii(character)[1:-1])
+
+
+def visible_lines(text: str) -> str:
+    """Return text of several lines, each made visible."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def spelled_out(text: str, escape: Callable[[str], str]) -> str:
+    """Return text with each character that is not seen replaced.
+
+    Args:
+        text: any.
+        escape: returns how to spell a character of Unicode's categories Cc (control), Cf (format: bidirectional
+            overrides, isolates and marks, joiners), Cs (lone surrogates), Zl or Zp (separators of lines, paragraphs).
+    """
+
+    def replaced(found: re.Match[str]) -> str:
+        return escape(found[0]) if unicodedata.category(found[0]) in _HIDDEN else found[0]
+
+    return _UNUSUAL.sub(replaced, text)

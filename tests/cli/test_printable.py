@@ -1,0 +1,117 @@
+"""Names and values of others reach neither a terminal nor its reader in disguise."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrpolicy.canonical import pretty
+from rrpolicy.cli.main import main
+from rrpolicy.cli.pasting import command_line
+from rrpolicy.printable import visible
+
+ODD = "\x1b[31m\x9b\x7f\u202e\u2066\u200f\u061c\u2028"
+SOFT = ODD[7:]  # what a policy lets a name hold
+COLUMN, KEPT = f"se{SOFT}x", f"kept{SOFT}"
+VALUES = [f"a{ODD}", f"b{ODD}\nverify: everything holds"]
+TABLE = f"t{SOFT}.csv"
+
+POLICY = f"""
+schema = 1
+[policy]
+name = "odd"
+version = "1.0.0"
+owner = "o{SOFT}"
+purpose = "p{SOFT}"
+[source]
+uri = {json.dumps(TABLE)}
+[attributes]
+{json.dumps(COLUMN)} = {{ role = "quasi-identifier", domain = {json.dumps(VALUES)} }}
+{json.dumps(KEPT)} = {{ role = "insensitive", unchanged = {json.dumps("why" + SOFT)} }}
+[[privacy]]
+model = "local-dp"
+epsilon = 2
+scope = "attribute"
+[mechanism]
+name = "pram"
+"""
+
+
+def hidden(text: str) -> set[str]:
+    return {c for c in text if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / TABLE).open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow([COLUMN, KEPT])
+        rows.writerows([VALUES[i % 2], f"k{i % 3}{ODD}"] for i in range(60))
+    (tmp_path / f"p{ODD}.toml").write_text(POLICY.replace("\x7f", "\\u007f"), encoding="utf-8")
+    (tmp_path / "wrong.toml").write_text(f'schema = 1\n"key\u202e" = "\u2066" # {ODD[3:7]}\n', encoding="utf-8")
+    return tmp_path
+
+
+def test_no_command_prints_what_is_not_seen(folder: Path, capsys: Any) -> None:
+    policy, out = f"p{ODD}.toml", f"out{ODD}"
+    by = f'SELECT "{COLUMN}", count(*) AS "n{ODD}" FROM release GROUP BY "{COLUMN}"'
+    runs = [
+        (0, "check", policy),
+        (2, "check", "wrong.toml"),
+        (2, "check", f"absent{ODD}.toml"),
+        (0, "plan", policy),
+        (0, "release", policy, "--out", out),
+        (4, "release", policy, "--out", out),
+        (0, "verify", out),
+        (0, "estimate", out, "--by", COLUMN),
+        (2, "estimate", out, "--by", f"none{ODD}"),
+        (0, "query", out, by),
+        (2, "query", out, f"SELECT {ODD} FROM release"),
+        (0, "check-table", TABLE, "--qi", COLUMN, "--sensitive", KEPT),
+        (3, "check-table", TABLE, "--qi", f"none{ODD}"),
+        (0, "init", TABLE),
+        (2, f"comm{ODD}and"),
+        (2, "check", f"--opt{ODD}"),
+        (2, "verify", f"absent{ODD}"),
+    ]
+    wrong = []
+    for expected, *arguments in runs:
+        for call in (arguments, [*arguments, "--json"]) if arguments[0] in {"check", "estimate"} else (arguments,):
+            status = main(call)
+            told = capsys.readouterr()
+            if hidden(told.out + told.err):
+                wrong.append((call, hidden(told.out + told.err)))
+            assert status == expected, told.err
+    assert not wrong, wrong
+    assert main(["estimate", out, "--by", COLUMN]) == 0
+    assert visible(COLUMN) in capsys.readouterr().out
+    page = (folder / out / "public" / "report.html").read_text(encoding="utf-8")
+    assert not hidden(page)
+    assert visible(COLUMN) in page
+
+
+def test_a_printed_command_can_be_pasted() -> None:
+    words = ["plan", f"p{ODD}\n'\\.toml"]
+    line = command_line(*words)
+    assert not hidden(line)
+    script = f"rrpolicy() {{ printf '%s\\0' \"$@\"; }}; {line}"
+    told = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
+    assert told.decode().split("\0")[:-1] == words
+
+
+@given(st.text())
+def test_a_document_says_the_same_and_hides_nothing(text: str) -> None:
+    written = pretty({text: [text]}).decode()
+    assert not hidden(written)
+    assert json.loads(written) == {text: [text]}
+    assert not hidden(visible(text))
+    assert "\n" not in visible(text)
