@@ -60,10 +60,17 @@ class SpreadWeights(AxisWeights):
         return frozenset(label for (label,), group in pairs if all(uses[v] == 1 for v in group))
 
     def is_label(self, value: Value) -> bool:
-        """Whether a constant is read as a released label; one that is a category, too, only if both mean the same."""
+        """Whether a constant is compared with what was released, and not with the categories that it stands for.
+
+        Both are the same where no other label stands for any of these categories. A label of every category, such as
+        `*`, says nothing of the original: only what was released can be meant.
+        """
         if value not in self.categories_of:
             return False
-        return (value,) not in self.original or (value in self.own and self.categories_of[value] == (value,))
+        categories = self.categories_of[value]
+        if (value,) in self.original:
+            return value in self.own and categories == (value,)
+        return value in self.own or len(categories) == len(self.original)
 
     @property
     def randomised(self) -> bool:
@@ -135,9 +142,6 @@ def by_category(expression: Expression, inside: Mapping[str, SpreadWeights]) -> 
     Args:
         expression: compares some columns with labels and with categories.
         inside: these columns.
-
-    Raises:
-        PolicyError: RR266 for a label that shares categories with other labels: it is no set of categories.
     """
 
     def leaf(part: Comparison | Member | Null) -> Expression:
@@ -155,18 +159,7 @@ def by_category(expression: Expression, inside: Mapping[str, SpreadWeights]) -> 
 
 
 def _categories(axis: SpreadWeights, value: Value) -> tuple[Value, ...]:
-    if (value,) in axis.original:
-        return (value,)
-    if value in axis.own:
-        return axis.categories_of[value]
-    raise PolicyError(
-        Problem(
-            "RR266",
-            f"OR and NOT may not mix the released label {value!r} of {axis.columns[0]!r} with categories: other labels "
-            "stand for some of its categories, too",
-            hint="count the label and the categories by two conditions",
-        )
-    )
+    return (value,) if (value,) in axis.original else axis.categories_of[value]
 
 
 def refuse_biased(axes: Sequence[AxisWeights], what: str) -> None:

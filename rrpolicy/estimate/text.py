@@ -176,9 +176,10 @@ def answer_summary(found: Answer) -> str:
     if biased and found.target == "population":
         ends = _NO_BOUNDS
     exact = found.target == "table" and not biased and bool((found.se() == 0).all())
+    plain = exact or (biased and found.target == "table")
     return "\n".join(
         [
-            f"{'Figures' if exact else 'Estimates'}{where}: {_OF_TABLE if exact else _TARGETS[found.target]}",
+            f"{'Figures' if exact else 'Estimates'}{where}: {_OF_TABLE if plain else _TARGETS[found.target]}",
             f"{found.records:,} records; {_EXACT if exact else ends}",
             "",
             *rows,

@@ -304,6 +304,9 @@ def test_what_changes_between_plan_and_release_is_named(folder, capsys):
     assert run("release", folder / "nowhere.json", "--out", out) == 4
     assert "no such file" in refused(capsys, "RR401")
     assert run("plan", folder / "policy.toml", "--out", plan) == 4
+    assert "nothing is ever overwritten" in refused(capsys, "RR402")
+    plan.unlink()
+    assert run("plan", folder / "policy.toml", "--out", plan) == 4
     assert "remove it" in refused(capsys, "RR403")
 
     plan.write_text(text)

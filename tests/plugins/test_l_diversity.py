@@ -328,7 +328,7 @@ def test_released_labels_are_counted_exactly_and_can_be_asked_for(write: Write, 
         counted = release.crosstab(where=f"town = '{quoted}'")
         if axis is None or axis.is_label(label):
             assert counted.estimate.sum() == sum(n for (t, _), n in truth.items() if t == label)
-        else:  # a category that other labels stand for, too: bounds
+        else:  # other labels stand for some of its categories, too: bounds
             (row,) = counted.rows
             assert row.low <= sum(n for (t, _), n in truth.items() if t == label) <= row.high
     found = release.association("town", "disease").to_frame()

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from rrpolicy.canonical import file_digest, own_digest
 from rrpolicy.channel.axes import Identity, Retention
 from rrpolicy.channel.product import Product
 from rrpolicy.errors import PolicyError
@@ -117,9 +118,13 @@ def write_public(folder, product, codes):
         "channel": product.to_public_json(),
         "decoders": [d.to_json() for d in product.decoders()],
         "tables": [t.to_json() for t in product.tables()],
-        "data": {"format": "parquet", "tables": {"data": {"path": "data.parquet", "rows": len(rows), "digest": ""}}},
+        "data": {
+            "format": "parquet",
+            "tables": {"data": {"path": "data.parquet", "rows": len(rows), "digest": "sha256:" + "0" * 64}},
+        },
+        "files": {"data.parquet": file_digest(folder / "data.parquet")},
     }
-    (folder / "release.json").write_text(json.dumps(document))
+    (folder / "release.json").write_text(json.dumps(document | {"digest": own_digest(document)}))
     assert [c.name for c in product.tables()[0].columns] == list(names)
 
 
