@@ -118,10 +118,7 @@ def by_value(text: str) -> str:
     ids = ["domain:region", *(f"parameters:{name}" for name in randomised), "released"]
     text += f"\n[release]\naccept = {json.dumps(ids)}\n"
     text = re.sub(r"(?m)^hours = .*", UNLINKABLE, text)
-    text = re.sub(r"(?m)^region = .*", 'region = { role = "quasi-identifier", domain = "observed" }', text)
-    randomised = ("sex", "age", "education", "region", "disease", "income_band")
-    derived = ", ".join(f'"{item}"' for item in ("domain:region", "released", *(f"parameters:{n}" for n in randomised)))
-    return f"{text}\n[release]\naccept = [{derived}]\n"
+    return re.sub(r"(?m)^region = .*", 'region = { role = "quasi-identifier", domain = "observed" }', text)
 
 
 VARIANTS: dict[str, tuple[str, Callable[[str], str]]] = {
