@@ -238,7 +238,7 @@ def test_what_is_only_stated_is_named(bundles):
     found = verify(case / "bundle", source=str(bundles / "people.csv"), key=case / "key.json")
     assert {(c.file, c.field) for c in found.claims} == {
         ("public/release.json", "release"),
-        *(("audit/audit.json", field) for field in ("release", "time", "policy_commit", "writers")),
+        *(("audit/audit.json", field) for field in ("release", "time", "policy_commit", "policy_blob", "writers")),
         ("audit/policy.toml", "comments"),
         ("audit/area.csv", "comments"),
     }
