@@ -35,7 +35,7 @@ OUTSIDE = "outside the possible"
 MEANING: Mapping[str, str] = {
     FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
-    OUTSIDE: "the whole normal interval lies outside what is possible: it is drawn around the nearest possible value "
+    OUTSIDE: "the whole interval lies outside what is possible: it is drawn around the nearest possible value "
     "instead, and is unreliable",
     SPREAD: "spread evenly inside released groups: biased, without a standard error; low and high are certain",
 }

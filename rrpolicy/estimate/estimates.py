@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rrpolicy.estimate.plot import Figure
+    from rrpolicy.estimate.weights import Mask
 
 Interval: TypeAlias = Literal["tested", "normal", "chebyshev"]
 Marks: TypeAlias = tuple[tuple[str, ...], ...]
@@ -37,6 +38,14 @@ MEANINGS: Mapping[str, str] = {
     MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
     NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
 }
+
+
+def flags_of(marks: Sequence[tuple[str, Mask]]) -> Marks:
+    """Return the flags of each row: those names whose mask holds of it, in their order."""
+    return tuple(
+        tuple(name for (name, _), holds in zip(marks, row, strict=True) if holds)
+        for row in zip(*(mask for _, mask in marks), strict=True)
+    )
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def normal_ends(estimate: Array, errors: Mapping[Target, Array], within: Array) 
     """
 
     def ends(level: float, target: Target) -> Array:
-        return clipped(estimate, NormalDist().inv_cdf((1 + level) / 2) * errors[target], within)
+        return clipped(estimate, _quantile(level) * errors[target], within)
 
     return ends
 
@@ -139,14 +139,9 @@ class Ratios:
         the possible, distances are counted from that of the nearest possible value, so that no set is empty (Fieller
         1954; Cox 1967 for ratios with limits).
         """
-        z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
         low, high = (self.within - self.centre).T
         v0, v1, v2 = self.variances[target]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            R = self.n / self.d
-            edge = np.clip(R, low, high)
-            beyond = (self.n - edge * self.d) ** 2 / (v0 - 2 * edge * v1 + edge**2 * v2)
-        cut = z2 + np.where((edge != R) & (beyond > 0), beyond, 0.0)
+        cut = _quantile(level) ** 2 + self._beyond(target)
         # A r^2 - 2 B r + C <= 0
         A, B, C = self.d**2 - cut * v2, self.n * self.d - cut * v1, self.n**2 - cut * v0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -163,6 +158,23 @@ class Ratios:
         possible = np.stack([low, high], axis=1)
         ends = np.where((self.d > 0)[:, None], np.clip(ends, low[:, None], high[:, None]), possible)
         return np.where(np.isnan(self.d)[:, None] | np.isnan(ends), possible, ends) + self.centre
+
+    def outside(self, level: float, target: Target) -> Mask:
+        """Return (rows,) where every possible value is rejected, so that the set stands around the nearest one."""
+        return np.asarray(self._beyond(target) > _quantile(level) ** 2)
+
+    def _beyond(self, target: Target) -> Array:
+        """Return (rows,) the squared distance, in standard errors, of n - r d from 0 at the nearest possible r."""
+        low, high = (self.within - self.centre).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            R = self.n / self.d
+            edge = np.clip(R, low, high)
+            beyond = (self.n - edge * self.d) ** 2 / _at(np.stack(self.variances[target]), edge)
+        return np.where((edge != R) & (beyond > 0), beyond, 0.0)
+
+
+def _quantile(level: float) -> float:
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _flat(quadratic: Quadratic) -> Array:

@@ -20,8 +20,8 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.columns import kind_of, kind_of_type, same
 from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import count, total
-from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, Crosstab
-from rrpolicy.estimate.estimates import MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, Crosstab
+from rrpolicy.estimate.estimates import MOMENT, NOT_ESTIMABLE, Estimates, flags_of
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import Weighed, beside, check_size, contracted, grouping, groups_of, weighed
 from rrpolicy.estimate.intervals import Ratios
@@ -152,7 +152,13 @@ def mean(
         numbers.cells.sums(numbers.everybody * numbers.cells.speaks),
     )  # fmt: skip
     counts = contracted(frame, axes, masks)
-    flags = _flags(errors[target], found.stand_in & (target == "table"), counts)
+    flags = flags_of(
+        (
+            (FEW_RECORDS, (counts.support.reshape(-1) < FEW) & (errors[target] > 0)),
+            (POPULATION_VARIANCE, found.stand_in & (target == "table")),
+            (OUTSIDE, found.outside(level, target)),
+        )
+    )
     return Means(
         target=target,
         level=level,
@@ -261,12 +267,4 @@ def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, cond
         everybody=n.astype(float),
         category=absent,
         within=(centre + float(y[known].min()), centre + float(y[known].max())),
-    )
-
-
-def _flags(se: Array, stand_in: Mask, counts: Crosstab) -> tuple[tuple[str, ...], ...]:
-    few = (counts.support.reshape(-1) < FEW) & (se > 0)
-    return tuple(
-        tuple(name for name, holds in ((FEW_RECORDS, scarce), (POPULATION_VARIANCE, below)) if holds)
-        for scarce, below in zip(few, stand_in, strict=True)
     )

@@ -19,8 +19,8 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.condition import Condition, split
 from rrpolicy.estimate.contingency import count
-from rrpolicy.estimate.crosstab import POPULATION_VARIANCE, group_values
-from rrpolicy.estimate.estimates import MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.crosstab import OUTSIDE, POPULATION_VARIANCE, group_values
+from rrpolicy.estimate.estimates import MOMENT, NOT_ESTIMABLE, Estimates, flags_of
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import CELLS, beside, check_size, grouping, groups_of, weighed
 from rrpolicy.estimate.intervals import Ratios
@@ -99,7 +99,7 @@ def shares(
     N = release.records
     square = (found.part_part, found.part_whole, found.whole_whole)
     ratio = Ratios.shares(found.part, found.whole, square, N)
-    stand_in = ratio.stand_in & (target == "table")
+    marks = ((POPULATION_VARIANCE, ratio.stand_in & (target == "table")), (OUTSIDE, ratio.outside(level, target)))
     return Shares(
         target=target,
         level=level,
@@ -110,7 +110,7 @@ def shares(
         errors=ratio.errors(),
         range=ratio.within,
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
-        flags=tuple((POPULATION_VARIANCE,) if below else () for below in stand_in),
+        flags=flags_of(marks),
         ends=ratio.ends,
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rrpolicy.estimate.condition import split
 from rrpolicy.estimate.crosstab import FEW, FEW_RECORDS, POPULATION_VARIANCE, group_values
-from rrpolicy.estimate.estimates import MOMENT, Estimates
+from rrpolicy.estimate.estimates import MOMENT, Estimates, flags_of
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.intervals import normal_ends
@@ -107,9 +107,6 @@ def totals(
         errors=by_target,
         range=within,
         estimator=(MOMENT,) * T.size,
-        flags=tuple(
-            tuple(name for name, holds in ((FEW_RECORDS, f), (POPULATION_VARIANCE, s)) if holds)
-            for f, s in zip(few.reshape(-1), stand_in.reshape(-1), strict=True)
-        ),
+        flags=flags_of(((FEW_RECORDS, few.reshape(-1)), (POPULATION_VARIANCE, stand_in.reshape(-1)))),
         ends=normal_ends(estimate, by_target, within),
     )

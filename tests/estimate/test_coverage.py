@@ -223,12 +223,13 @@ def test_rates_of_small_groups_hold(made, publish, monkeypatch):
         pi = np.array([[0.0875, 0.0125], [0.63, 0.27]])
         with monkeypatch.context() as patched:
             drawing = Drawing(made, publish, patched, axes, pi=pi, records=400, seed=seed, name=f"keep{seed}")
-            draws, held, normal = 400, 0, 0
+            draws, held, normal, marked = 400, 0, 0, 0
             for _ in range(draws):
                 drawing.draw("population")
                 found = shares(drawing.release, ["a"], ["a"], part=parse_condition("b = 'v'"), target="population")
-                assert found.flags == ((), ())
+                marked += any(found.flags)
                 (low, high), (least, most) = found.conf_int()[0], found.conf_int(interval="normal")[0]
                 held += low <= 0.125 <= high
                 normal += least <= 0.125 <= most
         assert held / draws >= 0.95 - 5.4 * np.sqrt(0.95 * 0.05 / draws)
+        assert marked <= 0.1 * draws

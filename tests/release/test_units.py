@@ -17,7 +17,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.privacy.units import UNDECIDED
 
-from .test_verify import reseal_audit, reseal_public
+from .forging import reseal_audit, reseal_public
 
 POLICY = """
 schema = 1
