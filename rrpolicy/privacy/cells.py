@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number near 2^64 over the golden ratio: products with it spread over all bits."""
+
+
 def occupied(
     original: Original, attributes: Sequence[str], carried: Sequence[str], own: Sequence[str]
 ) -> tuple[Codes, Ints, list[Sequence[Value]]]:
@@ -49,6 +53,27 @@ def runs(rows: Codes) -> tuple[Codes, Ints]:
         first[1:] = False
     starts = np.flatnonzero(first)
     return rows[starts], starts.astype(np.int64)
+
+
+def alike_rows(rows: Codes | Ints) -> tuple[Ints, Ints]:
+    """Return where rows that differ stand first, and which of these each row equals.
+
+    Rows are put in order by a number made of each, which costs a fraction of putting the rows themselves in order.
+    Where rows that differ share their number, some that are equal may be taken for different ones; never otherwise.
+
+    Args:
+        rows: (k, width) whole numbers.
+    """
+    number = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        number = number * _FACTOR + column.astype(np.uint64)
+        number ^= number >> np.uint64(32)
+    order = np.argsort(number, kind="stable")
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = np.any(rows[order[1:]] != rows[order[:-1]], axis=1)
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    return order[new], place
 
 
 def contexts(rows: Codes) -> Ints:

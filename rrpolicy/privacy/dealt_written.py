@@ -11,7 +11,7 @@ least that of the true one, and equal to it where it is 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ import numpy as np
 from rrpolicy.channel.groups import QIT, ST, Groups
 from rrpolicy.channel.values import read_codes
 from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.privacy.cells import alike_rows
 from rrpolicy.privacy.equivalence import numbered
 from rrpolicy.privacy.evidence import Evidence, gather, sides
 from rrpolicy.privacy.permanents import MOST_MEMBERS, posteriors
@@ -50,7 +51,7 @@ ATTAINED = (
 UNKNOWN = "the release holds combinations that the original does not have"
 SURE = 1 - 1e-12
 """A posterior from which on a value is taken for certain."""
-_CHUNK = 1 << 17
+_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +86,13 @@ def attained(channel: Groups, original: Original, written: Written) -> Finding |
     if channel.size + original.records % channel.size > MOST_MEMBERS:
         return None
     evidence = gather(original, sides(channel.untouched(sensitive=True), original.policy, name))
-    told = _told(channel, evidence, written)
+    shares = evidence.shares
+    told = _told(channel, evidence, shares, written)
     most = told.highest
     certain = most >= SURE
-    largest = evidence.shares.max(axis=1)
-    shares = evidence.shares
     read = np.divide(told.own, told.expected, out=np.zeros_like(told.own), where=told.expected > 0)
-    ones = np.ones(len(most), dtype=np.int64)
-    top = at_the_top(evidence, most, ones, told.combination.astype(np.int64))
+    everybody = np.broadcast_to(np.int64(1), len(most))
+    top = at_the_top(evidence, most, everybody, told.combination)
     beside = (
         ("people with a posterior of 1", float(certain.sum()), CERTAIN),
         ("mean highest posterior", float(most.mean()) if len(most) else 0.0, MEAN),
@@ -109,56 +109,106 @@ def attained(channel: Groups, original: Original, written: Written) -> Finding |
         basis=Basis.ORIGINAL,
         adversary=ADVERSARY,
         beside=tuple(Companion(what, Measure(n), Basis.ORIGINAL, text, name) for what, n, text in beside),
-        profile=spread(QUANTITY.format(name), most, largest[told.combination], ones, top),
+        profile=spread(QUANTITY.format(name), most, shares.max(axis=1)[told.combination], everybody, top),
         reference=REFERENCE,
         assessor="rrpolicy",
     )
 
 
-def _told(channel: Groups, evidence: Evidence, written: Written) -> _Told:
-    """Compute everybody's posteriors; where both tables disagree on a group, it is taken to hide nothing."""
-    combination, member = _members(channel, evidence, written)
-    value, holder = _values(channel, written)
-    last = int(max(member.max(initial=0), holder.max(initial=0)))
-    here, stated = (np.bincount(number, minlength=last + 1) for number in (member, holder))
-    by_group, by_value = np.argsort(member, kind="stable"), np.argsort(holder, kind="stable")
-    first, start = np.cumsum(here) - here, np.cumsum(stated) - stated
-    shares = evidence.shares
-    told = _Told(combination, np.ones(len(member)), np.zeros(shares.shape), np.zeros(shares.shape))
-    agreed = np.flatnonzero((here == stated) & (here > 0) & (here <= MOST_MEMBERS))
-    for size in np.unique(here[agreed]).tolist():
-        alike = agreed[here[agreed] == size]
-        step = max(1, _CHUNK // size)
-        for low in range(0, len(alike), step):
-            numbers = alike[low : low + step, None]
-            people = by_group[first[numbers] + np.arange(size)]
-            values = value[by_value[start[numbers] + np.arange(size)]]
-            _note(told, shares, people, values)
+def _told(channel: Groups, evidence: Evidence, shares: Array, written: Written) -> _Told:
+    """Compute everybody's posteriors; where both tables disagree on a group, it is taken to hide nothing.
+
+    Members and values of a group are put in order, by what the shares tell apart, so that groups alike are equal rows.
+    """
+    people = evidence.histograms
+    first, kind = alike_rows(people // np.gcd.reduce(people, axis=1, keepdims=True))
+    kinds, order = shares[first], np.argsort(kind, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    member = _in_groups(_members(channel, evidence, rank, written), len(order))
+    entry = _in_groups(_values(channel, written), shares.shape[1])
+    told = _Told(
+        order.astype(np.int32)[member.code], np.ones(len(member.code)), np.zeros(shares.shape), np.zeros(shares.shape)
+    )
+    here, stated, size = _agreeing(member, entry)
+    for members in np.unique(size[size <= MOST_MEMBERS]).tolist():
+        same = np.flatnonzero(size == members)
+        step = max(1, _CHUNK // members)
+        for low in range(0, len(same), step):
+            part = same[low : low + step, None]
+            who, values = here[part] + np.arange(members), stated[part] + np.arange(members)
+            _note(told, kinds, kind, who, entry.code[values])
     return told
 
 
-def _note(told: _Told, shares: Array, people: Ints, values: Ints) -> None:
-    """Enter (groups, members) people whose groups have (groups, members) values."""
-    who = told.combination[people].astype(np.int64)
-    found = posteriors(shares[who[:, :, None], values[:, None, :]])
-    told.highest[people] = found.max(axis=2)
-    place = (who[:, :, None] * shares.shape[1] + values[:, None, :]).reshape(-1)
-    for whole, what in ((told.expected, found), (told.own, found * found)):
-        whole.reshape(-1)[:] += np.bincount(place, weights=what.reshape(-1), minlength=whole.size)
+@dataclass(frozen=True, slots=True)
+class _InGroups:
+    """Entries of a written table, group by group.
+
+    Attributes:
+        code: (entries,) of each entry; in a group they do not decrease.
+        number: (groups,) the groups' numbers, increasing.
+        start: (groups,) where each begins.
+        size: (groups,) its entries.
+    """
+
+    code: Codes
+    number: Ints
+    start: Ints
+    size: Ints
 
 
-def _members(channel: Groups, evidence: Evidence, written: Written) -> tuple[Codes, Codes]:
-    """Return (people,) the combination, and the group, of everybody in the written table."""
+def _in_groups(parts: Iterable[tuple[Ints, Ints]], codes: int) -> _InGroups:
+    """Return entries group by group from (group, code) of each, codes below `codes`."""
+    bits = (codes - 1).bit_length()
+    keys = np.concatenate([np.zeros(0, dtype=np.int64), *((group << bits) + code for group, code in parts)])
+    keys.sort()
+    group = keys >> bits
+    start = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1]))[: len(group)])
+    number = group[start]
+    del group
+    keys &= (1 << bits) - 1
+    return _InGroups(keys.astype(np.int32), number, start, np.diff(np.append(start, len(keys))))
+
+
+def _agreeing(member: _InGroups, entry: _InGroups) -> tuple[Ints, Ints, Ints]:
+    """Return where each group's members begin, where its values do, and how many, of groups with as many of both."""
+    _, mine, others = np.intersect1d(member.number, entry.number, assume_unique=True, return_indices=True)
+    agreed = member.size[mine] == entry.size[others]
+    return member.start[mine[agreed]], entry.start[others[agreed]], member.size[mine[agreed]]
+
+
+def _note(told: _Told, shares: Array, kind: Ints, people: Ints, values: Codes) -> None:
+    """Enter (groups, members) people whose groups have (groups, members) values.
+
+    Args:
+        told: takes it.
+        shares: (kinds, values) of people of each kind.
+        kind: (combinations,) the kind of each.
+        people: places of the members.
+        values: of each group.
+    """
+    who = told.combination[people]
+    members = who.shape[1]
+    rows: Ints = np.concatenate((kind[who], values), axis=1)
+    first, pattern = alike_rows(rows)
+    distinct = rows[first]
+    found = posteriors(shares[distinct[:, :members, None], distinct[:, None, members:]])
+    told.highest[people] = found.max(axis=2)[pattern]
+    place = (who[:, :, None].astype(np.int64) * told.own.shape[1] + values[:, None, :]).reshape(-1)
+    every = found[pattern].reshape(-1)
+    np.add.at(told.expected.reshape(-1), place, every)
+    np.add.at(told.own.reshape(-1), place, every * every)
+
+
+def _members(channel: Groups, evidence: Evidence, rank: Ints, written: Written) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the group of members, and the rank of the combination of each."""
     columns = {c.attribute: c for c in channel.known}
     wanted = [columns[name] for name in evidence.names]
     find = _Finder(evidence)
-    found, member = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
-    for batch in written.distinct(QIT):
-        times = _integers(batch.column("n"))
+    for batch in written.unordered(QIT, channel.group.name, *(c.name for c in wanted)):
         codes = [_codes(c, evidence, i, batch.column(c.name)) for i, c in enumerate(wanted)]
-        found.append(np.repeat(find(codes, len(times)).astype(np.int32), times))
-        member.append(np.repeat(_integers(batch.column(channel.group.name)).astype(np.int32), times))
-    return np.concatenate(found), np.concatenate(member)
+        yield _integers(batch.column(channel.group.name)), rank[find(codes, batch.num_rows)]
 
 
 def _codes(column: Column, evidence: Evidence, place: int, array: pa.Array) -> Ints:
@@ -216,20 +266,14 @@ class _Finder:
         return found
 
 
-def _values(channel: Groups, written: Written) -> tuple[Codes, Codes]:
-    """Return (records,) the value and the group of every entry of the sensitive table."""
-    values, groups = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
-    for code, number, times in _entries(channel, written):
-        values.append(np.repeat(code.astype(np.int32), times))
-        groups.append(np.repeat(number.astype(np.int32), times))
-    return np.concatenate(values), np.concatenate(groups)
-
-
-def _entries(channel: Groups, written: Written) -> Iterator[tuple[Ints, Ints, Ints]]:
-    for batch in written.distinct(ST):
-        code = read_codes(channel.sensitive, batch.column(channel.sensitive.name)).astype(np.int64)
-        number, count, n = (_integers(batch.column(name)) for name in (channel.group.name, channel.count.name, "n"))
-        yield np.maximum(code, 0), number, count * n
+def _values(channel: Groups, written: Written) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the group and the code of entries of the sensitive table, each as often as it counts."""
+    names = channel.group.name, channel.sensitive.name, channel.count.name
+    for batch in written.unordered(ST, *names):
+        number, values, count = (batch.column(name) for name in names)
+        code = np.maximum(read_codes(channel.sensitive, values), 0)
+        times = _integers(count)
+        yield np.repeat(_integers(number), times), np.repeat(code, times)
 
 
 def _integers(column: pa.Array) -> Ints:

@@ -108,6 +108,13 @@ class Written(Protocol):
         """Return a table's distinct rows in canonical order, with a column `n` of how often each stands."""
         ...
 
+    def unordered(self, table: str, *columns: str) -> pa.RecordBatchReader:
+        """Return all rows of some columns in no particular order, which costs a fraction of `distinct`.
+
+        Text of columns with labels may come coded, and what is no label then as null.
+        """
+        ...
+
     def classes(
         self,
         table: str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +11,12 @@ from rrpolicy.finding import Profile
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.counts import Array, Codes, Ints
 
 BINS = 20
 FAR = 4
 TOP = 10
+_PART = 1 << 20
 
 
 def spread(quantity: str, risk: Array, before: Array, people: Ints, top: tuple[tuple[str, float, int], ...]) -> Profile:
@@ -28,9 +30,7 @@ def spread(quantity: str, risk: Array, before: Array, people: Ints, top: tuple[t
         top: the groups at the top.
     """
     edges = _edges(float(risk.max(initial=0)), float(before.max(initial=0)))
-    last = len(edges) - 2
-    bins = [np.clip(np.searchsorted(edges, x, side="left") - 1, 0, last) for x in (risk, before)]
-    counted = [np.bincount(b, weights=people, minlength=last + 1) for b in bins]
+    counted = [_counted(edges, x, people) for x in (risk, before)]
     return Profile(
         quantity,
         tuple(float(e) for e in edges),
@@ -38,6 +38,22 @@ def spread(quantity: str, risk: Array, before: Array, people: Ints, top: tuple[t
         tuple(int(n) for n in counted[1]),
         top,
     )
+
+
+def _counted(edges: Array, values: Array, people: Ints) -> Array:
+    """Return (bins,) people whose value lies in each bin."""
+    last = len(edges) - 2
+    counted = np.zeros(last + 1)
+    for part in _parts(len(values)):
+        place = np.clip(np.searchsorted(edges, values[part], side="left") - 1, 0, last)
+        counted += np.bincount(place, weights=people[part], minlength=last + 1)
+    return counted
+
+
+def _parts(length: int) -> Iterator[slice]:
+    """Yield parts of arrays of individuals, such that what is made of each stays small."""
+    for low in range(0, length, _PART):
+        yield slice(low, low + _PART)
 
 
 def _edges(most: float, before: float) -> Array:
@@ -57,7 +73,7 @@ def _edges(most: float, before: float) -> Array:
 
 
 def at_the_top(
-    evidence: Evidence, risk: Array, people: Ints, of: Ints | None = None
+    evidence: Evidence, risk: Array, people: Ints, of: Ints | Codes | None = None
 ) -> tuple[tuple[str, float, int], ...]:
     """Return the groups with the largest risks, described: each once, with its largest and how many people have it.
 
@@ -69,8 +85,11 @@ def at_the_top(
     """
     owner = np.arange(len(risk)) if of is None else of
     most = np.full(int(owner.max(initial=-1)) + 1, -np.inf)
+    have = np.zeros(len(most), dtype=np.int64)
     np.maximum.at(most, owner, risk)
-    have = np.bincount(owner, weights=np.where(risk == most[owner], people, 0), minlength=len(most))
+    for part in _parts(len(owner)):
+        highest = risk[part] == most[owner[part]]
+        np.add.at(have, owner[part][highest], people[part][highest])
     order = np.lexsort((-have, -most))[:TOP]
     return tuple(
         (evidence.describe(int(group)), float(most[group]), int(have[group])) for group in order if have[group]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.table import TableSpec
+from rrpolicy.channel.table import Column, TableSpec, text
 from rrpolicy.release.columns import arrow_schema, engine_type
 from rrpolicy.release.delimited import header
 from rrpolicy.release.engine import batches, engine, number
@@ -56,6 +56,12 @@ class ReleasedTable:
         schema = arrow_schema(self.spec).append(pa.field("n", pa.int64()))
         return pa.RecordBatchReader.from_batches(schema, _under(reader, schema))
 
+    def unordered(self, *columns: str) -> pa.RecordBatchReader:
+        """Return all rows of some columns in no particular order; text with labels coded, what is no label as null."""
+        spec = {c.name: c for c in self.spec.columns}
+        values = ", ".join(_coded(spec[name]) for name in columns)
+        return batches(self.connection, f"SELECT {values} FROM {self.relation}")  # noqa: S608 quoted
+
     def outside(self) -> tuple[str, ...]:
         """Return the columns that hold values outside their labels, or nulls where there are labels."""
         found = []
@@ -72,6 +78,14 @@ class ReleasedTable:
             if number(self.connection, query, [labels]):
                 found.append(column.name)
         return tuple(found)
+
+
+def _coded(column: Column) -> str:
+    """Return SQL of a column's values, text as places among its labels where these can be written down."""
+    name, labels = identifier(column.name), [text(label) for label in column.labels]
+    if column.kind not in {"category", "interval"} or engine_type(column) != "VARCHAR" or "\0" in "".join(labels):
+        return name
+    return f"TRY_CAST({name} AS ENUM ({', '.join(map(literal, labels))})) AS {name}"
 
 
 def _under(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

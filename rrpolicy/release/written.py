@@ -30,6 +30,10 @@ class WrittenTables:
         """Return a table's distinct rows in canonical order, with a column `n`."""
         return self.tables[table].distinct()
 
+    def unordered(self, table: str, *columns: str) -> pa.RecordBatchReader:
+        """Return all rows of some columns in no particular order; see `Written.unordered`."""
+        return self.tables[table].unordered(*columns)
+
     def classes(
         self,
         table: str,

@@ -92,6 +92,11 @@ class Sink:
     def distinct(self, name: str) -> pa.RecordBatchReader:
         return pa.concat_tables(self.parts[name]).to_reader()
 
+    def unordered(self, name: str, *columns: str) -> pa.RecordBatchReader:
+        whole = pa.concat_tables(self.parts[name])
+        rows = whole.take(np.repeat(np.arange(len(whole)), whole.column("n").to_numpy())).select(list(columns))
+        return rows.take(np.random.default_rng(1).permutation(len(rows))).to_reader()
+
     def replace(self, name: str, column: str, values: Any) -> None:
         whole = pa.concat_tables(self.parts[name])
         place = whole.schema.get_field_index(column)

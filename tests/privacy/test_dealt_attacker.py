@@ -18,7 +18,7 @@ from rrpolicy.channel.schedule import largest_eligible, schedule
 from rrpolicy.channel.streams import Streams
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
-from rrpolicy.privacy import attribute_disclosure, simulated
+from rrpolicy.privacy import attribute_disclosure, cells, dealt_written, simulated
 from rrpolicy.privacy.alike import Alike
 from rrpolicy.privacy.attribute_disclosure import AttributeDisclosure, Options
 from rrpolicy.privacy.dealt import attribute_disclosure_assessors
@@ -361,6 +361,42 @@ def test_what_was_written_is_measured_of_everybody(records):
     )
     assert beside["risk attained"] == pytest.approx(float(risk))
     assert sum(finding.profile.people) == records
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 3).flatmap(lambda width: st.lists(st.tuples(*[st.integers(0, 3)] * width), min_size=1, max_size=30))
+)
+@pytest.mark.parametrize("factor", [None, 0])
+def test_rows_are_taken_together_only_if_they_are_equal(factor, rows):
+    """Also where rows that differ share their number: a factor of nothing leaves only the last column in it."""
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+    with pytest.MonkeyPatch.context() as patched:
+        if factor is not None:
+            patched.setattr(cells, "_FACTOR", np.uint64(factor))
+        first, place = cells.alike_rows(table)
+
+    assert (table[first][place] == table).all()
+    if factor is None:
+        assert len(first) == len(set(rows))
+
+
+def test_groups_that_are_alike_are_computed_once(monkeypatch):
+    """Four kinds of people and three values make a few hundred patterns of two; there are six thousand groups."""
+    computed: list[int] = []
+
+    def counting(shares):
+        computed.append(len(shares))
+        return posteriors(shares)
+
+    rng = np.random.default_rng(3)
+    codes = {"sex": rng.integers(0, 2, 12_000), "age": rng.integers(0, 2, 12_000), "disease": np.arange(12_000) % 3}
+    original = TableInMemory.of(policy(), codes)  # type: ignore[arg-type]
+    sink = drawn(2, original)
+    monkeypatch.setattr(dealt_written, "posteriors", counting)
+
+    assert attained(Groups.of(policy().released, "disease", 2), original, sink) is not None
+    assert 0 < sum(computed) <= 10 * 3  # pairs of kinds in no order, pairs of values
 
 
 def test_the_example_as_it_was_written():
