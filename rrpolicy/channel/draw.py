@@ -1,4 +1,4 @@
-"""Drawing from a product channel: cell by cell where records share values, record by record where they do not.
+"""Drawing from a product channel: all cells at once where there cannot be many, else some records at a time.
 
 Records with the same values are exchangeable: splitting the count of every cell by a multinomial of its column, axis
 after axis, gives the multiset that randomising every record on its own gives. The multiset is released in the canonical
@@ -8,7 +8,7 @@ order of its values, which says nothing of the original. Each axis reads a strea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from rrpolicy.channel.cells import Cells
 from rrpolicy.channel.values import dictionary, in_canonical_order, order, ranks
+from rrpolicy.source.runs import counted, singly
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Sink
@@ -26,17 +27,52 @@ if TYPE_CHECKING:
 
 TABLE = "data"
 _BATCH = 1 << 16
-"""Rows handed on, or randomised record by record, at a time; part of the record path's definition."""
+"""Rows handed on, or distinct rows that the record path takes, at a time; part of the record path's definition."""
+_RECORDS = 1 << 19
+"""Records that the record path takes at a time; likewise."""
+_SELDOM = 4
+"""The record path splits counts where rows stand so often on average; likewise."""
 
 
 def draw_cells(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
     """Draw by splitting counts; hands distinct rows in canonical order to the sink."""
     cells, carried = _original_cells(product, original)
-    for slot, axis in enumerate(product.axes):
-        parent, released, count = axis.split(cells.slot(slot), cells.n, axis_stream(streams, axis))
+    _split(product, cells, [axis_stream(streams, axis) for axis in product.axes])
+    released, values = _released(product, cells, carried)
+    released.sort()
+    for batch, n in _batches(product, released, values):
+        sink.write(TABLE, batch, n, in_order=True)
+
+
+def draw_records(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
+    """Draw some records at a time, in the canonical order of the original rows; the sink puts released rows in order.
+
+    Counts are split where rows stand often, and records are randomised one by one where they do not, or where axes
+    release more than labels.
+    """
+    own = [axis_stream(streams, axis) for axis in product.axes]
+    for rows in _limited(_exactly(tally(original, _names(product)), _BATCH)):
+        n = rows.column(rows.num_columns - 1).to_numpy()
+        if not product.countable or int(n.sum()) < _SELDOM * len(n):
+            sink.write(TABLE, _one_by_one(product, original, _repeated(rows, n), own))
+            continue
+        cells, carried = _cells_of(product, original, pa.Table.from_batches([rows]))
+        _split(product, cells, own)
+        for batch, count in _batches(product, *_released(product, cells, carried)):
+            sink.write(TABLE, batch, count)
+
+
+def _split(product: Product, cells: Cells, streams: Sequence[Stream]) -> None:
+    """Randomise counts, axis after axis."""
+    for slot, (axis, stream) in enumerate(zip(product.axes, streams, strict=True)):
+        parent, released, count = axis.split(cells.slot(slot), cells.n, stream)
         cells.replace(slot, parent, flatten(released, released_shape(axis)), count)
         cells.merge()
-    columns, sizes, values = [], [], []
+
+
+def _released(product: Product, cells: Cells, carried: Sequence[pa.Array]) -> tuple[Cells, list[pa.Array]]:
+    """Return drawn cells by the released columns, as places among the values of each; and these values, sorted."""
+    columns, values = [], []
     for name in product.order:
         slot, place = product.locate(name)
         if slot < len(product.axes):
@@ -47,36 +83,32 @@ def draw_cells(product: Product, original: Original, streams: Streams, sink: Sin
         else:
             columns.append(cells.slot(slot))
             values.append(carried[slot - len(product.axes)])
-        sizes.append(len(values[-1]))
-    released_cells = Cells(sizes, columns, cells.n)
-    released_cells.sort()
-    for low in range(0, len(released_cells), _BATCH):
+    return Cells([len(v) for v in values], columns, cells.n), values
+
+
+def _batches(product: Product, cells: Cells, values: Sequence[pa.Array]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+    """Yield released cells, some at a time, with their counts."""
+    known = [product.locate(name)[0] < len(product.axes) for name in product.order]
+    for low in range(0, len(cells), _BATCH):
         part = slice(low, low + _BATCH)
         arrays = [
-            _released(released_cells.slot(i, part), values[i], product.locate(name)[0] >= len(product.axes))
-            for i, name in enumerate(product.order)
+            dictionary(cells.slot(i, part), v) if labels else v.take(pa.array(cells.slot(i, part)))
+            for i, (v, labels) in enumerate(zip(values, known, strict=True))
         ]
-        batch = pa.RecordBatch.from_arrays(arrays, names=list(product.order))
-        sink.write(TABLE, batch, released_cells.n[part], in_order=True)
+        yield pa.RecordBatch.from_arrays(arrays, names=list(product.order)), cells.n[part]
 
 
-def _released(codes: Ints, values: pa.Array, carried: bool) -> pa.Array:
-    return values.take(pa.array(codes)) if carried else dictionary(codes, values)
-
-
-def draw_records(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
-    """Draw record by record, in the canonical order of the original rows; the sink puts the released rows in order."""
-    streams_of = [axis_stream(streams, axis) for axis in product.axes]
-    attributes = [a for axis in product.axes for a in axis.attributes]
-    shapes = [original_shape(axis, original) for axis in product.axes]
-    for batch in _exactly(original.rows(*attributes, *(c.attribute for c in product.carried)), _BATCH):
-        columns: dict[str, pa.Array] = {c.name: batch.column(c.attribute) for c in product.carried}
-        for axis, shape, stream in zip(product.axes, shapes, streams_of, strict=True):
-            codes = flatten(np.column_stack([_codes(batch, a) for a in axis.attributes]), shape)
-            released = _one_each(axis, codes, stream)
-            columns |= {c.name: v for c, v in zip(axis.columns(), axis.values(released), strict=True)}
-        names = list(product.order)
-        sink.write(TABLE, pa.RecordBatch.from_arrays([columns[name] for name in names], names=names))
+def _one_by_one(
+    product: Product, original: Original, rows: pa.RecordBatch, streams: Sequence[Stream]
+) -> pa.RecordBatch:
+    """Return released rows, each from the original one in its place."""
+    columns: dict[str, pa.Array] = {c.name: rows.column(c.attribute) for c in product.carried}
+    for axis, stream in zip(product.axes, streams, strict=True):
+        codes = np.column_stack([_codes(rows.column(a)) for a in axis.attributes])
+        released = _one_each(axis, flatten(codes, original_shape(axis, original)), stream)
+        columns |= {c.name: v for c, v in zip(axis.columns(), axis.values(released), strict=True)}
+    names = list(product.order)
+    return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
 def _one_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
@@ -90,8 +122,8 @@ def axis_stream(streams: Streams, axis: Axis) -> Stream:
     return streams.stream("axis", *axis.attributes)
 
 
-def _codes(batch: pa.RecordBatch, name: str) -> Ints:
-    codes: Ints = batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+def _codes(column: pa.Array | pa.ChunkedArray) -> Ints:
+    codes: Ints = column.to_numpy().astype(np.int64)
     return codes
 
 
@@ -110,6 +142,24 @@ def _exactly(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Record
             held += batch.num_rows
     if waiting:
         yield _joined(waiting)
+
+
+def _limited(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Cut distinct rows, the last column their counts, such that no part has more records than are taken at a time."""
+    for batch in batches:
+        n = batch.column(batch.num_columns - 1).to_numpy()
+        ends = np.cumsum(n)
+        for low in range(0, int(ends[-1]), _RECORDS):
+            high = min(low + _RECORDS, int(ends[-1]))
+            part = slice(int(np.searchsorted(ends, low, side="right")), int(np.searchsorted(ends, high)) + 1)
+            count = np.minimum(ends[part], high) - np.maximum(ends[part] - n[part], low)
+            rows = batch.slice(part.start, part.stop - part.start)
+            yield pa.RecordBatch.from_arrays([*rows.columns[:-1], pa.array(count)], schema=batch.schema)
+
+
+def _repeated(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
+    """Return each row as often as it counts."""
+    return rows if len(n) == int(n.sum()) else rows.take(pa.array(np.repeat(np.arange(len(n)), n)))
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -146,15 +196,24 @@ def unflatten(flat: Ints, shape: Sequence[int]) -> list[Ints]:
 
 def _original_cells(product: Product, original: Original) -> tuple[Cells, list[pa.Array]]:
     """Return the occupied cells over all axes and carried columns, and the sorted values of each carried column."""
-    attributes = [a for axis in product.axes for a in axis.attributes]
     if product.carried:
-        table = tally(original, attributes, [c.attribute for c in product.carried])
-        n = table.column("n").to_numpy().astype(np.int64)
-        codes = np.column_stack([table.column(a).to_numpy() for a in attributes] or [np.zeros((len(n), 0), np.int32)])
-        factors = [_factorise(table.column(c.attribute).combine_chunks()) for c in product.carried]
-    else:
-        counts = original.counts(*attributes)
-        n, codes, factors = counts.n, counts.codes, []
+        return _cells_of(product, original, pa.Table.from_batches(tally(original, _names(product))))
+    counts = original.counts(*(a for axis in product.axes for a in axis.attributes))
+    return _packed(product, original, counts.codes, counts.n, [])
+
+
+def _cells_of(product: Product, original: Original, rows: pa.Table) -> tuple[Cells, list[pa.Array]]:
+    """Return the same of rows over the axes' attributes and the carried columns, the last column their counts."""
+    n = rows.column(rows.num_columns - 1).to_numpy().astype(np.int64)
+    attributes = [a for axis in product.axes for a in axis.attributes]
+    codes = np.column_stack([_codes(rows.column(a)) for a in attributes] or [np.zeros((len(n), 0), np.int64)])
+    factors = [_factorise(rows.column(c.attribute).combine_chunks()) for c in product.carried]
+    return _packed(product, original, codes, n, factors)
+
+
+def _packed(
+    product: Product, original: Original, codes: Ints | Codes, n: Ints, factors: Sequence[tuple[Ints, pa.Array]]
+) -> tuple[Cells, list[pa.Array]]:
     sizes, slots, start = [], [], 0
     for axis in product.axes:
         width = len(axis.attributes)
@@ -177,19 +236,15 @@ def _factorise(values: pa.Array) -> tuple[Ints, pa.Array]:
 
 @runtime_checkable
 class _Tallied(Protocol):
-    """An original whose engine groups rows itself."""
+    """An original whose engine counts rows itself."""
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
 
 
-def tally(original: Original, attributes: Sequence[str], carried: Sequence[str]) -> pa.Table:
-    """Return the original's distinct rows over codes and carried values, with a column `n`."""
-    names = [*attributes, *carried]
-    if isinstance(original, _Tallied):
-        return pa.Table.from_batches(original.tally(*names))
-    parts: list[pa.Table] = []
-    for batch in _exactly(original.rows(*names), _BATCH):
-        table = pa.Table.from_batches([batch])
-        parts.append(table.group_by(names).aggregate([([], "count_all")]).rename_columns([*names, "n"]))
-    whole = pa.concat_tables(parts)
-    return whole.group_by(names, use_threads=False).aggregate([("n", "sum")]).rename_columns([*names, "n"])
+def tally(original: Original, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the original's distinct rows over codes and carried values in canonical order, with a last column `n`."""
+    yield from original.tally(*names) if isinstance(original, _Tallied) else counted(singly(original.rows(*names)))
+
+
+def _names(product: Product) -> list[str]:
+    return [*(a for axis in product.axes for a in axis.attributes), *(c.attribute for c in product.carried)]

@@ -128,6 +128,11 @@ class Product(Channel):
         carried = (Decoder((c.attribute,), "identity", {"columns": [c.name], "labels": [[]]}) for c in self.carried)
         return (*(axis.decoder() for axis in self.axes), *carried)
 
+    @property
+    def countable(self) -> bool:
+        """Whether all that axes release is places among labels, so that released cells can be counted."""
+        return all(c.kind in {"category", "interval"} for axis in self.axes for c in axis.columns())
+
     def settle(self, original: Original) -> Product:
         """Choose the sampler's path and fill in engine types: the original's, or what labels that do not fit it are.
 
@@ -141,7 +146,7 @@ class Product(Channel):
 
     def _path(self, records: int) -> Literal["cells", "records"]:
         columns = [c for axis in self.axes for c in axis.columns()]
-        if any(c.kind not in {"category", "interval"} for c in columns):
+        if not self.countable:
             return "records"
         # A carried column may have as many values as there are records.
         cells, released = (

@@ -46,10 +46,10 @@ def _singles(attribute: Attribute, original: Original) -> int:
     """Return how many values of an attribute one record alone has; nulls are no value."""
     if attribute.categorical:
         return int((original.counts(attribute.name).n == 1).sum())
-    from rrpolicy.source.runs import counted, singly
+    from rrpolicy.channel.draw import tally
 
     found = 0
-    for batch in counted(singly(original.rows(attribute.name))):
+    for batch in tally(original, [attribute.name]):
         alone = batch.column(1).to_numpy() == 1
         found += int((alone & batch.column(0).is_valid().to_numpy(zero_copy_only=False)).sum())
     return found

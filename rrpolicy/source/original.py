@@ -167,16 +167,38 @@ class TableOriginal:
             ValueError: if a column is not released, or stands twice.
             RefusedError: RR410 if the table changed.
         """
-        names = {a.name for a in self.policy.released}
-        if not columns or len(set(columns)) < len(columns) or not names.issuperset(columns):
-            raise ValueError(f"not distinct released columns: {', '.join(columns)}")
-        chosen = [self.policy.attributes[c] for c in columns]
-        coded, carried = [a for a in chosen if a.categorical], [a.name for a in chosen if not a.categorical]
-        if not carried and any(k.issuperset(columns) for k in self._tables):
+        coded, carried = self._chosen(columns)
+        if self._known(columns):
             yield from _repeated(self.counts(*columns))
             return
         for batch in self.snapshot.rows(coded, carried):
             yield batch.select(list(columns))
+
+    def tally(self, *columns: str) -> Iterator[pa.RecordBatch]:
+        """Yield the distinct rows of `rows`, in the same order, with a last column `n` of how often each stands.
+
+        Raises:
+            ValueError: if a column is not released, or stands twice.
+            RefusedError: RR410 if the table changed.
+        """
+        coded, carried = self._chosen(columns)
+        if self._known(columns):
+            yield from _table(self.counts(*columns))
+            return
+        for batch in self.snapshot.tally(coded, carried):
+            yield batch.select([*columns, "n"])
+
+    def _chosen(self, columns: Sequence[str]) -> tuple[list[Attribute], list[str]]:
+        """Return the categorical ones of some columns, and the names of those that are carried."""
+        names = {a.name for a in self.policy.released}
+        if not columns or len(set(columns)) < len(columns) or not names.issuperset(columns):
+            raise ValueError(f"not distinct released columns: {', '.join(columns)}")
+        chosen = [self.policy.attributes[c] for c in columns]
+        return [a for a in chosen if a.categorical], [a.name for a in chosen if not a.categorical]
+
+    def _known(self, columns: Sequence[str]) -> bool:
+        """Return whether a table over these columns was counted before."""
+        return any(names.issuperset(columns) for names in self._tables)
 
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table changed since it was opened."""

@@ -63,7 +63,9 @@ def _new(rows: pa.RecordBatch) -> Mask:
     """Return (rows,) whether each row differs from the one before."""
     new = np.zeros(rows.num_rows, dtype=bool)
     new[0] = True
-    for column in rows.columns[:-1]:
+    for column in reversed(rows.columns[:-1]):  # those that sort last differ most
+        if new.all():
+            break
         new[1:] |= _differs(column)
     return new
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rrpolicy.channel import draw as drawing
 from rrpolicy.channel.axes import Identity, Matrix, Retention
 from rrpolicy.channel.conform import FALSE_ALARM
 from rrpolicy.channel.product import Product
@@ -117,7 +118,9 @@ def test_what_was_put_in_place_of_the_draw_is_found(people, drawn_and_tested, se
         assert finding.beside[0].meaning
 
 
-def test_noise_shared_between_attributes_is_found(people, collector):
+def test_noise_shared_between_attributes_is_found(people, collector, monkeypatch):
+    monkeypatch.setattr(drawing, "_SELDOM", 1 << 62)  # one by one
+
     class OneStream(Streams):
         def stream(self, *purpose: str) -> Any:
             return super().stream("all", *purpose[:0])

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from rrpolicy.channel import draw as drawing
 from rrpolicy.channel import sampling
 from rrpolicy.channel.axes import Identity, Matrix, Retention
 from rrpolicy.channel.product import Product
@@ -122,6 +123,14 @@ def test_cells_and_records_have_the_exact_law_in_every_order_of_the_axes(draw, m
     assert p_value(draw(axis_a(), axis_b(), sampler=sampler, order=order)) > FALSE_ALARM
 
 
+@pytest.mark.parametrize(("most", "order"), [(drawing._RECORDS, "copy a b"), (1000, "b copy a")])
+def test_counts_that_are_split_some_records_at_a_time_have_the_exact_law(draw, monkeypatch, most, order):
+    monkeypatch.setattr(drawing, "_SELDOM", 0)
+    monkeypatch.setattr(drawing, "_RECORDS", most)
+
+    assert p_value(draw(axis_a(), axis_b(), sampler="records", order=order)) > FALSE_ALARM
+
+
 def test_the_test_accepts_its_own_law_and_knows_what_cannot_happen():
     law = exact_law()
     rng = np.random.default_rng(1)
@@ -220,6 +229,19 @@ def test_reduceat_over_empty_cells_is_caught(draw, monkeypatch):
     monkeypatch.setattr(sampling, "_binomials", binomials_with_empty_segments)
 
     assert p_value(draw(axis_a(), axis_b())) < FALSE_ALARM
+
+
+def test_streams_begun_anew_for_the_next_records_are_caught(draw, monkeypatch):
+    right = drawing._split
+
+    def anew(product: Any, cells: Any, streams: Any) -> None:
+        right(product, cells, [drawing.axis_stream(Streams.for_tests(1), axis) for axis in product.axes])
+
+    monkeypatch.setattr(drawing, "_SELDOM", 0)
+    monkeypatch.setattr(drawing, "_RECORDS", 1000)
+    monkeypatch.setattr(drawing, "_split", anew)
+
+    assert p_value(draw(axis_a(), axis_b(), sampler="records")) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("sampler", ["cells", "records"])

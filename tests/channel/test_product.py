@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.canonical import canonical
+from rrpolicy.channel import draw as drawing
 from rrpolicy.channel.axes import Identity, Matrix, Retention
 from rrpolicy.channel.matrix import Domain
 from rrpolicy.channel.product import Product
@@ -153,7 +154,9 @@ def test_a_draw_does_not_depend_on_how_the_engine_cuts_its_batches(survey, colle
     assert drawn(product, survey(batch=1), collector).rows() == drawn(product, survey(batch=3_000), collector).rows()
 
 
-def test_what_is_not_randomised_keeps_its_joint_table(survey, collector):
+@pytest.mark.parametrize("most", [drawing._RECORDS, 7])
+def test_what_is_not_randomised_keeps_its_joint_table(survey, collector, monkeypatch, most):
+    monkeypatch.setattr(drawing, "_RECORDS", most)
     sure = Product(plain().axes[2:], (NUMBER,), ("race", "number"))
     original = survey()
     expected: dict[tuple[Any, Any], int] = {}
