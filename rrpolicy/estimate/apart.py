@@ -41,7 +41,7 @@ def independent(region: ScoreRegion) -> tuple[float, int]:
     for _ in range(_STEPS):
         x, slope = _point(region, design, theta)
         if x.min() >= 0:
-            best = min(best, float(region.distance(x[None])[0][0]))
+            best = min(best, float(region.distance(x[None])[0]))
         step = np.linalg.lstsq(metric @ slope, metric @ (region.estimate - x), rcond=None)[0]
         size = float(np.abs(step).max())
         theta = theta + step / max(size, 1.0)

@@ -1,7 +1,7 @@
 """How far measures of association reach over a region of tables: the ends of their intervals.
 
 The least and the largest value lie where the region ends, except that a measure of dependence is 0 at independence.
-Rays in all directions find where; a few steps along the gradients sharpen it.
+Rays in all directions find where; a few steps of `rrpolicy.estimate.ascent` from the best points sharpen it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from rrpolicy.estimate.apart import independent
+from rrpolicy.estimate.ascent import climbed
 from rrpolicy.estimate.measures import Measure
 from rrpolicy.estimate.region import ScoreRegion
 from rrpolicy.source.counts import Array
@@ -20,14 +21,11 @@ from rrpolicy.source.counts import Array
 _SPHERE = 240
 _RANDOM = 15
 _MOST_RANDOM = 200
-_FIRST = 40
-_CENTRING = 2
-_LENGTHS = (0.15, 0.5, 2.0)
 _CORNERS = (1e-12, 0.02, 0.2, 0.5)
 _CORNERED = 6
 _UNBOUNDED = 1e11
 _EMPTY = 1e-9
-_ROUNDS = 2
+_ROUNDS = 3
 _MORE_ROUNDS = 5
 _SPACE = 3
 
@@ -74,17 +72,14 @@ def _below(region: ScoreRegion, z: float) -> float | None:
 
 def _ends(region: ScoreRegion, measures: Sequence[Measure], cut: float) -> Array:
     start = region.nearest[0]
-    moves = region.moves(start)
+    cells = np.eye(len(start))
+    # the most that each cell can hold: the mean lies inside, away from the faces that the nearest table may lie on
+    around = climbed(region, start[None], np.tile(start, (len(cells), 1)), cells, cut)
+    origin = around.mean(axis=0)
+    moves = region.moves(origin)
     space = moves.shape[1]
-    origin, few = start, _directions(space)
-    few = few[:: max(1, len(few) // _FIRST)] @ moves.T
-    for _ in range(_CENTRING):
-        # the mean of points of a convex region lies inside, away from the faces that the nearest table may lie on
-        around = region.boundary(origin, few, cut)
-        origin = around[np.abs(around - origin).max(axis=1) > _EMPTY * region.records].mean(axis=0)
     # rays are spread as wide as the region is: faces may cut off most of what the errors alone would fill
     shape = _root(np.cov(around.T)) if space <= _SPACE else moves
-    moves = region.moves(origin)
     slopes = _gradients(region, measures, np.broadcast_to(origin, (len(measures), 1, len(origin)))) @ moves
     steepest = np.vstack([_unit(slopes), -_unit(slopes)])
     rays = [_directions(shape.shape[1]) @ shape.T, steepest @ moves.T, _to_corners(origin, space)]
@@ -92,12 +87,9 @@ def _ends(region: ScoreRegion, measures: Sequence[Measure], cut: float) -> Array
     values = _values(region, measures, points)
     for _ in range(_ROUNDS if space <= _SPACE else _MORE_ROUNDS):
         best = np.stack([_arg(values, np.inf).argmin(axis=1), _arg(values, -np.inf).argmax(axis=1)], axis=1)
-        slopes = _gradients(region, measures, points[best]) @ moves
+        slopes = _gradients(region, measures, points[best])
         slopes[::2] *= -1
-        at = points[best.reshape(-1)]
-        steps = math.sqrt(cut) * np.stack([_unit(slopes), _unit(_along_faces(slopes, at, moves))]) @ moves.T
-        rays = [at - origin + length * step for length in _LENGTHS for step in steps]
-        more = region.boundary(origin, np.vstack(rays), cut)
+        more = climbed(region, points, points[best.reshape(-1)], slopes, cut)
         points, values = np.vstack([points, more]), np.hstack([values, _values(region, measures, more)])
     ends = np.stack([_arg(values, np.inf).min(axis=1), _arg(values, -np.inf).max(axis=1)], axis=1)
     ends = np.where(np.abs(ends) >= _UNBOUNDED, np.copysign(np.inf, ends), ends)
@@ -118,16 +110,6 @@ def _gradients(region: ScoreRegion, measures: Sequence[Measure], points: Array) 
         for measure, own in zip(measures, points, strict=True):
             found.append(region.gradient(measure.of(region.tables(own))[1]))
     return np.nan_to_num(np.concatenate(found), nan=0.0, posinf=0.0, neginf=0.0)
-
-
-def _along_faces(slopes: Array, points: Array, moves: Array) -> Array:
-    """Return slopes without what would make an empty cell of a point negative."""
-    found = slopes.copy()
-    for i, empty in enumerate(points <= _EMPTY * points.sum(axis=1, keepdims=True)):
-        if empty.any():
-            pressed = moves[empty]
-            found[i] -= np.linalg.pinv(pressed) @ np.minimum(pressed @ slopes[i], 0.0)
-    return found
 
 
 def _root(covariance: Array) -> Array:

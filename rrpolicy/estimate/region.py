@@ -61,32 +61,37 @@ class ScoreRegion:
         basis = vectors[:, values > _SINGULAR * max(values[-1], 0.0)]
         return basis, basis.T @ self.parts @ basis
 
-    def distance(self, points: Array, along: Array | None = None) -> tuple[Array, Array]:
-        """Return (P,) Q of each point, and its derivative along (P, K) directions.
+    def distance(self, points: Array) -> Array:
+        """Return (P,) Q of (P, K) tables without negative cells."""
+        error, score = self._score(points)
+        return np.asarray((error * score).sum(axis=1))
 
-        Args:
-            points: (P, K) tables without negative cells.
-            along: directions; none for no derivative.
-        """
+    def sloping(self, points: Array) -> tuple[Array, Array]:
+        """Return (P,) Q of (P, K) tables without negative cells, and its (P, K) gradients."""
+        error, score = self._score(points)
         basis, parts = self._reduced
-        size = basis.shape[1]
+        own = np.einsum("pi,pvi->pv", score, np.tensordot(score, parts, axes=(1, 2)))
+        return (error * score).sum(axis=1), -2 * score @ basis.T - own
+
+    def _score(self, points: Array) -> tuple[Array, Array]:
+        """Return (P, b) the errors of points in the basis, and what the inverse of their covariance makes of them."""
+        basis, parts = self._reduced
         spread = np.tensordot(points, parts, axes=1)
         ridge = _RIDGE * np.maximum(np.trace(spread, axis1=1, axis2=2), _RIDGE)
         error = (self.estimate - points) @ basis
-        score = np.linalg.solve(spread + ridge[:, None, None] * np.eye(size), error[..., None])[..., 0]
-        value = (error * score).sum(axis=1)
-        if along is None:
-            return value, np.zeros(len(points))
-        slope = -2 * (score * (along @ basis)).sum(axis=1)
-        return value, slope - np.einsum("pi,pij,pj->p", score, np.tensordot(along, parts, axes=1), score)
+        return error, np.linalg.solve(spread + ridge[:, None, None] * np.eye(basis.shape[1]), error[..., None])[..., 0]
+
+    def covariance(self, at: Array) -> Array:
+        """Return (P, K, K) the covariance of the corrected counts if each of (P, K) tables is the true one."""
+        smoothed = (1 - _SMOOTH) * at + _SMOOTH * self.records / at.shape[1]
+        found = np.tensordot(smoothed, self.parts, axes=1)
+        if self.fixed:
+            found = found - smoothed[:, :, None] * smoothed[:, None] / max(self.records, 1.0)
+        return np.asarray(found)
 
     def moves(self, at: Array) -> Array:
         """Return (K, d) M with M M' the covariance of the corrected counts if a table is the true one."""
-        smoothed = (1 - _SMOOTH) * at + _SMOOTH * self.records / len(at)
-        covariance = np.tensordot(smoothed, self.parts, axes=1)
-        if self.fixed:
-            covariance = covariance - np.outer(smoothed, smoothed) / max(self.records, 1.0)
-        values, vectors = np.linalg.eigh(covariance)
+        values, vectors = np.linalg.eigh(self.covariance(at[None])[0])
         kept = values > _SINGULAR * max(values[-1], 0.0)
         return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
@@ -101,7 +106,7 @@ class ScoreRegion:
             before, x = x, _least_distance(self.estimate, self.moves(x))
             if np.abs(x - before).max() <= _CLOSE * self.records:
                 break
-        return x, float(self.distance(x[None])[0][0])
+        return x, float(self.distance(x[None])[0])
 
     def boundary(self, origin: Array, rays: Array, cut: float) -> Array:
         """Return (P, K) where rays leave the region Q - min Q <= cut.
@@ -109,7 +114,7 @@ class ScoreRegion:
         Newton's steps on a convex function come back from outside without crossing the root.
 
         Args:
-            origin: (K,) a table inside.
+            origin: (K,) or (P, K) tables inside.
             rays: (P, K) directions; those without length stay where they are.
             cut: how far above the least distance the region reaches.
         """
@@ -120,25 +125,28 @@ class ScoreRegion:
         end = np.where(np.isfinite(end), end, 0.0)
         at_end = np.maximum(origin + end[:, None] * rays, 0.0)
         at_end[np.arange(len(rays)), face] = np.where(end > 0, 0.0, at_end[np.arange(len(rays)), face])
-        outside = np.flatnonzero(self.distance(at_end)[0] > limit)
+        outside = np.flatnonzero(self.distance(at_end) > limit)
         found = at_end
         if len(outside):
-            found[outside] = self._leaving(origin, rays[outside], end[outside], limit)
+            start = np.broadcast_to(origin, rays.shape)[outside]
+            found[outside] = self._leaving(start, rays[outside], end[outside], limit)
         return found
 
     def _leaving(self, origin: Array, rays: Array, end: Array, limit: float) -> Array:
         """Return where rays that end outside of the region leave it."""
-        value, slope = self.distance(np.repeat(origin[None], len(rays), axis=0), rays)
+        value, gradient = self.sloping(origin)
+        slope = (gradient * rays).sum(axis=1)
         # the square term of a quadratic with this value and slope that reaches the length of each ray in its metric
         basis, parts = self._reduced
-        spread = np.tensordot(origin, parts, axes=1)
+        spread = np.tensordot(origin[:1], parts, axes=1)[0]
         steps = rays @ basis
         spread = spread + _RIDGE * np.trace(spread) * np.eye(len(spread))
         square = np.maximum((steps * np.linalg.solve(spread, steps.T).T).sum(axis=1), _RIDGE)
         root = np.sqrt(np.maximum(slope**2 - 4 * square * (value - limit), 0.0))
         t = np.minimum((-slope + root) / (2 * square), (1 - _SMOOTH) * end)
         for _ in range(_STEPS):
-            value, slope = self.distance(np.maximum(origin + t[:, None] * rays, 0.0), rays)
+            value, gradient = self.sloping(np.maximum(origin + t[:, None] * rays, 0.0))
+            slope = (gradient * rays).sum(axis=1)
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = t - (value - limit) / slope
             half = (t + end) / 2
@@ -153,8 +161,9 @@ class ScoreRegion:
 
     def gradient(self, by_cell: Array) -> Array:
         """Return (P, K) gradients by cell of tables as those by unknown."""
-        flat = by_cell.reshape(len(by_cell), -1)[:, list(self.cells)]
-        return np.pad(flat, ((0, 0), (0, len(self.estimate) - len(self.cells))))
+        out = np.zeros((len(by_cell), len(self.estimate)))
+        out[:, : len(self.cells)] = by_cell.reshape(len(by_cell), -1)[:, list(self.cells)]
+        return out
 
 
 def score_region(
