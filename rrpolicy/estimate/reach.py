@@ -16,6 +16,7 @@ from rrpolicy.estimate.apart import independent
 from rrpolicy.estimate.ascent import climbed
 from rrpolicy.estimate.measures import Measure
 from rrpolicy.estimate.region import ScoreRegion
+from rrpolicy.estimate.weights import Mask
 from rrpolicy.source.counts import Array
 
 _SPHERE = 240
@@ -26,6 +27,7 @@ _CORNERED = 6
 _UNBOUNDED = 1e11
 _EMPTY = 1e-9
 _ROUNDS = 3
+_GAIN = 1e-3
 _MORE_ROUNDS = 5
 _SPACE = 3
 
@@ -85,15 +87,31 @@ def _ends(region: ScoreRegion, measures: Sequence[Measure], cut: float) -> Array
     rays = [_directions(shape.shape[1]) @ shape.T, steepest @ moves.T, _to_corners(origin, space)]
     points = np.vstack([start[None], region.boundary(origin, np.vstack(rays), cut)])
     values = _values(region, measures, points)
+    ends, rising = _range(values), np.arange(len(measures))
     for _ in range(_ROUNDS if space <= _SPACE else _MORE_ROUNDS):
-        best = np.stack([_arg(values, np.inf).argmin(axis=1), _arg(values, -np.inf).argmax(axis=1)], axis=1)
-        slopes = _gradients(region, measures, points[best])
+        own = values[rising]
+        best = np.stack([_arg(own, np.inf).argmin(axis=1), _arg(own, -np.inf).argmax(axis=1)], axis=1)
+        slopes = _gradients(region, [measures[i] for i in rising.tolist()], points[best])
         slopes[::2] *= -1
         more = climbed(region, points, points[best.reshape(-1)], slopes, cut)
         points, values = np.vstack([points, more]), np.hstack([values, _values(region, measures, more)])
-    ends = np.stack([_arg(values, np.inf).min(axis=1), _arg(values, -np.inf).max(axis=1)], axis=1)
+        before, ends = ends, _range(values)
+        rising = np.flatnonzero(_moved(before, ends))
+        if not len(rising):
+            break
     ends = np.where(np.abs(ends) >= _UNBOUNDED, np.copysign(np.inf, ends), ends)
     return np.where(ends[:, :1] > ends[:, 1:], np.nan, ends)
+
+
+def _range(values: Array) -> Array:
+    return np.stack([_arg(values, np.inf).min(axis=1), _arg(values, -np.inf).max(axis=1)], axis=1)
+
+
+def _moved(before: Array, ends: Array) -> Mask:
+    """Return whose ends a round moved by a part of the interval's length that is worth another round."""
+    with np.errstate(invalid="ignore"):
+        length, steps = ends[:, 1] - ends[:, 0], np.abs(ends - before).max(axis=1)
+        return np.asarray(~(np.isfinite(length) & (steps <= _GAIN * length)))
 
 
 def _values(region: ScoreRegion, measures: Sequence[Measure], points: Array) -> Array:

@@ -147,6 +147,8 @@ class ScoreRegion:
         for _ in range(_STEPS):
             value, gradient = self.sloping(np.maximum(origin + t[:, None] * rays, 0.0))
             slope = (gradient * rays).sum(axis=1)
+            if np.abs(value - limit).max() <= _CLOSE * limit:
+                break
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = t - (value - limit) / slope
             half = (t + end) / 2

@@ -7,8 +7,10 @@ belong to the moment estimate in every case.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -20,6 +22,7 @@ _STEPS = 20_000
 _GAP = 1e-6
 _EMPTY = 1e-3
 _SLACK = 1e-3
+_SMALL = 4096
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,10 @@ def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> Likeliest:
     shape = tuple(P.shape[1] for P in matrices)
     if total <= 0:
         return Likeliest(np.zeros(shape), 0.0, converged=True)
+    if len(shape) > 1 and math.prod(P.size for P in matrices) <= _SMALL:
+        # one product with a small matrix costs less than one an axis
+        found = maximum_likelihood(released.reshape(-1), [reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)])
+        return replace(found, counts=found.counts.reshape(shape))
     n = released / total
     pi = _start(n, matrices)
     gap, ratio = np.inf, np.ones(shape)
@@ -102,6 +109,8 @@ def projected(counts: Array, total: float) -> Array:
 
 def along(x: Array, matrices: Sequence[Array], *, transpose: bool = False) -> Array:
     """Apply each axis' matrix along its dimension."""
+    if x.ndim == 1:
+        return np.asarray((matrices[0].T if transpose else matrices[0]) @ x)
     for i, P in enumerate(matrices):
         x = np.moveaxis(np.tensordot(P.T if transpose else P, x, axes=(1, i)), 0, i)
     return x

@@ -20,6 +20,7 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
+from rrpolicy.canonical import Json, file_digest, own_digest
 from rrpolicy.estimate.association import named
 from rrpolicy.estimate.contingency import Sums
 from rrpolicy.estimate.estimates import Estimates
@@ -134,16 +135,19 @@ def opened(folder: Path, keeps: Sequence[float], sizes: Sequence[int]) -> Releas
         for c, keep, size in zip(columns, keeps, sizes, strict=True)
     ]
     columns.append(base | {"name": "y", "labels": [], "kind": "carried", "type": "DOUBLE"})
-    document = {
+    data = folder / "data.parquet"
+    data.touch()
+    digest = file_digest(data)
+    document: dict[str, Json] = {
         "schema": "rrpolicy.release/1",
         "records": RECORDS,
         "units": {"max_records": 1, "tested": True},
         "decoders": decoders,
         "tables": [{"name": "data", "columns": columns, "sort": names, "joins": {}}],
-        "data": {"format": "parquet", "tables": {"data": {"path": "data.parquet", "rows": RECORDS}}},
+        "data": {"format": "parquet", "tables": {"data": {"path": data.name, "rows": RECORDS, "digest": digest}}},
+        "files": {data.name: digest},
     }
-    (folder / "release.json").write_text(json.dumps(document))
-    (folder / "data.parquet").touch()
+    (folder / "release.json").write_text(json.dumps(document | {"digest": own_digest(document)}))
     return open_release(folder)
 
 
