@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from rrpolicy import formulas
 from rrpolicy.canonical import Json, Value
 
 Form: TypeAlias = Literal["identity", "retention", "matrix", "membership", "share", "spread"]
+_TEXT = frozenset({"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR"})
+"""The engine's names of text."""
 
 
 def text(label: Value) -> str:
@@ -41,6 +44,16 @@ class Column:
     def spelled(self) -> tuple[Value, ...]:
         """Return the labels as data files hold them: a domain that mixes numbers and text is text there."""
         return tuple(map(text, self.labels)) if self.type.removesuffix("[]") == "VARCHAR" else self.labels
+
+    @property
+    def escapable(self) -> bool:
+        """Whether it may hold text that CSV escapes; see `rrpolicy.formulas`."""
+        if self.kind in {"set", "group", "count"} or (self.type and self.type.partition("(")[0] not in _TEXT):
+            return False
+        if not self.labels:
+            return True
+        known = self.type or any(isinstance(label, str) for label in self.labels)
+        return bool(known) and any(formulas.escaped(label) != label for label in map(text, self.labels))
 
     def to_json(self) -> Json:
         """Return the column as plain data."""

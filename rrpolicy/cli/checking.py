@@ -83,6 +83,7 @@ def _document(name: str, checked: Checked, status: int) -> Json:
         "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
         "derived": [statistic.to_json() for statistic in checked.derived],
         "unchanged": {a.name: a.why_unchanged for a in checked.unchanged},
+        "warnings": list(checked.warnings),
         "problems": [],
     }
 
@@ -119,6 +120,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
     lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
+    lines += [f"  warning: {warning}" for warning in checked.warnings]
     return lines
 
 

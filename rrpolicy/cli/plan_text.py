@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.channel.recode import ANYTHING
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.printable import visible
-from rrpolicy.release.alone import HELD_BY_ONE
 from rrpolicy.release.derived import to_accept
 from rrpolicy.release.gate import shown
 from rrpolicy.release.outlook import parameters, unchanged
+from rrpolicy.release.plan import WARNINGS
 
 if TYPE_CHECKING:
     from rrpolicy.channel.table import Decoder
@@ -34,8 +34,8 @@ def lines(outlook: Outlook) -> list[str]:
     text += _section("rests on", outlook.assessment.assumptions)
     text += _section("derived from the data", _derived(plan))
     text += ["", "parameters", *_parameters(outlook)]
-    text += _section("warnings", [remark.text for remark in plan.remarks if remark.name == HELD_BY_ONE])
-    text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name != HELD_BY_ONE])
+    text += _section("warnings", [remark.text for remark in plan.remarks if remark.name in WARNINGS])
+    text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
     text += ["", "requirements"]
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
         text += _finding(finding, stated)

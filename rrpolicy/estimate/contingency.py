@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rrpolicy import formulas
 from rrpolicy.channel.table import Column, text
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.membership import MembershipWeights, counted_cells
@@ -30,6 +31,7 @@ class DataFile:
         columns: every released column, in file order.
         table: its name.
         times: the column that says how many records a row stands for; "" for one each.
+        formulas: what became of text in CSV that a spreadsheet would run as a formula.
     """
 
     path: Path
@@ -37,6 +39,7 @@ class DataFile:
     columns: tuple[Column, ...] = field(repr=False)
     table: str = "data"
     times: str = ""
+    formulas: formulas.Handling = "escape"
 
 
 def count(
@@ -169,7 +172,7 @@ def relation(connection: Any, data: DataFile) -> str:
         PolicyError: RR269 for an unknown format, or a database that holds something else.
     """
     if data.format != "duckdb":
-        return scan(_no_glob(str(data.path)), data.format, data.columns)
+        return scan(_no_glob(str(data.path)), data.format, data.columns, data.formulas)
     name = f"released_{data.table}"
     connection.execute(f"ATTACH {literal(str(data.path))} AS {identifier(name)} (READ_ONLY)")
     kinds = [(c.name, c.type or ("BIGINT" if c.kind in {"count", "group"} else "VARCHAR")) for c in data.columns]
@@ -179,20 +182,24 @@ def relation(connection: Any, data: DataFile) -> str:
     return f"{identifier(name)}.{identifier(data.table)}"
 
 
-def scan(path: str, file_format: str, columns: Sequence[Column]) -> str:
+def scan(path: str, file_format: str, columns: Sequence[Column], handling: formulas.Handling) -> str:
     """Return the SQL that reads a Parquet or CSV file with the types of the manifest; lists in CSV stay JSON text.
 
-    In CSV an empty text stands in quotes, so that it is told from null.
+    In CSV an empty text stands in quotes, so that it is told from null; what escapes text is taken off.
     """
     if file_format == "parquet":
         return f"read_parquet({literal(path)})"
     if file_format == "csv":
         texts = {c.name: "VARCHAR" if c.type.endswith("[]") else c.type or "VARCHAR" for c in columns}
         types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in texts.items())
-        return (
+        cells = (
             f"read_csv({literal(path)}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
             f"nullstr = '', allow_quoted_nulls = false, columns = {{{types}}})"
         )
+        escaped = [c for c in columns if handling == "escape" and c.escapable]
+        said = ((identifier(c.name), formulas.unescaped_sql(identifier(c.name))) for c in escaped)
+        replaced = ", ".join(f"{sql} AS {name}" for name, sql in said)
+        return f"(SELECT * REPLACE ({replaced}) FROM {cells})" if escaped else cells  # noqa: S608 - names quoted
     raise unlike_description(f"the format {file_format!r} is unknown")
 
 

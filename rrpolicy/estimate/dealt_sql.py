@@ -112,7 +112,8 @@ def _view(document: Mapping[str, Any], table: str) -> str:
         name = identifier(f"released_{table}")
         source = f"ATTACH IF NOT EXISTS {literal(path)} AS {name} (READ_ONLY);\n"
         return source + f"CREATE OR REPLACE TEMP VIEW {identifier(table)} AS SELECT * FROM {name}.{identifier(table)};"  # noqa: S608 - likewise
-    return f"CREATE OR REPLACE TEMP VIEW {identifier(table)} AS SELECT * FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
+    scanned = scan(path, data["format"], columns, data["csv_formulas"])
+    return f"CREATE OR REPLACE TEMP VIEW {identifier(table)} AS SELECT * FROM {scanned};"  # noqa: S608 - likewise
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -10,6 +10,7 @@ from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate import guide_dealt, guide_spread
 from rrpolicy.estimate.dealt_sql import is_dealt
+from rrpolicy.estimate.guide_formulas import formula_text
 from rrpolicy.estimate.guide_missing import missing_values
 from rrpolicy.estimate.guide_r import r_section
 from rrpolicy.estimate.markdown import block, cell, code, prose
@@ -38,6 +39,7 @@ def readme(document: Mapping[str, Any]) -> str:
     sections = [
         _opening(document, guide_spread.OPENING if spread else RANDOMISED),
         _columns(document, columns),
+        formula_text(document, columns, weights),
         missing_values(document, columns, weights),
         guide_spread.how_to_count(weights) if spread else _how_to_count(weights),
         _sql(document, weights),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rrpolicy.estimate.dealt_sql import columns_of, examples, shared
+from rrpolicy.estimate.guide_formulas import escaped_columns, formula_text
 from rrpolicy.estimate.guide_missing import missing_values
 from rrpolicy.estimate.markdown import block, cell, code, prose
 from rrpolicy.estimate.opening import column_from_json
@@ -26,6 +27,7 @@ def readme(document: Mapping[str, Any], opening: Callable[[str], str]) -> str:
     sections = [
         opening(_what_was_done(p, size)),
         _columns(document, p),
+        formula_text(document, [c for t in (p["of"], p["table"]) for c in columns_of(document, t)]),
         missing_values(document, [column_from_json(c) for t in document["tables"] for c in t["columns"]]),
         _how_to_count(p),
         _sql(document),
@@ -104,7 +106,7 @@ def _sql(document: Mapping[str, Any]) -> str:
 
 def _r(document: Mapping[str, Any], p: Mapping[str, Any]) -> str:
     """Return the same count in R; nothing for a DuckDB file, which estimate.sql reads."""
-    from rrpolicy.estimate.guide_r import r_text
+    from rrpolicy.estimate.guide_r import r_text, r_unescaped
 
     names, form = examples(document), document["data"]["format"]
     if len(names) == 1 or form == "duckdb":
@@ -112,12 +114,21 @@ def _r(document: Mapping[str, Any], p: Mapping[str, Any]) -> str:
     read = "read.csv" if form == "csv" else "as.data.frame(arrow::read_parquet"
     ends = ", check.names = FALSE, na.strings = character(0))" if form == "csv" else "))"
     paths = {name: r_text(document["data"]["tables"][name]["path"]) for name in (p["of"], p["table"])}
+    reading = [
+        f"qit <- {read}({paths[p['of']]}{ends}",
+        f"st <- {read}({paths[p['table']]}{ends}",
+    ]
+    reading += [
+        line
+        for frame, name in (("qit", p["of"]), ("st", p["table"]))
+        for line in r_unescaped(frame, escaped_columns(document, columns_of(document, name)))
+    ]
+    opened = "\n".join(reading)
     column, value, key, count = (r_text(text) for text in (names[0], p["column"], p["key"], p["count"]))
     return f"""## In R
 
 ```r
-qit <- {read}({paths[p["of"]]}{ends}
-st <- {read}({paths[p["table"]]}{ends}
+{opened}
 a <- as.data.frame(table(g = qit[[{key}]], q = qit[[{column}]]), responseName = "a", stringsAsFactors = FALSE)
 b <- data.frame(g = as.character(st[[{key}]]), v = st[[{value}]], b = st[[{count}]])
 n <- data.frame(g = names(tapply(b$b, b$g, sum)), n = as.vector(tapply(b$b, b$g, sum)))

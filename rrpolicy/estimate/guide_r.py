@@ -7,6 +7,7 @@ from typing import Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
+from rrpolicy.estimate.guide_formulas import escaped_columns
 from rrpolicy.estimate.membership import MembershipWeights
 from rrpolicy.estimate.weightfiles import WeightFile
 
@@ -69,6 +70,7 @@ def _r_sets(document: Mapping[str, Any], file: WeightFile) -> list[str]:
     kinds = f'c("{_r_class(tuple(c[0] for c in file.axis.original))}", "numeric", "numeric")'
     return [
         f"w <- read.csv({r_text(file.path)}, colClasses = {kinds}, na.strings = character(0))",
+        *r_unescaped("w", file.escaped),
         f"sets <- {sets}",
         "held <- sapply(w$original, function(j) sum(vapply(sets, function(s) j %in% s, logical(1))))",
         "estimate <- held * w$weight_held + (length(sets) - held) * w$weight_not_held",
@@ -88,7 +90,8 @@ def _r_reading(document: Mapping[str, Any], columns: Sequence[Column]) -> list[s
             classes = ["character" if c.kind == "set" else _r_class(c.labels) if c.labels else "" for c in columns]
             kinds = ", ".join(f'"{name}"' if name else "NA" for name in classes)
             options = "na.strings = character(0), check.names = FALSE"
-            return [f"release <- read.csv({path}, colClasses = c({kinds}), {options})"]
+            read = f"release <- read.csv({path}, colClasses = c({kinds}), {options})"
+            return [read, *r_unescaped("release", escaped_columns(document, columns))]
         case _:
             return [
                 f"connection <- DBI::dbConnect(duckdb::duckdb(), {path}, read_only = TRUE)",
@@ -99,7 +102,14 @@ def _r_reading(document: Mapping[str, Any], columns: Sequence[Column]) -> list[s
 def _r_weights(name: str, file: WeightFile) -> list[str]:
     released, original = (_r_class(tuple(c[0] for c in cells)) for cells in (file.axis.released, file.axis.original))
     kinds = f'c("{released}", "{original}", "numeric")'
-    return [f"{name} <- read.csv({r_text(file.path)}, colClasses = {kinds}, na.strings = character(0))"]
+    read = f"{name} <- read.csv({r_text(file.path)}, colClasses = {kinds}, na.strings = character(0))"
+    return [read, *r_unescaped(name, file.escaped)]
+
+
+def r_unescaped(frame: str, columns: Sequence[str]) -> list[str]:
+    """Return R that takes off what escapes text that a spreadsheet would run as a formula."""
+    cells = (f"{frame}[[{r_text(column)}]]" for column in columns)
+    return [f"""{cell} <- sub("^'", "", {cell})""" for cell in cells]
 
 
 def _r_class(labels: Sequence[Value]) -> str:

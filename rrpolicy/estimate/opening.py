@@ -122,6 +122,7 @@ def _data_file(folder: Path, document: Mapping[str, Any], table: Mapping[str, An
         format=document["data"]["format"],
         columns=tuple(column_from_json(c) for c in table["columns"]),
         table=table["name"],
+        formulas=document["data"]["csv_formulas"],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rrpolicy import formulas
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.estimate import dealt_sql
@@ -32,7 +33,7 @@ def public_files(document: Mapping[str, Any]) -> Mapping[str, bytes]:
 
     files = {"estimate.sql": estimate_sql(document).encode(), "README.md": readme(document).encode()}
     for decoder in document["decoders"]:
-        for _, path, text in weight_tables(decoder_from_json(decoder)):
+        for _, path, text in weight_tables(decoder_from_json(decoder), document["data"]["csv_formulas"]):
             if text:
                 files[path] = text.encode()
     return files
@@ -181,7 +182,8 @@ def _release_view(document: Mapping[str, Any], columns: Sequence[Column]) -> str
     lists = [c for c in columns if c.type.endswith("[]") and data["format"] == "csv"]
     parsed = ", ".join(f"{identifier(c.name)}::JSON::{c.type} AS {identifier(c.name)}" for c in lists)
     shown = f"* REPLACE ({parsed})" if lists else "*"
-    return f"CREATE OR REPLACE TEMP VIEW release AS SELECT {shown} FROM {scan(path, data['format'], columns)};"  # noqa: S608 - likewise
+    scanned = scan(path, data["format"], columns, data["csv_formulas"])
+    return f"CREATE OR REPLACE TEMP VIEW release AS SELECT {shown} FROM {scanned};"  # noqa: S608 - likewise
 
 
 def _weights_table(file: WeightFile, columns: Mapping[str, Column]) -> str:
@@ -191,9 +193,11 @@ def _weights_table(file: WeightFile, columns: Mapping[str, Column]) -> str:
         own = [*(kind.removesuffix("[]") for kind in types), "DOUBLE", "DOUBLE"]
     named = zip(headings(file.axis), own, strict=True)
     listed = ", ".join(f"{literal(h)}: {literal(t)}" for h, t in named)
+    said = ", ".join(f"{formulas.unescaped_sql(identifier(h))} AS {identifier(h)}" for h in file.escaped)
+    shown = f"* REPLACE ({said})" if said else "*"
     return f"""CREATE OR REPLACE TEMP TABLE {identifier(file.view)} AS
-SELECT * FROM read_csv({literal(file.path)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
-    allow_quoted_nulls = false, columns = {{{listed}}});"""  # noqa: S608 - likewise
+SELECT {shown} FROM read_csv({literal(file.path)}, auto_detect = false, header = true, delim = ',', quote = '"',
+    escape = '"', allow_quoted_nulls = false, columns = {{{listed}}});"""  # noqa: S608 - likewise
 
 
 def two_way_of(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from rrpolicy import formulas
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Decoder
 from rrpolicy.errors import PolicyError
@@ -31,14 +33,16 @@ class WeightFile:
         axis: the columns it undoes and their cells.
         path: relative to public/.
         view: its name in estimate.sql.
+        escaped: the headings of columns with text that is escaped: a spreadsheet would run it as a formula.
     """
 
     axis: AxisWeights
     path: str
     view: str
+    escaped: tuple[str, ...] = ()
 
 
-def weight_tables(decoder: Decoder) -> tuple[tuple[AxisWeights, str, str], ...]:
+def weight_tables(decoder: Decoder, handling: formulas.Handling) -> tuple[tuple[AxisWeights, str, str], ...]:
     """Return the weights, the path and the text of each weight table of a decoder.
 
     Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, ….
@@ -48,33 +52,38 @@ def weight_tables(decoder: Decoder) -> tuple[tuple[AxisWeights, str, str], ...]:
     weight are left out.
 
     The text is "" where there is none to write.
+
+    Args:
+        decoder: whose axes are undone.
+        handling: of text that a spreadsheet would run as a formula.
     """
     axes = [a for a in axes_of(decoder) if a.randomised and not isinstance(a, ShareWeights)]
-    return tuple((axis, f"weights/{file_stem(' '.join(axis.columns))}.csv", _table(axis)) for axis in axes)
+    return tuple((axis, f"weights/{file_stem(' '.join(axis.columns))}.csv", _table(axis, handling)) for axis in axes)
 
 
-def _table(axis: AxisWeights) -> str:
+def _table(axis: AxisWeights, handling: formulas.Handling) -> str:
+    field = partial(_field, handling)
     if isinstance(axis, MembershipWeights):
-        return _membership_table(axis)
+        return _membership_table(axis, field)
     try:
         if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
             return ""
         table = axis.table
     except PolicyError:
         return ""
-    lines = [",".join(_text(h) for h in headings(axis))]
+    lines = [",".join(map(field, headings(axis)))]
     for u, released in enumerate(axis.released):
         for v, original in enumerate(axis.original):
             if axis.unbiased or table[u, v]:
                 weight = format(float(table[u, v]), ".17g")
-                lines.append(",".join([*map(_text, released), *map(_text, original), weight]))
+                lines.append(",".join([*map(field, released), *map(field, original), weight]))
     return "\n".join(lines) + "\n"
 
 
-def _membership_table(axis: MembershipWeights) -> str:
+def _membership_table(axis: MembershipWeights, field: Callable[[Value], str]) -> str:
     weights = ",".join(format(w, ".17g") for w in (axis.held, axis.not_held))
-    lines = [",".join(_text(h) for h in headings(axis))]
-    lines += [",".join([*map(_text, cell), weights]) for cell in axis.original]
+    lines = [",".join(map(field, headings(axis)))]
+    lines += [",".join([*map(field, cell), weights]) for cell in axis.original]
     return "\n".join(lines) + "\n"
 
 
@@ -106,12 +115,22 @@ def original_headings(axis: AxisWeights) -> tuple[str, ...]:
 
 def weight_files(document: Mapping[str, Any]) -> tuple[WeightFile, ...]:
     """Return the weight tables of a release, in the order of its decoders."""
+    handling = document["data"]["csv_formulas"]
     return tuple(
-        WeightFile(axis, path, "_".join(["weights", *axis.columns]))
+        WeightFile(axis, path, "_".join(["weights", *axis.columns]), _escaped(axis, handling))
         for item in document["decoders"]
-        for axis, path, text in weight_tables(decoder_from_json(item))
+        for axis, path, text in weight_tables(decoder_from_json(item), handling)
         if text
     )
+
+
+def _escaped(axis: AxisWeights, handling: formulas.Handling) -> tuple[str, ...]:
+    """Return the headings of an axis' weight table below which text is escaped."""
+    cells = [axis.original] if isinstance(axis, MembershipWeights) else [axis.released, axis.original]
+    columns = (column for side in cells for column in zip(*side, strict=True))
+    texts = ([value for value in column if isinstance(value, str)] for column in columns)
+    told = zip(headings(axis), texts, strict=False)
+    return tuple(name for name, text in told if handling == "escape" and any(formulas.escaped(t) != t for t in text))
 
 
 def axes_of(decoder: Decoder) -> tuple[AxisWeights, ...]:
@@ -122,10 +141,11 @@ def axes_of(decoder: Decoder) -> tuple[AxisWeights, ...]:
         return ()
 
 
-def _text(value: Value) -> str:
+def _field(handling: formulas.Handling, value: Value) -> str:
     """Write a CSV field: text in quotes, so that "" is not null; numbers as they are."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return repr(value)
-    return '"' + value.replace('"', '""') + '"'
+    text = formulas.escaped(value) if handling == "escape" else value
+    return '"' + text.replace('"', '""') + '"'

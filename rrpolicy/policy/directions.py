@@ -104,6 +104,7 @@ RULES: Mapping[str, Rule] = {
     "release.format": Rule(Direction.NEVER, "the same values are written"),
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
+    "release.csv_formulas": Rule(Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"),
 }
 """Dotted key -> its rule; `*` stands for a column, or for the other options of a plugin."""
 

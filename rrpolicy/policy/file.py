@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
+from rrpolicy.formulas import CONVENTION, Handling
 from rrpolicy.policy.directions import RELAXABLE
 from rrpolicy.policy.rational import Rational
 
@@ -281,6 +282,11 @@ class ReleaseTable(Table):
         [], description="Ids of statistics derived from the data that may be told, as `plan` prints them."
     )
     audit_counts: bool = Field(default=False, description="Exact counts of the original may stand in audit/.")
+    csv_formulas: Handling = Field(
+        "escape",
+        description=f"In the CSV files of public/ (data of that format, and the weights beside any), {CONVENTION}; "
+        "keep leaves it out, and a spreadsheet may run what the data say.",
+    )
 
 
 class PolicyFile(Table):

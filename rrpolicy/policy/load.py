@@ -43,6 +43,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
     settings = resolver.source(_absolute(source))
     attributes = resolver.attributes()
     release = resolver.release()
+    resolver.formula_names(release, attributes)
     known = resolver.catalogue(catalogue)
     if known is None:
         raise _refusal(problems)

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from rrpolicy.canonical import Json, Value, canonical, digest, number
 from rrpolicy.errors import Place
+from rrpolicy.formulas import Handling
 
 
 class Role(StrEnum):
@@ -285,11 +286,13 @@ class ReleaseSettings:
         format: of the released data.
         accept: ids of derived statistics that the release may tell.
         audit_counts: exact counts of the original may stand in audit/ (else shares, rounded).
+        csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
     """
 
     format: Literal["parquet", "csv", "duckdb"] = "parquet"
     accept: tuple[str, ...] = ()
     audit_counts: bool = False
+    csv_formulas: Handling = "escape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +375,7 @@ class Policy:
                 "format": self.release.format,
                 "accept": list(self.release.accept),
                 "audit_counts": self.release.audit_counts,
+                "csv_formulas": self.release.csv_formulas,
             },
         }
 

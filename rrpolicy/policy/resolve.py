@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy import formulas
 from rrpolicy.canonical import Value, canonical, exact
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.policy.attributes import resolve_attribute, same
@@ -183,6 +184,19 @@ class Resolver:
                     Problem("RR217", message, place, "a name of its own for each released column", hint)
                 )
 
+    def formula_names(self, release: ReleaseSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
+        """Refuse released columns of CSV whose names a spreadsheet would run: a header is never escaped."""
+        if release is None or (release.format, release.csv_formulas) != ("csv", "escape"):
+            return
+        for attribute in attributes.values():
+            if attribute is not None and not attribute.role.dropped and formulas.runs([attribute.release_as]):
+                at = self.root.get("attributes", attribute.name, "release_as")
+                message = f"a spreadsheet would take the column name '{attribute.release_as}' for a formula"
+                hint = 'name it otherwise: `release_as = "..."`; or state `csv_formulas = "keep"` under [release]'
+                expected = f"a name that begins with none of {formulas.TOLD}"
+                place = at.place if at is not None else attribute.place
+                self.problems.append(Problem("RR253", message, place, expected, hint))
+
     def requirements(self, attributes: Mapping[str, Attribute | None], catalogue: Catalogue) -> list[Requirement]:
         """Read [[privacy]]; what a baseline asks already is not asked again."""
         found: dict[bytes, Requirement] = {}
@@ -258,7 +272,8 @@ class Resolver:
         if node is not None and node.wrong:
             return None
         table = ReleaseTable.model_validate({} if node is None else node.plain())
-        return ReleaseSettings(table.format, tuple(dict.fromkeys(table.accept)), table.audit_counts)
+        accepted = tuple(dict.fromkeys(table.accept))
+        return ReleaseSettings(table.format, accepted, table.audit_counts, table.csv_formulas)
 
     def options(
         self, what: str, known: Mapping[str, type[BaseModel]], name: Node, node: Node, ours: set[str]

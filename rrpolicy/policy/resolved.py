@@ -71,7 +71,9 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
             )
             for g in document["utility"]
         ),
-        release=ReleaseSettings(release["format"], tuple(release["accept"]), release["audit_counts"]),
+        release=ReleaseSettings(
+            release["format"], tuple(release["accept"]), release["audit_counts"], release["csv_formulas"]
+        ),
         folder=folder,
     )
 

@@ -37,11 +37,13 @@ def attained(  # noqa: PLR0917 each is another thing
     measures = dict.fromkeys(a.attained for a in assessors if a.attained is not None)
     if not measures:
         return ()
-    form = policy.release.format
+    form, handling = policy.release.format, policy.release.csv_formulas
     with ExitStack() as stack:
         written = WrittenTables(
             {
-                spec.name: stack.enter_context(open_table(public / file_name(spec.name, form), form, spec, scratch))
+                spec.name: stack.enter_context(
+                    open_table(public / file_name(spec.name, form), form, spec, scratch, handling)
+                )
                 for spec in channel.tables()
             }
         )

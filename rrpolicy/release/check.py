@@ -19,6 +19,7 @@ from rrpolicy.privacy.model import Assessor, Order
 from rrpolicy.registry import Registry
 from rrpolicy.release.assess import words
 from rrpolicy.release.derived import impossible, possible
+from rrpolicy.release.kept_formulas import foreseen
 from rrpolicy.release.opening import Opened
 
 MANY_RECORDS = 2**62
@@ -29,7 +30,7 @@ class Checked:
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
     `derived` is what a plan may derive from the data, `unchanged` are the attributes that the policy by its own choice
-    releases as they are.
+    releases as they are. `warnings` need a person's judgement.
     """
 
     policy: Policy
@@ -37,6 +38,7 @@ class Checked:
     derived: tuple[Derived, ...]
     stated: tuple[Stated, ...]
     unchanged: tuple[Attribute, ...]
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def check(opened: Opened) -> Checked:
         _decide(r, a, outline.fixed, policy, registry).under(derived, elsewhere=policy.mechanism.elsewhere)
         for r, a in assessors
     )
-    return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy))
+    return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy), foreseen(policy))
 
 
 def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from rrpolicy.finding import Finding, Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy import k_anonymity, l_diversity, t_closeness
 from rrpolicy.privacy.tally import Counted, Tally, tally
+from rrpolicy.release.as_released import as_released
 from rrpolicy.release.formats import FORMATS
 from rrpolicy.release.measured import Measurer
 from rrpolicy.source.columns import Family
@@ -116,9 +117,10 @@ def check_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) -> T
 
     _no_folder(asked.uri)
     source, uri = engine(asked.uri, sources, Path())
-    with source.open(uri, asked.table, scratch) as snapshot:
-        if not isinstance(snapshot, TableSnapshot):
+    with source.open(uri, asked.table, scratch) as opened:
+        if not isinstance(opened, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
+        snapshot = as_released(opened, uri)
         columns = Columns.of(asked, snapshot)
         found = columns.count(snapshot, asked, {})
         measurer = Measurer(asked.policy, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rrpolicy import formulas
 from rrpolicy.canonical import Json, file_digest
+from rrpolicy.channel.document import read_column
 from rrpolicy.channel.table import text
 
 NAME = "datapackage.json"
@@ -100,10 +102,12 @@ def _joins(table: Mapping[str, Any]) -> dict[str, Json]:
 def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) -> Json:
     attribute: Mapping[str, Any] = next((a for a in document["attributes"] if a["name"] == column["attribute"]), {})
     field: dict[str, Json] = {"name": column["name"], "type": _type(column, form)}
+    if form == "csv" and _escaped(column, document):
+        field["description"] = formulas.CONVENTION
     if column["kind"] == "set":
         field["description"] = "a list of categories" + (", as JSON text" if form == "csv" else "")
     elif column["labels"]:
-        spelled = dict(zip(column["labels"], _spelled(column, form), strict=True))
+        spelled = dict(zip(column["labels"], _spelled(column, document, form), strict=True))
         missing = attribute.get("nulls")
         field["constraints"] = {"enum": list(spelled.values()), "required": True}
         if missing in spelled:  # a reader that knows missing values takes it for none, and none is no error
@@ -119,10 +123,18 @@ def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) ->
     return field
 
 
-def _spelled(column: Mapping[str, Any], form: str) -> list[Json]:
+def _spelled(column: Mapping[str, Any], document: Mapping[str, Any], form: str) -> list[Json]:
     """Return a column's labels as the data file holds them."""
     labels: list[Json] = list(column["labels"])
-    return [text(label) for label in labels] if _type(column, form) == "string" else labels  # type: ignore[arg-type]
+    if _type(column, form) != "string":
+        return labels
+    texts = [text(label) for label in labels]  # type: ignore[arg-type]
+    return [formulas.escaped(t) for t in texts] if form == "csv" and _escaped(column, document) else [*texts]
+
+
+def _escaped(column: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Return whether a column's text is escaped in CSV where it begins as a formula does."""
+    return bool(document["data"]["csv_formulas"] == "escape" and read_column(dict(column)).escapable)
 
 
 def _type(column: Mapping[str, Any], form: str) -> str:

@@ -1,4 +1,7 @@
-"""Released tables as CSV (RFC 4180): text always quoted, null empty and unquoted, lists as JSON text, UTF-8, CRLF."""
+"""Released tables as CSV (RFC 4180): text always quoted, null empty and unquoted, lists as JSON text, UTF-8, CRLF.
+
+Text that a spreadsheet would run as a formula is escaped, unless the policy keeps it: see `rrpolicy.formulas`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.table import TableSpec
+from rrpolicy import formulas
+from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.release.columns import arrow_schema
 from rrpolicy.release.formats import plain, repeated
 
@@ -19,8 +23,10 @@ if TYPE_CHECKING:
 class CsvTable:
     """One CSV file: a line of every distinct row is built once and repeated."""
 
-    def __init__(self, path: Path, spec: TableSpec) -> None:
+    def __init__(self, path: Path, spec: TableSpec, handling: formulas.Handling) -> None:
         arrow_schema(spec)  # refuses types that no file can hold, before there is a file
+        escaped = escaped_columns(spec, handling)
+        self._escaped = [column in escaped for column in spec.columns]
         self._file = path.open("xb")
         self._file.write(header(spec))
 
@@ -29,7 +35,7 @@ class CsvTable:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        fields = [_field(plain(column)) for column in rows.columns]
+        fields = [_field(plain(c), escape=e) for c, e in zip(rows.columns, self._escaped, strict=True)]
         fields[-1] = pc.binary_join_element_wise(
             fields[-1], pa.scalar("\r\n", pa.large_string()), pa.scalar("", pa.large_string())
         )
@@ -53,7 +59,14 @@ def header(spec: TableSpec) -> bytes:
     return ",".join('"' + c.name.replace('"', '""') + '"' for c in spec.columns).encode() + b"\r\n"
 
 
-def _field(column: pa.Array) -> pa.Array:
+def escaped_columns(spec: TableSpec, handling: formulas.Handling) -> tuple[Column, ...]:
+    """Return the columns of a table whose text is escaped where it begins as a formula does."""
+    if handling == "keep":
+        return ()
+    return tuple(c for c in spec.columns if c.escapable)
+
+
+def _field(column: pa.Array, *, escape: bool = False) -> pa.Array:
     """Return a column as CSV spells it, without nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -66,5 +79,7 @@ def _field(column: pa.Array) -> pa.Array:
     if pa.types.is_string(kind):
         quote = pa.scalar('"', pa.large_string())
         inner = pc.replace_substring(text, '"', '""')
+        if escape:
+            inner = pc.replace_substring_regex(inner, formulas.PATTERN, r"'\1")
         text = pc.binary_join_element_wise(quote, inner, quote, pa.scalar("", pa.large_string()))
     return pc.fill_null(text, "")

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from rrpolicy.formulas import Handling
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -49,13 +51,14 @@ def file_name(table: str, form: Format) -> str:
     return f"{table}.{form}"
 
 
-def open_writer(form: Format, path: Path, spec: TableSpec) -> TableWriter:
+def open_writer(form: Format, path: Path, spec: TableSpec, handling: Handling = "escape") -> TableWriter:
     """Create a table's file.
 
     Args:
         form: of the file.
         path: must not exist.
         spec: the table.
+        handling: of text that a spreadsheet would run as a formula, in CSV.
 
     Raises:
         ValueError: if the format is unknown.
@@ -67,7 +70,7 @@ def open_writer(form: Format, path: Path, spec: TableSpec) -> TableWriter:
     if form == "csv":
         from rrpolicy.release.delimited import CsvTable
 
-        return CsvTable(path, spec)
+        return CsvTable(path, spec, handling)
     if form == "duckdb":
         from rrpolicy.release.database import DatabaseTable
 

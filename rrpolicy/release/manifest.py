@@ -54,6 +54,7 @@ def manifest(
         "tables": [t.to_json() for t in channel.tables()],
         "data": {
             "format": policy.release.format,
+            "csv_formulas": policy.release.csv_formulas,
             "tables": {name: {"path": w.path, "rows": w.rows, "digest": w.digest} for name, w in written.items()},
         },
         "requirements": [r.to_json() for r in policy.requirements],

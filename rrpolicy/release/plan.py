@@ -19,14 +19,17 @@ from rrpolicy.mechanism import Origin, Outline, Proposal, Remark, Task
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolved import policy_from_json
 from rrpolicy.registry import Registry
-from rrpolicy.release.alone import held_by_one
+from rrpolicy.release.alone import HELD_BY_ONE, held_by_one
 from rrpolicy.release.check import nowhere_to_plan, refusals, undeclared, unexplained
 from rrpolicy.release.derived import derived, impossible, possible
+from rrpolicy.release.kept_formulas import KEPT, kept_formulas
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 SCHEMA = "rrpolicy.plan/1"
+WARNINGS = frozenset({HELD_BY_ONE, KEPT})
+"""Names of the remarks that need a person's judgement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Plan:
         software: rrpolicy's version and the plugins.
         origins: attribute -> where its parameters come from.
         unrounded: attribute -> the solution before rounding down.
-        remarks: what the mechanism says of its choice, and warnings of values that one record alone has.
+        remarks: what the mechanism says of its choice, and warnings (see `WARNINGS`).
         derived: what public/ will tell of the table beyond the number of records.
         source_tag: HMAC of the source's content under the plan's key; None if no key was made.
         plan_on: fingerprint of the table that parameters were chosen on; None if that was the source.
@@ -176,7 +179,7 @@ def make_plan(
     if problems:
         raise PolicyError(problems)
     records = original if isinstance(original, int) else original.records
-    warnings = () if isinstance(original, int) else held_by_one(resolved, channel, original)
+    singles = () if isinstance(original, int) else held_by_one(resolved, channel, original)
     return Plan(
         policy=resolved,
         policy_digest=policy.digest(),
@@ -185,7 +188,7 @@ def make_plan(
         software=software(registry),
         origins=proposal.origins,
         unrounded=proposal.unrounded,
-        remarks=(*proposal.remarks, *warnings),
+        remarks=(*proposal.remarks, *singles, *kept_formulas(resolved, channel)),
         plan_on=None if elsewhere is None else fingerprint(elsewhere),
         derived=derived(resolved, registry, outline, [a for _, a in requirements], proposal, records=records),
     )

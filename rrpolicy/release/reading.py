@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy import formulas
 from rrpolicy.channel.table import Column, TableSpec, text
 from rrpolicy.release.columns import arrow_schema, engine_type
-from rrpolicy.release.delimited import header
+from rrpolicy.release.delimited import escaped_columns, header
 from rrpolicy.release.engine import batches, engine, number
 from rrpolicy.release.formats import Format
 from rrpolicy.source.promised import beyond
@@ -33,11 +34,15 @@ class ReleasedTable:
         spec: what the manifest says of it.
         connection: of the engine that reads it.
         relation: SQL that stands after FROM.
+        escaped: names of the columns in whose cells text that begins as a formula does is escaped.
+        cells: SQL that stands after FROM, for the cells of a CSV file as they are.
     """
 
     spec: TableSpec
     connection: duckdb.DuckDBPyConnection
     relation: str
+    escaped: tuple[str, ...] = ()
+    cells: str = ""
 
     def rows(self) -> int:
         """Return the number of rows."""
@@ -61,6 +66,14 @@ class ReleasedTable:
         spec = {c.name: c for c in self.spec.columns}
         values = ", ".join(_coded(spec[name]) for name in columns)
         return batches(self.connection, f"SELECT {values} FROM {self.relation}")  # noqa: S608 quoted
+
+    def bare(self) -> tuple[str, ...]:
+        """Return the columns with cells that a spreadsheet would run as a formula, where they are to be escaped."""
+        return tuple(
+            name
+            for name in self.escaped
+            if number(self.connection, f"SELECT count(*) FROM {self.cells} WHERE {formulas.runs_sql(identifier(name))}")  # noqa: S608
+        )
 
     def outside(self) -> tuple[str, ...]:
         """Return the columns that hold values outside their labels, or nulls where there are labels."""
@@ -98,7 +111,9 @@ def _under(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.Recor
 
 
 @contextmanager
-def open_table(path: Path, form: Format, spec: TableSpec, scratch: Path) -> Iterator[ReleasedTable]:
+def open_table(
+    path: Path, form: Format, spec: TableSpec, scratch: Path, handling: formulas.Handling = "escape"
+) -> Iterator[ReleasedTable]:
     """Open a released table read-only.
 
     Args:
@@ -106,6 +121,7 @@ def open_table(path: Path, form: Format, spec: TableSpec, scratch: Path) -> Iter
         form: its format.
         spec: what the manifest says of it.
         scratch: folder for spilling.
+        handling: of text that a spreadsheet would run as a formula, in CSV.
 
     Raises:
         UnlikeSpecError: if it cannot be read, or its columns are not those of the spec.
@@ -120,12 +136,16 @@ def open_table(path: Path, form: Format, spec: TableSpec, scratch: Path) -> Iter
                 yield ReleasedTable(spec, connection, identifier(spec.name))
             return
         with engine(scratch) as connection:
-            relation = _parquet(path) if form == "parquet" else _csv(path, spec)
             if form == "parquet":
+                relation = _parquet(path)
                 _same_columns(connection, relation, spec)
+                yield ReleasedTable(spec, connection, relation)
             else:
                 _same_header(path, spec)
-            yield ReleasedTable(spec, connection, relation)
+                escaped, cells = escaped_columns(spec, handling), _csv(path, spec)
+                yield ReleasedTable(
+                    spec, connection, _read(cells, spec, escaped), tuple(c.name for c in escaped), cells
+                )
     except duckdb.Error as error:
         raise UnlikeSpecError(f"{path.name} cannot be read as the {form} file that the manifest describes") from error
 
@@ -136,20 +156,26 @@ def _parquet(path: Path) -> str:
 
 def _csv(path: Path, spec: TableSpec) -> str:
     names = ", ".join(
-        f"{literal(c.name)}: {literal('VARCHAR' if engine_type(c).endswith('[]') else engine_type(c))}"
-        for c in spec.columns
+        f"{literal(c.name)}: {literal('VARCHAR' if _is_list(c) else engine_type(c))}" for c in spec.columns
     )
-    reader = (
+    return (
         f"read_csv({literal(_plain(path))}, auto_detect = false, header = true, delim = ',', "
         f"quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, "
         f"strict_mode = true, columns = {{{names}}}, "
         "hive_partitioning = false, max_line_size = 33554432)"
     )
-    lists = [c for c in spec.columns if engine_type(c).endswith("[]")]
-    if not lists:
-        return reader
-    parsed = ", ".join(f"{identifier(c.name)}::JSON::{engine_type(c)} AS {identifier(c.name)}" for c in lists)
-    return f"(SELECT * REPLACE ({parsed}) FROM {reader})"  # noqa: S608 quoted
+
+
+def _read(cells: str, spec: TableSpec, escaped: Sequence[Column]) -> str:
+    """Return SQL for what the cells of a CSV file say: lists from their JSON, text without what escapes it."""
+    said = {c.name: f"{identifier(c.name)}::JSON::{engine_type(c)}" for c in spec.columns if _is_list(c)}
+    said |= {c.name: formulas.unescaped_sql(identifier(c.name)) for c in escaped}
+    replaced = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in said.items())
+    return f"(SELECT * REPLACE ({replaced}) FROM {cells})" if said else cells  # noqa: S608 quoted
+
+
+def _is_list(column: Column) -> bool:
+    return engine_type(column).endswith("[]")
 
 
 def _plain(path: Path) -> str:

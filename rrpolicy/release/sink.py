@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
+from rrpolicy.formulas import Handling
 from rrpolicy.release.columns import arrow_schema, label_places
 from rrpolicy.release.formats import Format, Grouping, file_name, open_writer
 from rrpolicy.release.spool import Spool
@@ -41,7 +43,9 @@ class Written:
 class FolderSink:
     """Writes each table of a channel into a folder; see `rrpolicy.channel.base.Sink`."""
 
-    def __init__(self, tables: Sequence[TableSpec], folder: Path, form: Format, scratch: Path) -> None:
+    def __init__(
+        self, tables: Sequence[TableSpec], folder: Path, form: Format, scratch: Path, handling: Handling = "escape"
+    ) -> None:
         """Make a sink.
 
         Args:
@@ -49,8 +53,9 @@ class FolderSink:
             folder: public/ of the staged bundle.
             form: of the data files.
             scratch: folder for spooled rows; the caller wipes it.
+            handling: of text that a spreadsheet would run as a formula, in CSV.
         """
-        self._tables = {spec.name: _TableSink(spec, folder, form, scratch) for spec in tables}
+        self._tables = {spec.name: _TableSink(spec, folder, form, scratch, handling) for spec in tables}
 
     def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
         """Take released rows."""
@@ -67,11 +72,10 @@ class FolderSink:
 
 
 class _TableSink:
-    def __init__(self, spec: TableSpec, folder: Path, form: Format, scratch: Path) -> None:
+    def __init__(self, spec: TableSpec, folder: Path, form: Format, scratch: Path, handling: Handling) -> None:
         self._spec = spec
         self._schema = arrow_schema(spec)
-        self._path = folder / file_name(spec.name, form)
-        self._form = form
+        self._begin = partial(_Ordered, spec, folder / file_name(spec.name, form), form, handling)
         self._scratch = scratch
         self._ordered: _Ordered | None = None
         self._spool: Spool | None = None
@@ -84,7 +88,7 @@ class _TableSink:
         if (in_order and self._spool is not None) or (not in_order and self._ordered is not None):
             raise ValueError("rows in order and rows in no order cannot be mixed in one table")
         if in_order:
-            self._ordered = self._ordered or _Ordered(self._spec, self._path, self._form)
+            self._ordered = self._ordered or self._begin()
             self._ordered.write(rows, counts)
         else:
             self._spool = self._spool or Spool(self._spec, self._scratch)
@@ -93,7 +97,7 @@ class _TableSink:
     def finish(self) -> Written:
         if self._spool is not None:
             self._spool.close()
-            self._ordered = _Ordered(self._spec, self._path, self._form)
+            self._ordered = self._begin()
             for rows, n in self._spool.sorted():
                 self._ordered.write(rows, n)
         if self._ordered is None:
@@ -127,13 +131,13 @@ class _TableSink:
 class _Ordered:
     """Digests and writes distinct rows that come in canonical order; digesting goes on beside writing."""
 
-    def __init__(self, spec: TableSpec, path: Path, form: Format) -> None:
+    def __init__(self, spec: TableSpec, path: Path, form: Format, handling: Handling) -> None:
         from rrpolicy.source.rowdigest import RowDigest
 
         self._path = path
         self._counts = LabelCounts(spec)
         self._digest = RowDigest()
-        self._rows = Grouping(open_writer(form, path, spec))
+        self._rows = Grouping(open_writer(form, path, spec, handling))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa

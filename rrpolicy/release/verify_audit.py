@@ -177,7 +177,8 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     differ = differences(side.document, planned, PLANNED)
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
-    form = side.document["data"]["format"] == plan.policy.release.format
+    data, settings = side.document["data"], plan.policy.release
+    form = (data["format"], data["csv_formulas"]) == (settings.format, settings.csv_formulas)
     log.check("format: as planned", form, "RR122", "the release has another format than the policy says")
 
 
@@ -342,12 +343,13 @@ def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Orig
     """Test the released rows against what was promised of them."""
     from contextlib import ExitStack
 
-    form = audit.plan.policy.release.format
+    settings = audit.plan.policy.release
+    form, handling = settings.format, settings.csv_formulas
     with ExitStack() as stack:
         released: dict[str, pa.RecordBatchReader] = {}
         for spec in audit.plan.channel.tables():
             path = side.folder / file_name(spec.name, form)
-            released[spec.name] = stack.enter_context(open_table(path, form, spec, scratch)).distinct()
+            released[spec.name] = stack.enter_context(open_table(path, form, spec, scratch, handling)).distinct()
         finding = audit.plan.channel.conforms(original, released)
     log.findings.append(finding)
     if finding.verdict is Verdict.UNDECIDED:

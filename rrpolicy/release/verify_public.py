@@ -47,6 +47,7 @@ CLAIMS = (
     ("the table that parameters were chosen on", "plan_on"),
     ("how many records a unit has", "units"),
     ("where the policy asks for it", "findings.place"),
+    ("how text that begins as a formula does stands in CSV", "data.csv_formulas"),
 )
 """What public/ alone cannot confirm: meaning, then the field of release.json."""
 
@@ -203,12 +204,15 @@ def _check_table(log: Log, side: PublicSide, scratch: Path, name: str) -> None:
     data = side.document["data"]
     stated, spec = data["tables"][name], next(t for t in side.channel.tables() if t.name == name)
     path = f"public/{stated['path']}"
-    with open_table(side.folder / stated["path"], data["format"], spec, scratch) as table:
+    with open_table(side.folder / stated["path"], data["format"], spec, scratch, data["csv_formulas"]) as table:
         rows = table.rows()
         right = rows == stated["rows"]
         log.check(
             f"{path}: rows", right, "RR115", f"{path} has another number of rows than the manifest says", str(rows)
         )
+        bare = table.bare()
+        failure = f"{path} holds text that a spreadsheet would run as a formula, not escaped, in {', '.join(bare)}"
+        log.check(f"{path}: formulas", not bare, "RR115", failure)
         outside = table.outside()
         failure = f"{path} holds values outside the domain in {', '.join(outside)}"
         log.check(f"{path}: domains", not outside, "RR116", failure)
@@ -323,7 +327,7 @@ def public_policy(document: Mapping[str, Any], registry: Registry) -> Policy:
         requirements=requirements,
         mechanism=MechanismChoice("", _NoOptions(), plan_on="" if document["plan_on"] else None),
         gates=(),
-        release=ReleaseSettings(document["data"]["format"]),
+        release=ReleaseSettings(document["data"]["format"], csv_formulas=document["data"]["csv_formulas"]),
     )
 
 

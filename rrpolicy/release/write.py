@@ -152,7 +152,8 @@ def streams_of(plan: Plan, key: bytes) -> Streams:
 
 def draw_into(plan: Plan, original: Original, streams: Streams, folder: Path, scratch: Path) -> Mapping[str, Written]:
     """Draw once and write the data files into a folder."""
-    sink = FolderSink(plan.channel.tables(), folder, plan.policy.release.format, scratch)
+    settings = plan.policy.release
+    sink = FolderSink(plan.channel.tables(), folder, settings.format, scratch, settings.csv_formulas)
     try:
         plan.channel.draw(original, streams, sink)
         return sink.finish()

@@ -82,11 +82,12 @@ def open_written(
         UnlikeSpecError: if one cannot be read, or its columns are not those of its spec.
     """
     with ExitStack() as stack:
-        form = data["format"]
         yield WrittenTables(
             {
                 spec.name: stack.enter_context(
-                    open_table(folder / data["tables"][spec.name]["path"], form, spec, scratch)
+                    open_table(
+                        folder / data["tables"][spec.name]["path"], data["format"], spec, scratch, data["csv_formulas"]
+                    )
                 )
                 for spec in specs
             }

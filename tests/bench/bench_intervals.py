@@ -144,7 +144,11 @@ def opened(folder: Path, keeps: Sequence[float], sizes: Sequence[int]) -> Releas
         "units": {"max_records": 1, "tested": True},
         "decoders": decoders,
         "tables": [{"name": "data", "columns": columns, "sort": names, "joins": {}}],
-        "data": {"format": "parquet", "tables": {"data": {"path": data.name, "rows": RECORDS, "digest": digest}}},
+        "data": {
+            "format": "parquet",
+            "csv_formulas": "escape",
+            "tables": {"data": {"path": data.name, "rows": RECORDS, "digest": digest}},
+        },
         "files": {data.name: digest},
     }
     (folder / "release.json").write_text(json.dumps(document | {"digest": own_digest(document)}))

@@ -63,7 +63,11 @@ def publish(folder: Path, rows: int) -> None:
         "units": {"max_records": 1, "tested": True},
         "decoders": decoders,
         "tables": [{"name": "data", "columns": columns, "sort": list(SIZES), "joins": {}}],
-        "data": {"format": "parquet", "tables": {"data": {"path": "data.parquet", "rows": rows}}},
+        "data": {
+            "format": "parquet",
+            "csv_formulas": "escape",
+            "tables": {"data": {"path": "data.parquet", "rows": rows}},
+        },
     }
     (folder / "release.json").write_text(json.dumps(document))
     drawn = ", ".join(

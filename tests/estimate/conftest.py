@@ -121,6 +121,7 @@ def manifest(
         "tables": [{"name": "data", "columns": columns, "sort": [c["name"] for c in columns], "joins": {}}],
         "data": {
             "format": file_format,
+            "csv_formulas": "escape",
             "tables": {"data": {"path": f"data.{file_format}", "rows": records, "digest": "sha256:" + "0" * 64}},
         },
         "findings": [],

@@ -70,6 +70,7 @@ def document(channel: Groups, records: int, form: str, paths: Mapping[str, str])
         "tables": [t.to_json() for t in channel.tables()],
         "data": {
             "format": form,
+            "csv_formulas": "escape",
             "tables": {name: {"path": path, "rows": records, "digest": SEALED} for name, path in paths.items()},
         },
         "assumptions": ["tests only"],

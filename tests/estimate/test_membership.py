@@ -267,8 +267,8 @@ def test_weight_tables_and_the_readme_say_how(write: Write) -> None:
     readme = (folder / "README.md").read_text()
     decoders = json.loads((folder / "release.json").read_text())["decoders"]
 
-    ((_, path, text),) = weight_tables(decoder_from_json(decoders[2]))
-    ((_, together, _),) = weight_tables(decoder_from_json(decoders[3]))
+    ((_, path, text),) = weight_tables(decoder_from_json(decoders[2]), "escape")
+    ((_, together, _),) = weight_tables(decoder_from_json(decoders[3]), "escape")
 
     assert path == "weights/disease.csv"
     assert text.splitlines()[:2] == ['"original","weight_held","weight_not_held"', '"flu",1,-1']

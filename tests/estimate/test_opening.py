@@ -78,7 +78,11 @@ def test_the_data_are_looked_for_in_the_folder_alone(folder, path, edit):
     (folder.parent / "data.parquet").write_bytes((folder / "data.parquet").read_bytes())
     edit(
         folder,
-        data={"format": "parquet", "tables": {"data": {"path": path, "rows": 6, "digest": f"sha256:{'0' * 64}"}}},
+        data={
+            "format": "parquet",
+            "csv_formulas": "escape",
+            "tables": {"data": {"path": path, "rows": 6, "digest": f"sha256:{'0' * 64}"}},
+        },
     )
 
     with pytest.raises(PolicyError, match=r"RR260|RR269"):

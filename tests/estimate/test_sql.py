@@ -177,7 +177,7 @@ def test_a_table_that_tells_nothing_apart_has_no_weights(made):
 
     flat = made.retention("sex", ("F", "M"), [((0, 1), "1/2")])
 
-    ((_, path, text),) = weight_tables(decoder_from_json(flat.decoder))
+    ((_, path, text),) = weight_tables(decoder_from_json(flat.decoder), "escape")
     assert (path, text) == ("weights/sex.csv", "")
     document = made.manifest([flat], 10, "parquet")
     assert "weights/sex.csv" not in public_files(document)

@@ -133,6 +133,10 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
         ("release", "accept", '["marginal:sex"]', False),
     ],
     "release.audit_counts": [("release", "audit_counts", "true", True), ("release", "audit_counts", "false", False)],
+    "release.csv_formulas": [
+        ("release", "csv_formulas", '"keep"', True),
+        ("release", "csv_formulas", '"escape"', False),
+    ],
     "privacy.decided_by": [
         ("privacy", "decided_by", '"estimate"', True),
         ("privacy", "decided_by", '"bound"', False),

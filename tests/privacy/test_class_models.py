@@ -180,7 +180,11 @@ def test_the_written_release_gives_the_same_findings(form, suppressed, people, r
     scratch.mkdir()
     sink = FolderSink(made.tables(), folder, form, scratch)
     made.draw(original, Streams.for_tests(1), sink)
-    data = {"format": form, "tables": {name: {"path": w.path} for name, w in sink.finish().items()}}
+    data = {
+        "format": form,
+        "csv_formulas": "escape",
+        "tables": {name: {"path": w.path} for name, w in sink.finish().items()},
+    }
     public = channel_from_json(made.to_public_json(), registry.kinds)
 
     with open_written(folder, data, public.tables(), scratch) as written:

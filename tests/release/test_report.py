@@ -178,6 +178,7 @@ def public(tmp_path: Path) -> Path:
         ],
         "data": {
             "format": "parquet",
+            "csv_formulas": "escape",
             "tables": {"data": {"path": "data.parquet", "rows": RECORDS, "digest": f"sha256:{'d' * 64}"}},
         },
         "findings": [finding().to_json(Basis.RELEASE), disclosure().to_json(Basis.RELEASE)],

@@ -120,6 +120,7 @@ def write_public(folder, product, codes):
         "tables": [t.to_json() for t in product.tables()],
         "data": {
             "format": "parquet",
+            "csv_formulas": "escape",
             "tables": {"data": {"path": "data.parquet", "rows": len(rows), "digest": "sha256:" + "0" * 64}},
         },
         "files": {"data.parquet": file_digest(folder / "data.parquet")},
