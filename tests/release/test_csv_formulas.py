@@ -213,7 +213,7 @@ def test_the_readme_s_sql_reads_the_values(releases, mechanism, monkeypatch):
     expected = release.crosstab(columns)
     labels = [tuple(row.group.values()) for row in expected.rows]
     assert set(found) <= set(labels)
-    np.testing.assert_allclose([found.get(v, 0) for v in labels], expected.estimate, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose([found.get(v, 0) for v in labels], np.ravel(expected.estimate), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
