@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.canonical import Json, Value
@@ -22,7 +21,7 @@ from rrpolicy.channel.document import MalformedError, expect, read_column, read_
 from rrpolicy.channel.recode import ANYTHING
 from rrpolicy.channel.table import Column, Decoder, TableSpec
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.finding import Basis, Finding, Measure, Standing, Verdict
+from rrpolicy.finding import Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 TABLE = "data"
-FALSE_ALARM = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +159,7 @@ class Parted(Channel):
         """Compare what was released with what follows from the original."""
         import numpy as np
 
+        from rrpolicy.channel.conform import following
         from rrpolicy.channel.values import read_codes
         from rrpolicy.source.counts import tabulate
 
@@ -171,19 +170,7 @@ class Parted(Channel):
         rows = np.concatenate([np.zeros((0, len(self.columns)), np.int64), *parts]).astype(np.int32)
         found = tabulate(self.attributes, expected.shape, rows, np.concatenate([np.zeros(0, np.int64), *counts]))
         same = np.array_equal(found.codes, expected.codes) and np.array_equal(found.n, expected.n)
-        return Finding(
-            code="conforms",
-            model="conforms",
-            requirement="the released counts are those that follow from the original, p-value >= 1e-9",
-            place=None,
-            reached=Measure(float(same), Standing.EXACT),
-            limit=FALSE_ALARM,
-            verdict=Verdict.HOLDS if same else Verdict.FAILS,
-            basis=Basis.ORIGINAL,
-            adversary="whoever put something else in place of the release",
-            reference="equality of counts",
-            assessor="rrpolicy",
-        )
+        return following(None if same else "the counts of the released rows")
 
     def discloses(self) -> tuple[str, ...]:
         """Return nothing: what was chosen from the data is listed with its origin, and it names no record."""

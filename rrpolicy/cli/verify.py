@@ -72,8 +72,9 @@ def _lines(found: Verification) -> list[str]:
             failed = sum(not c.passed for c in checks)
             lines.append(f"{level.word}: {len(checks)} checks, {f'{failed} fail' if failed else 'all hold'}")
     lines += [f"  {finding.model}: {finding.requirement}: {_said(found, finding)}" for finding in found.findings]
-    if found.reproduced and found.ok:
-        lines.append(f"drawn again from the source and the key: the same release, {found.reproduced}")
+    if found.reproduced:
+        same = "the same release" if found.ok else "the same data"
+        lines.append(f"drawn again from the source and the key: {same}, {found.reproduced}")
     lines += [f"{p.code}: {p.message}" for p in found.problems]
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")

@@ -87,7 +87,7 @@ class Verification:
         findings: recomputed at this level, of the channel that is stated; only a release that is verified is its draw.
         undecided: what this level cannot recompute.
         claims: what the bundle states and the inputs at hand do not confirm.
-        reproduced: how the redraw agreed: "byte for byte", "row for row"; None below level key.
+        reproduced: how the redraw agreed: "byte for byte", "row for row"; None if it did not, or below level key.
     """
 
     level: Level
@@ -111,7 +111,7 @@ class Verification:
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""
         verified = "verified" if self.ok else "NOT verified"
-        undecided = "; ".join(self.undecided) or "nothing"
+        undecided = "; ".join((*self.undecided, *self._loose)) or "nothing"
         conditional = f"conditional: {'; '.join(self.conditional)}; " if self.conditional else ""
         return f"{verified} at level {self.level.word}; {conditional}undecided: {undecided}"
 
@@ -125,10 +125,16 @@ class Verification:
             "problems": [{"code": p.code, "message": p.message, "hint": p.hint} for p in self.problems],
             "findings": [self._finding(f) for f in self.findings],
             "conditional": list(self.conditional),
-            "undecided": list(self.undecided),
+            "undecided": [*self.undecided, *self._loose],
             "stated": [claim.to_json() for claim in self.claims],
             "reproduced": self.reproduced,
         }
+
+    @property
+    def _loose(self) -> tuple[str, ...]:
+        """Return what would hold of the stated channel, if these files were its draw."""
+        known = {f"{f.model} {f.requirement}" for f in self.findings if not self.ok and f.verdict is Verdict.HOLDS}
+        return tuple(sorted(known - {*self.undecided}))
 
     def _finding(self, finding: Finding) -> Json:
         """Return a finding; one that holds for the stated channel is undecided for files that are not its draw."""

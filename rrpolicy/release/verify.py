@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rrpolicy.document import UnreadableError
 from rrpolicy.errors import DataError, PolicyError, Problem
@@ -19,11 +21,18 @@ from rrpolicy.release.verify_pages import check_audit_page
 from rrpolicy.release.verify_public import PublicSide, verify_public
 from rrpolicy.scratch import says_full, scratch
 
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
 BELOW = {
     Level.PUBLIC: "what audit/ states",
     Level.AUDIT: "whether the release conforms to its channel",
     Level.SOURCE: "whether the source and the key give this release",
 }
+
+
+UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342"})
+"""Codes, beside RR300 to RR309, of a table that cannot be read, whatever the policy says."""
 
 
 def verify(
@@ -57,7 +66,7 @@ def verify(
             RR260 if there is no such folder.
         RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing, RR412 if it is not allowed.
         RefusedError: RR408 or RR421 for scratch.
-        DataError: RR3xx if the source cannot be read.
+        DataError: RR327 if the source does not pass the release's policy, RR3xx if it cannot be read.
     """
     if not bundle.is_dir():
         raise PolicyError(
@@ -85,8 +94,9 @@ def verify(
             if says_full(error):
                 raise
             log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
-    log.undecided += [UNDECIDED] if level < Level.SOURCE else []
-    log.undecided += [text for below, text in BELOW.items() if level <= below]
+    reached = min(level, log.level)  # what is too broken ends before
+    log.undecided += [UNDECIDED] if reached < Level.SOURCE else []
+    log.undecided += [text for below, text in BELOW.items() if reached <= below]
     return log.done(level)
 
 
@@ -130,12 +140,36 @@ def _further(  # noqa: PLR0917 each level adds an input
         check_audit_page(log, audit, side, read_assessment(audit.findings, audit.places), None)
         return
     progress("source", 0.5)
-    with open_original(audit.plan.policy, side.registry.sources, scratch / "spill") as original:
+    with _source(open_original(audit.plan.policy, side.registry.sources, scratch / "spill")) as original:
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
         if level is Level.KEY and key is not None:
             progress("drawing again", 0.8)
             verify_key(log, audit, side, original, read_key(key), plan_on=plan_on, scratch=scratch)
+
+
+@contextmanager
+def _source(opening: AbstractContextManager[Original]) -> Iterator[Original]:
+    """Open the table that is said to be the source; one that does not pass the release's policy is another one.
+
+    Raises:
+        DataError: RR327 for such a table, RR3xx if it cannot be read.
+    """
+    with ExitStack() as stack:
+        try:
+            original = stack.enter_context(opening)
+        except DataError as error:
+            unlike = [p for p in error.problems if not p.code.startswith("RR30") and p.code not in UNREADABLE]
+            if len(unlike) < len(error.problems):
+                raise
+            raise DataError([_another(problem) for problem in unlike]) from error
+        yield original
+
+
+def _another(problem: Problem) -> Problem:
+    message = f"this is not the table that was released: it does not pass the release's policy: {problem.message}"
+    hint = f"name the release's own source, as it was; {problem.code} explains what is wrong with this table"
+    return Problem("RR327", message, expected="the table that the release was made from", hint=hint)
 
 
 def _check_top(log: Log, bundle: Path) -> None:

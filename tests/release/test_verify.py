@@ -334,3 +334,79 @@ def test_public_alone_goes_as_far_as_level_public(made, more, capsys):
     assert "RR250" in said
     assert "--level public" in said
     assert "whole bundle" in said
+
+
+def test_what_is_not_verified_is_never_said_to_leave_nothing_undecided(copied, capsys):
+    """What would hold of the stated channel is undecided of these files; what ends before the top leaves more so."""
+    case = copied("parquet")
+    inputs = ["--source", case.case.table, "--key", case.key]
+    page = case.bundle / "public" / "report.html"
+    page.write_text(page.read_text().replace("holds", "is proved", 1))
+    reseal_public(case.bundle)
+
+    assert run("verify", case.bundle, *inputs) == 1
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("NOT verified at level key; ")
+    assert "pk-anonymity" in last
+    assert run("verify", case.bundle, *inputs, "--json") == 1
+    assert any("pk-anonymity" in u for u in json.loads(capsys.readouterr().out)["undecided"])
+
+    (case.bundle / "public" / "release.json").write_text("{}")
+    assert run("verify", case.bundle, *inputs) == 1
+    *_, last = capsys.readouterr().out.splitlines()
+    for left in ("what audit/ states", "how many records a person has", "whether the source and the key give"):
+        assert left in last
+
+
+def test_that_the_draw_comes_out_again_is_said_whatever_else_is_wrong(copied, capsys):
+    case = copied("csv")
+    inputs = ["--source", case.case.table, "--key", case.key]
+    page = case.bundle / "public" / "report.html"
+    page.write_text(page.read_text().replace("holds", "is proved", 1))
+    reseal_public(case.bundle)
+    assert run("verify", case.bundle, *inputs) == 1
+    assert "drawn again from the source and the key: the same data, byte for byte" in capsys.readouterr().out
+
+    data = case.bundle / "public" / "data.csv"
+    data.write_bytes(data.read_bytes().replace(b'"F"', b'"M"', 1))
+    found = verify(case.bundle, source=str(case.case.table), key=case.key)
+    assert "RR127" in codes(found)
+    assert found.reproduced is None
+    run("verify", case.bundle, *inputs)
+    assert "the same data" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (lambda text: text.replace(",F,", ",X,", 1), "RR313"),
+        (lambda text: text.replace("person_id", "person", 1), "RR311"),
+        (lambda text: text + text.splitlines()[1] + "\n", "RR323"),
+    ],
+)
+def test_a_table_that_cannot_be_the_source_is_called_so(copied, tmp_path, capsys, change, wrong):
+    case = copied("parquet")
+    rows = case.case.table.read_text()
+    other = tmp_path / "others.csv"
+    other.write_text(change(rows))
+    assert run("verify", case.bundle, "--source", other, "--key", case.key) == 3
+    said = capsys.readouterr().err
+    assert "RR327" in said
+    assert "not the table that was released" in said
+    assert wrong in said
+    assert "remove the duplicates" not in said
+    assert run("verify", case.bundle, "--source", tmp_path / "none.csv", "--key", case.key) == 3
+    assert "RR300" in capsys.readouterr().err
+
+
+def test_where_nothing_is_drawn_no_draw_is_spoken_of(tmp_path, capsys):
+    from .bundles.make import make
+
+    make(tmp_path / "made", ("full-domain", "mondrian"))
+    source = str(tmp_path / "made" / "people.csv")
+    for name in ("full-domain", "mondrian"):
+        capsys.readouterr()
+        assert run("verify", tmp_path / "made" / name / "bundle", "--source", source) == 0
+        said = capsys.readouterr().out
+        assert "conforms: the released counts are those that follow from the original: holds" in said
+        assert "plausible draw" not in said
