@@ -30,12 +30,13 @@ def command(  # noqa: PLR0917 each option is one
     """Show what would be released, at what risk and with what error. Nothing is released.
 
     With --out the plan is written, and a key with it: `rrpolicy release` then executes exactly this plan, and refuses
-    it as stale if the policy, the plugins or the table changed.
+    it as stale if the policy, the plugins or the table changed. A plan that does not pass is shown and not written.
     """
     from rrpolicy.canonical import pretty
     from rrpolicy.cli.progress import progress
     from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.release.appearing import refuse_existing
+    from rrpolicy.release.keys import refuse_existing_key
     from rrpolicy.release.opening import open_policy
     from rrpolicy.release.outlook import look_ahead
     from rrpolicy.release.planfile import plan_document, save_plan
@@ -46,8 +47,10 @@ def command(  # noqa: PLR0917 each option is one
         )
     if key is not None and out is None:
         raise PolicyError(Problem("RR250", "--key goes with --out"))
-    if out is not None:
+    kept = None if out is None else key or out.with_name(out.name + ".key")
+    if out is not None and kept is not None:
         refuse_existing(out)
+        refuse_existing_key(kept)
     opened = open_policy(policy, source=source, root=root)
     if expected_rows is not None:
         outlook = look_ahead(opened.policy, opened.registry, expected_rows)
@@ -66,16 +69,16 @@ def command(  # noqa: PLR0917 each option is one
             open_elsewhere(original.policy, opened.registry.sources, spilled.folder / "plan-on") as elsewhere,
         ):
             outlook = look_ahead(opened.policy, opened.registry, original, report, elsewhere)
-            if out is not None:
+            if out is not None and outlook.decision.passed:
                 secret = new_key()
                 tag = source_tag(secret, original.content())
                 original.unchanged()
                 outlook = outlook.with_tag(tag)
                 made = KeyFile(secret, outlook.plan.digest(), tag)
         document = outlook.to_json()
-        if out is not None and made is not None:
+        if out is not None and kept is not None and made is not None:
             document = plan_document(outlook, policy, out.parent)
-            save_plan(document, out, made, key or out.with_name(out.name + ".key"))
+            save_plan(document, out, made, kept)
     if json:
         sys.stdout.write(pretty(document).decode())
     else:
@@ -83,16 +86,18 @@ def command(  # noqa: PLR0917 each option is one
         from rrpolicy.printable import visible
 
         print("\n".join(map(visible, lines(outlook))))
-        print(f"\n{_next(outlook, policy, out, key, source)}")
+        print(f"\n{_next(outlook, policy, out, kept, source)}")
     return 0 if outlook.decision.passed else 1
 
 
-def _next(outlook: Outlook, policy: Path, out: Path | None, key: Path | None, source: str | None) -> str:
-    if {p.code for p in outlook.decision.problems} == {"RR108"}:
-        return "the gate does not pass: accept what is derived, or fix it; `rrpolicy explain RR108` says how"
+def _next(outlook: Outlook, policy: Path, out: Path | None, kept: Path | None, source: str | None) -> str:
     if not outlook.decision.passed:
-        return "the gate does not pass: mend the policy, then `rrpolicy plan` again"
+        unwritten = "" if out is None else f" ({out} was not written)"
+        if {p.code for p in outlook.decision.problems} == {"RR108"}:
+            what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
+        else:
+            what = "mend the policy, then `rrpolicy plan` again"
+        return f"the gate does not pass{unwritten}: {what}"
     if out is None:
         return f"next: {command_line('release', policy, options={'--out': 'DIR', '--source': source})}"
-    kept = key or out.with_name(out.name + ".key")
     return f"next: {command_line('release', out, options={'--key': kept, '--out': 'DIR', '--source': source})}"

@@ -89,6 +89,16 @@ def write_key(path: Path, key: KeyFile) -> None:
         raise
 
 
+def refuse_existing_key(path: Path) -> None:
+    """Refuse a path that something has already: what may have been drawn with is never overwritten.
+
+    Raises:
+        RefusedError: RR403.
+    """
+    if os.path.lexists(path):
+        raise _taken(path)
+
+
 @contextmanager
 def fresh_key(path: Path, key: KeyFile, finished: Callable[[], bool]) -> Iterator[None]:
     """Keep a new key file beside what it is for: it goes if that never appears, also on a signal.
@@ -101,8 +111,7 @@ def fresh_key(path: Path, key: KeyFile, finished: Callable[[], bool]) -> Iterato
     Raises:
         RefusedError: as `write_key`.
     """
-    if os.path.lexists(path):
-        raise _taken(path)
+    refuse_existing_key(path)
     theirs = False
     with unfinished(path, lambda: theirs or finished()):
         try:
