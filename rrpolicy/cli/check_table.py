@@ -60,7 +60,7 @@ def command(  # noqa: PLR0917 each option is one
 
     With thresholds, exit status 1 says that one fails; without, each model's reached value is printed. Missing values
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
-    --suppressed '*' is given.
+    --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
     from rrpolicy.discovery import load_registry
     from rrpolicy.printable import visible

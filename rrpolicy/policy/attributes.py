@@ -186,6 +186,9 @@ class _Reader:
                     f"{spelled(item.value)} is not {_kind(values[0])}",
                     item,
                     f"only {_kind(values[0])}, as before",
+                    f"`nulls = {spelled(value)}` or `outside = {spelled(value)}` adds it, and it is not listed"
+                    if isinstance(value, str)
+                    else None,
                 )
                 return None
             seen.add((isinstance(value, bool), value))

@@ -17,6 +17,7 @@ from rrpolicy.privacy.tally import Counted, Tally, tally
 from rrpolicy.release.as_released import as_released
 from rrpolicy.release.formats import FORMATS
 from rrpolicy.release.measured import Measurer
+from rrpolicy.release.table_spelling import reading_of
 from rrpolicy.source.columns import Family
 from rrpolicy.source.opening import engine
 from rrpolicy.source.quoting import literal
@@ -54,6 +55,13 @@ class Asked:
     policy: Policy | None = None
     requirements: tuple[Requirement, ...] = ()
     suppressed: str | None = None
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Return the columns that the call or the policy names, as far as commas tell them apart."""
+        given = [part for name in (*(self.known or ()), *(self.sensitive or ())) for part in (name, *name.split(","))]
+        released = self.policy.released if self.policy else ()
+        return frozenset([*map(str.strip, given), *(n for a in released for n in (a.name, a.release_as) if n)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,8 @@ def check_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) -> T
 
     _no_folder(asked.uri)
     source, uri = engine(asked.uri, sources, Path())
-    with source.open(uri, asked.table, scratch) as opened:
+    reading, told = reading_of(uri, asked.policy, asked.named, scratch)
+    with source.open(uri, asked.table, scratch, reading) as opened:
         if not isinstance(opened, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
         snapshot = as_released(opened, uri)
@@ -131,7 +140,7 @@ def check_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) -> T
             findings += measurer.hold(requirement, tallied, columns.sensitive)
         if not required:
             findings += measurer.measure(found, columns.sensitive)
-        remarks = (*columns.remarks(asked, snapshot), *_foreign(asked.policy))
+        remarks = (*((told,) if told else ()), *columns.remarks(asked, snapshot), *_foreign(asked.policy))
         snapshot.unchanged()
     classes = found.classes
     return TableCheck(

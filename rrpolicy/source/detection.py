@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ LOOKED_AT = 200
 """Lines from which fields are told."""
 FEW_CODES = 8
 """Texts beside numbers that may be codes of missing values; more are categories."""
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _DELIMITERS = (",", ";", "\t", "|")
 _COMMA = re.compile(r"-?[0-9]+,[0-9]+")
 _POINT = re.compile(r"-?[0-9]+[.][0-9]+")
@@ -32,6 +34,24 @@ _C1 = re.compile(rb"[\x80-\x9f]")
 _NOTHING = re.compile(
     r"\s*(|[.?*-]+|n\.?/?[ad]\.?|s\.?/d\.?|nan|null|none|nil|missing|unknown|k\.?a\.?)\s*", re.IGNORECASE
 )
+
+
+def is_csv(uri: str) -> bool:
+    """Return whether a table is a CSV file."""
+    return uri.startswith("csv:") or uri.lower().endswith(_CSV)
+
+
+def path_of(uri: str) -> str:
+    """Return the path of a CSV file."""
+    return uri.removeprefix("csv:")
+
+
+def settings_of(uri: str) -> CsvSettings:
+    """Return how a CSV file is spelled; the default of any other table, and of what cannot be read."""
+    try:
+        return csv_settings(path_of(uri)) if is_csv(uri) else CsvSettings()
+    except (OSError, EOFError, zlib.error):
+        return CsvSettings()
 
 
 def csv_settings(path: str) -> CsvSettings:

@@ -7,7 +7,6 @@ only if its name says clearly what it is; every other one is excluded, and the d
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.printable import visible
 from rrpolicy.scratch import scratch
 from rrpolicy.source.columns import Family, family
-from rrpolicy.source.detection import csv_settings, missing_codes
+from rrpolicy.source.detection import missing_codes, settings_of
 from rrpolicy.source.guessing import Guess, guess, listed, spelled
 from rrpolicy.source.opening import engine
 from rrpolicy.source.profile import profile, texts
@@ -26,7 +25,6 @@ from rrpolicy.source.profile import profile, texts
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot, Source
 
-_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _WORDS = frozenset({"none", "nil", "missing", "unknown"})
 """Texts that may stand for a missing value and may be a category."""
@@ -58,7 +56,7 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source]) -> Draft:
         RefusedError: RR408 or RR421 for scratch.
     """
     source, resolved = engine(uri, sources, Path())
-    csv = _spelling(resolved)
+    csv = settings_of(resolved)
     with scratch() as spilled:
         with source.open(resolved, table, spilled.folder, Reading(csv)) as snapshot:
             codes = {name: found for name in snapshot.columns() if (found := _codes(snapshot, name, csv))}
@@ -70,16 +68,6 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source]) -> Draft:
             kinds = snapshot.columns().items()
             guesses = {name: guess(profile(snapshot, name, kind), reading.of.get(name)) for name, kind in kinds}
     return Draft(_written(uri, table, guesses, records, reading), tuple(_warnings(guesses)))
-
-
-def _spelling(uri: str) -> CsvSettings:
-    """Return how a CSV file is spelled; the default of anything else, and of what cannot be read."""
-    if not uri.startswith("csv:") and not uri.lower().endswith(_CSV):
-        return CsvSettings()
-    try:
-        return csv_settings(uri.removeprefix("csv:"))
-    except (OSError, EOFError, zlib.error):
-        return CsvSettings()
 
 
 def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:

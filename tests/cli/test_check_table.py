@@ -382,3 +382,55 @@ def test_a_folder_is_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         said = refused(capsys, folder, "--qi", "age")
         assert "is a folder" in said
         assert f"did you mean {tmp_path / 'release' / 'public' / 'data.csv'}?" in said
+
+
+SPANISH = "Encuesta\n\nciudad;edad;enfermedad\n" + "Cádiz;1,5;flu\nCádiz;1,5;HIV\nÁvila;2;flu\nÁvila;NA;flu\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_csv_file_is_read_as_it_shows_and_that_is_said(packed, tmp_path, capsys):
+    content = SPANISH.encode("latin-1")
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    path.write_bytes(gzip.compress(content) if packed else content)
+
+    assert main(["check-table", str(path), "--qi", "ciudad", "--sensitive", "enfermedad"]) == 0
+    told = capsys.readouterr().out
+    assert "4 records, 2 equivalence classes" in told
+    assert "note: read as the file shows, with delimiter ';', encoding latin-1, decimal ',', 2 lines before" in told
+
+
+SPELLED = """\
+schema = 1
+[policy]
+name = "people"
+version = "1.0.0"
+[source]
+uri = "people.csv"
+missing = ["NA"]
+[source.csv]
+delimiter = ":"
+decimal = ","
+quote = ""
+skip = 1
+[attributes]
+age = { role = "quasi-identifier", domain = [1.5, 2], nulls = "unknown", release_as = "age_group" }
+ill = { role = "sensitive", domain = ["no", '"yes'] }
+[[privacy]]
+model = "k-anonymity"
+k = 2
+[mechanism]
+name = "l-diversity"
+
+"""
+
+
+def test_a_policy_says_how_its_table_is_read_and_its_release_is_read_as_it_is(tmp_path, capsys):
+    (tmp_path / "policy.toml").write_text(SPELLED)
+    (tmp_path / "copy.csv").write_text('title\nage:ill\n1,5:no\n1,50:"yes\n2:no\nNA:no\n')
+    (tmp_path / "release.csv").write_text('age_group,ill\n1.5,no\n1.5,"""yes"\nunknown,no\nunknown,no\n')
+
+    call = ("--policy", tmp_path / "policy.toml")
+    found = measured(capsys, tmp_path / "copy.csv", *call, status=1)
+    assert (found["records"], found["classes"], found["quasi_identifiers"]) == (4, 3, ["age"])  # 1,5 is 1,50
+    found = measured(capsys, tmp_path / "release.csv", *call)
+    assert (found["records"], found["classes"], found["quasi_identifiers"]) == (4, 2, ["age_group"])
