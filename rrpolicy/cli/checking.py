@@ -106,6 +106,8 @@ def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:
 
 
 def _lines(name: str, checked: Checked) -> list[str]:
+    from rrpolicy.source.units import untold
+
     policy = checked.policy
     roles: dict[str, list[str]] = {}
     for attribute in policy.attributes.values():
@@ -119,6 +121,8 @@ def _lines(name: str, checked: Checked) -> list[str]:
     ids = ", ".join(statistic.id for statistic in checked.derived)
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
+    told = untold(policy)
+    lines += [f"  undecided: {told}"] if told else []
     lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
     lines += [f"  warning: {warning}" for warning in checked.warnings]
     return lines

@@ -13,11 +13,12 @@ from rrpolicy.release.derived import to_accept
 from rrpolicy.release.gate import shown
 from rrpolicy.release.outlook import parameters, unchanged
 from rrpolicy.release.plan import WARNINGS
+from rrpolicy.source.units import untold
 
 if TYPE_CHECKING:
     from rrpolicy.channel.table import Decoder
     from rrpolicy.mechanism import Remark
-    from rrpolicy.policy.model import Attribute
+    from rrpolicy.policy.model import Attribute, Policy
     from rrpolicy.release.check import Stated
     from rrpolicy.release.outlook import Outlook
     from rrpolicy.release.plan import Plan
@@ -34,7 +35,7 @@ def lines(outlook: Outlook) -> list[str]:
     text += _section("rests on", outlook.assessment.assumptions)
     text += _section("derived from the data", _derived(plan))
     text += ["", "parameters", *_parameters(outlook)]
-    text += _section("warnings", [remark.text for remark in plan.remarks if remark.name in WARNINGS])
+    text += _section("warnings", [*_untold(policy), *(r.text for r in plan.remarks if r.name in WARNINGS)])
     text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
     text += ["", "requirements"]
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
@@ -52,6 +53,11 @@ def lines(outlook: Outlook) -> list[str]:
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
     return ["", title, *(f"  {item}" for item in items)] if items else []
+
+
+def _untold(policy: Policy) -> list[str]:
+    said = untold(policy)
+    return [said] if said else []
 
 
 def _derived(plan: Plan) -> list[str]:

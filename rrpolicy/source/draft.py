@@ -107,6 +107,9 @@ def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
         yield f"{', '.join(unclear)}: excluded; the draft says why, and how to release what can be"
     if not any(g.released for g in guesses.values()):
         yield "no column is released: give at least one the role quasi-identifier or sensitive, else `check` refuses"
+    several = [n for n, g in guesses.items() if g.tells_people]
+    if len(several) > 1:
+        yield f"{', '.join(several)}: let `unit` under [source] name what tells people apart, else none is tested"
     for name, found in guesses.items():
         yield from (f"{name}: {remark}" for remark in found.remarks)
 
@@ -114,7 +117,7 @@ def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
 def _written(uri: str, table: str | None, guesses: Mapping[str, Guess], records: int, reading: Reading) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", Path(uri.partition(":")[2] or uri).name.split(".")[0].lower()).strip("-")
     attributes = "\n".join(line for name, found in guesses.items() for line in _lines(name, found))
-    source = "\n".join(_source(uri, table, records, reading))
+    source = "\n".join(_source(uri, table, records, guesses, reading))
     return f"""\
 #:schema ./policy.schema.json
 # A draft by `rrpolicy init`. Every role is a guess, and `rrpolicy check` refuses the draft until each line that says
@@ -160,13 +163,14 @@ name = "pram"
 """
 
 
-def _source(uri: str, table: str | None, records: int, reading: Reading) -> Iterator[str]:
+def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading) -> Iterator[str]:
     """Yield the lines of [source] and [source.csv]."""
     yield "[source]"
     yield f"uri = {spelled(uri)}" + ("" if ":" in uri else " # relative to this file")
     if table:
         yield f"table = {spelled(table)}"
     yield f"min_rows = {_floor(records)} # a table that came in half is refused"
+    yield from _unit(guesses)
     if reading.missing:
         yield f"missing = {listed(reading.missing)} # read as no value, in every column"
     plain = CsvSettings()
@@ -174,6 +178,17 @@ def _source(uri: str, table: str | None, records: int, reading: Reading) -> Iter
     own = {key: value for key, value in stated.items() if value != getattr(plain, key)}
     if own:
         yield from ("", "[source.csv]", *(f"{key} = {spelled(value)}" for key, value in own.items()))
+
+
+def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
+    """Yield the line that says which of several identifiers tells people apart."""
+    identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
+    people = [name for name in identifiers if guesses[name].tells_people]
+    if len(identifiers) > 1 and len(people) == 1:
+        yield f"unit = {spelled(people[0])} # tells people apart: more than one record of each is refused"
+    elif len(people) > 1:
+        others = visible(", ".join(people[1:]))
+        yield f"# unit = {spelled(people[0])} # or {others}: which tells people apart; else none of them is tested"
 
 
 def _floor(records: int) -> int:

@@ -20,6 +20,8 @@ MOST_NUMBERS = 12
 SINGLE_SHARE = 0.05
 """A column is near unique if more than this share of its records have a value of their own."""
 _ID = "id ids uuid guid key ssn iban name firstname surname lastname email mail phone tel address row rownum index"
+_NUMBERED = "id ids uuid guid ssn iban"
+"""Words of a name that says that a column tells people apart, however often its values repeat."""
 _SENSITIVE = (
     "disease diagnos illness health hiv medic drug drugs disab income salar wage wages wealth debt benefit religio"
     " belief party politic vote voted union ethni race crime convict sexual orientation pregnan"
@@ -41,12 +43,14 @@ class Guess:
         comment: why.
         keys: that stand beside the role if the column is released, as TOML.
         remarks: what is odd about its values.
+        tells_people: it may tell people apart, not records alone.
     """
 
     role: str
     comment: str
     keys: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    tells_people: bool = False
 
     @property
     def released(self) -> bool:
@@ -64,8 +68,11 @@ def guess(column: Profile, codes: Sequence[Value] | None = None) -> Guess:
     remarks = tuple(_remarks(column))
     coded = {} if codes is None else {"missing": listed(codes)}
     unfit = _unfit(column)
+    if unfit is not None and unfit[0] == "identifier":
+        people = not column.row_number or _words(column.name, _NUMBERED)
+        return Guess(*unfit, remarks=tuple(_lacking(column)), tells_people=people)
     if unfit is not None:
-        return Guess(*unfit, remarks=() if unfit[0] == "identifier" else remarks)
+        return Guess(*unfit, remarks=remarks)
     keys = {**_categories(column), **coded}
     named = _named(column.name)
     if named is None:
@@ -83,7 +90,8 @@ def _unfit(column: Profile) -> tuple[str, str] | None:
     if column.row_number:
         return "identifier", "a row number: whole numbers without a gap, one a record"
     unique = column.singles >= (1 - SINGLE_SHARE) * column.known and column.family in {Family.TEXT, Family.INTEGER}
-    if unique or (_words(column.name, _ID) and column.singles > SINGLE_SHARE * column.records):
+    named = _words(column.name, _ID) and column.singles > SINGLE_SHARE * column.records
+    if unique or named or (_words(column.name, _NUMBERED) and column.distinct > MOST_CATEGORIES):
         return "identifier", "nearly every record has a value of its own" if unique else "by its name"
     if column.distinct > MOST_CATEGORIES and column.family is Family.TEXT:
         told = f"{column.distinct:,} different values: to release it, list the common ones as `domain`, with `outside`"
@@ -97,6 +105,17 @@ def _categories(column: Profile) -> dict[str, str]:
     if column.family in {Family.TEXT, Family.BOOLEAN} or column.distinct <= many:
         return {"domain": listed(column.values), **_nulls(column)}
     return {"bins": f"[{', '.join(edges(column))}]", **_nulls(column), "scale": '"ordinal"'}
+
+
+def _lacking(column: Profile) -> Iterator[str]:
+    """Yield why an identifier does not tell every record's unit, or one record from another."""
+    if repeated := column.known - column.distinct:
+        yield (
+            f"{repeated:,} of {column.records:,} records repeat the value of another one: remove duplicates, or write "
+            f"`max_records = {column.most}` under [source] if a person may have so many records"
+        )
+    if column.nulls:
+        yield f"{column.nulls:,} of {column.records:,} records have no value"
 
 
 def _remarks(column: Profile) -> Iterator[str]:

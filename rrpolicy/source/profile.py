@@ -44,6 +44,7 @@ class Profile:
         high: the largest.
         values: the first distinct ones in order, at most one more than a domain may list.
         cuts: values in order, about 1,000 of them evenly spread over the records.
+        most: records that share a value, at most.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Profile:
     high: Any = None
     values: tuple[Any, ...] = ()
     cuts: tuple[Cut, ...] = ()
+    most: int = 0
 
     @property
     def family(self) -> Family:
@@ -90,7 +92,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
     records = snapshot.records()
     if family(kind) is Family.OTHER:
         return Profile(name, kind, records)
-    nulls = distinct = singles = below = 0
+    nulls = distinct = singles = most = below = 0
     low = high = None
     values: list[Any] = []
     cuts: list[Cut] = []
@@ -100,6 +102,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
         nulls += int(n[~valid].sum())
         singles += int((n[valid] == 1).sum())
         distinct += int(valid.sum())
+        most = max(most, int(n[valid].max(initial=0)))
         known = column.drop_null()
         if not len(known):
             continue
@@ -110,7 +113,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
         below = int(sums[-1] + n[valid][-1])
         if family(kind) is not Family.TEXT:
             cuts += _thinned(known, sums, cuts[-1].below if cuts else -records, max(records // _GRID, 1))
-    return Profile(name, kind, records, nulls, distinct, singles, low, high, tuple(values), tuple(cuts))
+    return Profile(name, kind, records, nulls, distinct, singles, low, high, tuple(values), tuple(cuts), most)
 
 
 def _thinned(values: pa.Array, below: Any, last: int, step: int) -> Iterator[Cut]:

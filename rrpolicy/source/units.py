@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import Role
+from rrpolicy.source.guessing import spelled
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
@@ -47,6 +49,18 @@ class Units:
     def beyond(self, most: int) -> int:
         """Return how many records exceed `most` a unit."""
         return sum((size - most) * units for size, units in self.sizes.items() if size > most)
+
+
+def untold(policy: Policy) -> str | None:
+    """Return what to do where several identifiers leave open which of them tells people apart; else None."""
+    identifiers = [a.name for a in policy.with_role(Role.IDENTIFIER)]
+    if policy.unit is not None or len(identifiers) < 2:  # noqa: PLR2004
+        return None
+    listed = ", ".join(f"'{name}'" for name in identifiers)
+    return (
+        f"{listed} are identifiers, and which of them tells people apart is not said: that a person has one record is "
+        f"not tested. Say so under [source]: unit = {spelled(identifiers[0])}"
+    )
 
 
 def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:

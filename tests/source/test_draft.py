@@ -184,6 +184,61 @@ def test_a_row_number_is_flagged(parquet):
     assert 'pos = { role = "identifier" } # a row number' in text
 
 
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ([f"p{i}" for i in [0, 0, 0, *range(3, 100)]], "2 of 100 records repeat the value of another one"),
+        ([None, *(f"p{i}" for i in range(99))], "1 of 100 records have no value"),
+        ([i // 4 for i in range(1000)], "750 of 1,000 records repeat the value of another one"),
+    ],
+)
+def test_an_identifier_with_duplicates_or_gaps_is_flagged_and_what_is_said_helps(parquet, tmp_path, capsys, ids, told):
+    path = parquet({"person_id": ids, "sex": ["F", "M"] * (len(ids) // 2)}, "people.parquet")
+    assert main(["init", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert f"warning: person_id: {told}" in printed.err
+    line = next(line for line in printed.out.splitlines() if line.startswith("person_id = "))
+    assert 'role = "identifier"' in line
+    assert told in line
+    admitted = re.search(r"`(max_records = \d+)` under \[source\]", line)
+    if admitted is None:
+        return
+    policy = tmp_path / "policy.toml"
+    policy.write_text(fill(printed.out))
+    assert main(["plan", str(policy)]) == 3
+    assert "RR323" in capsys.readouterr().err
+    policy.write_text(fill(printed.out).replace("\n[source]\n", f"\n[source]\n{admitted[1]}\n"))
+    assert main(["plan", str(policy)]) == 0
+
+
+def test_of_several_identifiers_the_draft_check_and_plan_ask_which_tells_people_apart(parquet, tmp_path, capsys):
+    count = range(40)
+    columns = {"row": count, "person_id": [f"p{i}" for i in count], "email": [f"{i}@x" for i in count]}
+    path = parquet({**columns, "sex": ["F", "M"] * 20}, "people.parquet")
+    assert main(["init", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert "warning: person_id, email: let `unit` under [source] name what tells people apart" in printed.err
+    line = next(line for line in printed.out.splitlines() if line.startswith("# unit = "))
+    assert line.startswith('# unit = "person_id" # or email')
+    policy = tmp_path / "policy.toml"
+    policy.write_text(fill(printed.out))
+    for command in ("check", "plan"):
+        assert main([command, str(policy)]) == 0
+        assert "'row', 'person_id', 'email' are identifiers" in capsys.readouterr().out
+    policy.write_text(fill(printed.out).replace("# unit", "unit"))
+    for command in ("check", "plan"):
+        assert main([command, str(policy)]) == 0
+        assert "are identifiers" not in capsys.readouterr().out
+
+
+def test_beside_a_row_number_the_only_identifier_tells_people_apart(parquet):
+    count = range(40)
+    attributes = drafted(parquet({"row": count, "email": [f"{i}@x" for i in count], "sex": ["F", "M"] * 20}))
+    assert attributes["source"]["unit"] == "email"
+    attributes = drafted(parquet({"person_id": count, "sex": ["F", "M"] * 20}))
+    assert "unit" not in attributes["source"]
+
+
 def fill(text):
     """Do what a person does with a draft: decide what is left open."""
     text = text.replace("fill in: who", "office").replace("fill in: what", "tables").replace('"fill in: a', '4 # "')
