@@ -20,6 +20,8 @@ from rrpolicy.policy.problems import spelled, suggest
 from rrpolicy.policy.root import Root
 
 REJECT = "reject"
+KEEP = "keep"
+"""What `nulls` says of a column that is released as it is: they stay nulls."""
 MOST_CATEGORIES = 100_000
 
 
@@ -53,6 +55,11 @@ class _Reader:
 
     def refuse(self, code: str, message: str, at: Node, expected: str | None = None, hint: str | None = None) -> None:
         self.problems.append(Problem(code, message, at.place, expected, hint))
+
+    @property
+    def categorical(self) -> bool:
+        """Return whether the table gives the attribute categories."""
+        return self.node.get("domain") is not None or self.node.get("bins") is not None
 
     def attribute(self) -> Attribute:
         place = replace(self.node.key, key=f"attributes.{self.name}")
@@ -204,6 +211,10 @@ class _Reader:
         at = self.node.get(key)
         if value is None or value == REJECT or at is None:
             return None
+        if key == "nulls" and value != KEEP and self.role is Role.INSENSITIVE and not self.categorical:
+            message = f"'{self.name}' is released as it is, and what stands for its nulls cannot be {spelled(value)}"
+            hint = f'`nulls = "{KEEP}"` releases them as nulls; a `domain` or `bins` makes room for a category'
+            self.refuse("RR214", message, at, f'"{KEEP}" or "{REJECT}"', hint)
         if key == "outside" and self.node.get("bins") is None and not isinstance(self.table.domain, list):
             self.refuse(
                 "RR214",

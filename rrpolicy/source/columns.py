@@ -52,6 +52,7 @@ class Stored:
         collated: whether comparing its text might take different texts for equal.
         comma: whether its numbers are spelled with a decimal comma (CSV).
         odd: of text beside numbers, how many records hold text that spells no number (CSV); 0 elsewhere.
+        other_mark: of those, how many would spell one with the other decimal separator.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Stored:
     collated: bool = False
     comma: bool = False
     odd: int = 0
+    other_mark: int = 0
 
     @property
     def family(self) -> Family:
@@ -84,7 +86,8 @@ class Stored:
             point = f"replace({sql}, ',', '.')" if self.comma and self.type == "DOUBLE" else sql
             sql = f"{point}::{self.type}"
         if self.type in _REALS:
-            return f"(CASE WHEN isnan({sql}) THEN NULL ELSE {sql} + 0 END)"
+            # DuckDB 2.0 takes isnan() for false where a file's statistics, which NaN is not in, have a zero
+            return f"(CASE WHEN isfinite({sql}) OR isinf({sql}) THEN {sql} + 0 END)"
         return sql
 
     @property

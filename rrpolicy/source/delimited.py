@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import CsvSettings
 
 _NUMBER = "-?(0|[1-9][0-9]*)([.][0-9]+)?"
+_DECIMAL = "-?(0|[1-9][0-9]*)[.][0-9]+"
 _SPELLINGS = {
     "BOOLEAN": "true|false",
     "BIGINT": "0|-?[1-9][0-9]{0,17}",
@@ -140,29 +141,36 @@ def columns(
     tests = [test for name in names for test in _tests(identifier(name), comma=comma)]
     row = connection.execute(f"SELECT count(*), {', '.join(tests)} FROM {source}").fetchone()
     assert row is not None
-    width = len(_SPELLINGS) + 2
+    width = len(_SPELLINGS) + 3
     found = [_typed(name, row[1 + i * width :], comma=comma) for i, name in enumerate(names)]
     return source, row[0], found
 
 
 def _tests(sql: str, *, comma: bool) -> list[str]:
-    """Return SQL of aggregates: whether all values are spelled as each type, how many are as numbers, how many are."""
-    mark = (lambda pattern: pattern.replace("[.]", "[,]")) if comma else str
+    """Return SQL of aggregates: whether all values are of each type; how many are numbers, with the other mark."""
+    mark, other = (_with_comma, str) if comma else (str, _with_comma)
     tests = []
     for kind, spelling in _SPELLINGS.items():
         holds = f"regexp_full_match({sql}, {literal(spelling if kind in _PARSED else mark(spelling))})"
         if kind in _PARSED:
             holds += f" AND TRY_CAST({sql} AS {kind}) IS NOT NULL"
         tests.append(f"coalesce(bool_and({holds}) FILTER (WHERE {sql} IS NOT NULL), false)")
-    numbers = f"count(*) FILTER (WHERE regexp_full_match({sql}, {literal(mark(_NUMBER))}))"
-    return [*tests, numbers, f"count({sql})"]
+    counted = [mark(_NUMBER), other(_DECIMAL)]
+    tests += [f"count(*) FILTER (WHERE regexp_full_match({sql}, {literal(pattern)}))" for pattern in counted]
+    return [*tests, f"count({sql})"]
+
+
+def _with_comma(pattern: str) -> str:
+    """Return a pattern of numbers with a decimal comma in place of the point."""
+    return pattern.replace("[.]", "[,]")
 
 
 def _typed(name: str, found: Sequence[int], *, comma: bool) -> Stored:
     """Return a column from what its tests found."""
     kind = next((kind for kind, holds in zip(_SPELLINGS, found, strict=False) if holds), "VARCHAR")
-    numbers, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 2]
-    return Stored(name, kind, spelled=kind != "VARCHAR", comma=comma, odd=known - numbers if numbers else 0)
+    numbers, others, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 3]
+    odd = known - numbers if numbers or others else 0
+    return Stored(name, kind, spelled=kind != "VARCHAR", comma=comma, odd=odd, other_mark=others)
 
 
 def check_complete(path: str, file: TextFile, records: int) -> None:

@@ -261,12 +261,19 @@ def type_error(attribute: Attribute, column: Stored, value: Value) -> DataError:
 def text_among_numbers(attribute: Attribute, column: Stored) -> Problem:
     """Return RR312 for a column whose numbers are read as text because of others that are none."""
     records = "1 record holds" if column.odd == 1 else f"{column.odd:,} records hold"
+    hints = []
+    if column.other_mark:
+        mark, spoken = (".", "point") if column.comma else (",", "comma")
+        hints.append(f'`decimal = "{mark}"` under [source.csv] if {column.other_mark:,} have a decimal {spoken}')
+    if column.odd > column.other_mark:
+        missing = f"`missing = [\"NA\"]` of '{attribute.name}' or under [source]"
+        hints.append(f"name the codes that stand for no value: {missing}")
     return Problem(
         "RR312",
         f"{records} text that spells no number in '{attribute.name}', so the column is text",
         attribute.place,
         "a column of numbers",
-        f"name the codes that stand for no value: `missing = [\"NA\"]` of '{attribute.name}' or under [source]",
+        "; ".join(hints),
     )
 
 

@@ -41,44 +41,37 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
         The original, with a policy whose observed domains are filled in, and that names every column.
 
     Raises:
-        DataError: RR310 to RR325, all problems of one kind of check at once.
+        DataError: RR310 to RR325, all at once, unless columns are missing or nobody named them.
         RefusedError: RR410 if the table changed meanwhile.
     """
     _refuse([*surprises.check_columns(policy, snapshot.columns()), *surprises.check_size(policy, snapshot.records())])
-    types, problems = _types(policy.released, snapshot)
-    _refuse(problems)
     unnamed = [name for name in snapshot.columns() if name not in policy.attributes]
-    attributes, problems = dict(policy.attributes), []
+    attributes = dict(policy.attributes)
     attributes |= {name: Attribute(name, Role.EXCLUDED, None, release_as=name) for name in unnamed}
+    types: dict[str, str] = {}
+    problems: list[Problem] = []
     for attribute in policy.released:
-        if attribute.domain is None and attribute.observed:
-            try:
+        try:
+            types[attribute.name] = snapshot.released_type(attribute)
+            if attribute.domain is None and attribute.observed:
                 attributes[attribute.name] = surprises.resolved(attribute, snapshot)
-            except DataError as error:
-                problems += error.problems
-    _refuse(problems)
+        except DataError as error:
+            problems += error.problems
+            del attributes[attribute.name]  # the others are looked at all the same
     policy = replace(policy, attributes=attributes)
-    types, problems = _types(policy.released, snapshot)
-    _refuse(problems)
-    original = TableOriginal(policy, snapshot, snapshot.records(), types, units_of(policy, snapshot))
-    _refuse([*original.first_look()])
+    units = None
+    try:
+        units = units_of(policy, snapshot)
+    except DataError as error:
+        problems += error.problems
+    original = TableOriginal(policy, snapshot, snapshot.records(), types, units)
+    _refuse([*problems, *original.first_look()])
     return original
 
 
 def _refuse(problems: Sequence[Problem]) -> None:
     if problems:
         raise DataError(problems)
-
-
-def _types(attributes: Sequence[Attribute], snapshot: Snapshot) -> tuple[dict[str, str], list[Problem]]:
-    types: dict[str, str] = {}
-    problems: list[Problem] = []
-    for attribute in attributes:
-        try:
-            types[attribute.name] = snapshot.released_type(attribute)
-        except DataError as error:
-            problems += error.problems
-    return types, problems
 
 
 @dataclass(frozen=True)

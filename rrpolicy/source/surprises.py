@@ -81,29 +81,12 @@ def resolved(attribute: Attribute, snapshot: Snapshot) -> Attribute:
         DataError: RR314, RR315, RR316 or RR320.
     """
     values = snapshot.distinct(attribute, MOST_CATEGORIES)
-    if len(values) > MOST_CATEGORIES:
-        raise DataError(
-            Problem(
-                "RR316",
-                f"'{attribute.name}' has more than {MOST_CATEGORIES:,} distinct values",
-                attribute.place,
-                f"an observed domain of at most {MOST_CATEGORIES:,} categories",
-                "coarsen it with `bins`, or a `domain` with `outside`: so many values make nearly every record unique",
-            )
-        )
     known = tuple(v for v in values if v is not None)
-    if any(isinstance(v, float) and math.isinf(v) for v in known):
-        raise DataError(
-            Problem(
-                "RR315",
-                f"'{attribute.name}' holds infinite numbers",
-                attribute.place,
-                "finite numbers",
-                "use `bins` that end in inf, or mend the table",
-            )
-        )
+    problems = [*_unobservable(attribute, values)]
     if None in values and attribute.nulls is None:
-        raise DataError(_nulls(attribute, None))
+        problems.append(_nulls(attribute, None))
+    if problems:
+        raise DataError(problems)
     if attribute.nulls is not None and attribute.nulls not in known:
         if str(attribute.nulls) in {str(v) for v in known}:
             raise DataError(
@@ -118,6 +101,26 @@ def resolved(attribute: Attribute, snapshot: Snapshot) -> Attribute:
     if not known:
         raise DataError(Problem("RR317", f"'{attribute.name}' has no values", attribute.place, "at least one value"))
     return replace(attribute, domain=known, hierarchy=_fitted(attribute, known))
+
+
+def _unobservable(attribute: Attribute, values: Sequence[Value | None]) -> Iterator[Problem]:
+    """Yield why values cannot be the categories of an observed domain."""
+    if len(values) > MOST_CATEGORIES:
+        yield Problem(
+            "RR316",
+            f"'{attribute.name}' has more than {MOST_CATEGORIES:,} distinct values",
+            attribute.place,
+            f"an observed domain of at most {MOST_CATEGORIES:,} categories",
+            "coarsen it with `bins`, or a `domain` with `outside`: so many values make nearly every record unique",
+        )
+    if any(isinstance(v, float) and math.isinf(v) for v in values):
+        yield Problem(
+            "RR315",
+            f"'{attribute.name}' holds infinite numbers",
+            attribute.place,
+            "finite numbers",
+            "use `bins` that end in inf, or mend the table",
+        )
 
 
 def _fitted(attribute: Attribute, known: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...] | None:
@@ -216,7 +219,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
             f"{_have(nulls)} no value of '{attribute.name}' (null, or NaN), which is released as it is",
             attribute.place,
             "no nulls",
-            'any `nulls` but "reject", such as `nulls = "keep"`, releases them as nulls',
+            '`nulls = "keep"` releases them as nulls',
         )
     if infinite:
         yield Problem(

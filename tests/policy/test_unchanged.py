@@ -68,3 +68,15 @@ def test_a_baseline_may_leave_open_what_its_policies_say(load, write):
     with pytest.raises(PolicyError) as caught:
         load(write(child, "child.toml"))
     assert [(p.code, p.place.file.rpartition("/")[2]) for p in caught.value.problems] == [("RR281", "base.toml")]
+
+
+@pytest.mark.parametrize("label", ['"unknown"', "-1", "true"])
+def test_no_category_stands_for_nulls_where_there_are_no_categories(load, write, label):
+    with pytest.raises(PolicyError) as caught:
+        load(write(POLICY % f", nulls = {label}"))
+
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.place.line, problem.place.column) == ("RR214", 9, 42)
+    assert '`nulls = "keep"`' in problem.hint
+    for kept in ('"keep"', '"reject"'):
+        load(write(POLICY % f", nulls = {kept}"))

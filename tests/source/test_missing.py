@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.errors import DataError
-from rrpolicy.policy.model import Bins
+from rrpolicy.policy.model import Bins, CsvSettings
 
 from .conftest import carried, qi
 
@@ -93,6 +93,30 @@ def test_text_among_numbers_is_counted(domain, opened, tmp_path):
         pass
     assert caught.value.problems[0].code == "RR312"
     assert "s/d" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "csv", "hint"),
+    [
+        ("1.5\n2\n", {"decimal": ","}, '`decimal = "."` under [source.csv] if 1 have a decimal point'),
+        ('"1,5"\n2\n', {}, '`decimal = ","` under [source.csv] if 1 have a decimal comma'),
+        ('"1,5"\n"2,5"\n', {}, '`decimal = ","` under [source.csv] if 2 have a decimal comma'),
+        (
+            '"1,5"\n2\nNA\n',
+            {},
+            "1 have a decimal comma; name the codes that stand for no value: `missing = [\"NA\"]` of 'a' or under [source]",
+        ),
+        ("1.5\n2\nNA\n", {}, "name the codes that stand for no value: `missing = [\"NA\"]` of 'a' or under [source]"),
+    ],
+)
+def test_numbers_with_the_other_decimal_separator_are_told_from_text(text, csv, hint, opened, tmp_path):
+    (tmp_path / "t.csv").write_text("a\n" + text)
+    for attribute in (qi("a", 1.5, 2), qi("a", "all", bins=Bins((0.0, 50.0), ("all",)))):
+        with pytest.raises(DataError) as caught, opened(tmp_path / "t.csv", attribute, csv=CsvSettings(**csv)):
+            pass
+        (found,) = caught.value.problems
+        assert found.code == "RR312"
+        assert found.hint.endswith(hint)
 
 
 DAYS = [D(2019, 12, 31), D(2020, 1, 1), D(2020, 12, 31), D(2021, 1, 1), D(2021, 1, 2), None]

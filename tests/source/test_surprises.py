@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -196,6 +197,42 @@ def test_empty_and_small_tables(opened, parquet):
     assert codes_of(opened, parquet({"a": ["x"] * 9}), qi("a"), min_rows=10) == ["RR318"]
     with opened(parquet({"a": ["x"] * 10}), qi("a"), min_rows=10) as original:
         assert original.records == 10
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+@pytest.mark.parametrize("form", ["parquet", "duckdb"])
+def test_nan_beside_zeros_is_a_null(form, kind, opened, parquet, tmp_path):
+    """The statistics of a Parquet file leave NaN out, and an engine may conclude from them that there is none."""
+    table = pa.table({"a": pa.array([0.0, math.nan, 1.0, math.nan] * 20, kind), "b": ["x"] * 80})
+    path = parquet(table) if form == "parquet" else tmp_path / "t.duckdb"
+    if form == "duckdb":
+        with duckdb.connect(str(path)) as made:
+            made.register("given", table)
+            made.execute("CREATE TABLE t AS SELECT * FROM given")
+    attributes = [qi("a", 0, 1), bins(0.0, 2.0), qi("a"), carried("a")]
+    for attribute in attributes:
+        (found,) = problems_of(opened, path, attribute, qi("b", "x"))
+        assert found.code == "RR314", attribute
+    with opened(path, qi("a", 0, 1, "none", nulls="none"), qi("b", "x")) as original:
+        assert original.counts("a").n.tolist() == [20, 20, 40]
+
+
+def test_one_kind_of_surprise_hides_no_other(opened, parquet):
+    count = 40
+    path = parquet(
+        {
+            "id": [str(i // 2) for i in range(count)],
+            "a": ["x"] * (count - 1) + [None],
+            "b": [1.0, math.inf, None, 2.0] * 10,
+            "c": [None, *range(count - 1)],
+            "d": ["t"] * count,
+            "e": ["t", "other"] * 20,
+        }
+    )
+    attributes = [qi("a", "x"), qi("b"), carried("c"), qi("d", 1), qi("e", "t")]
+    found = problems_of(opened, path, dropped("id"), *attributes)
+
+    assert sorted(p.code for p in found) == ["RR312", "RR313", "RR314", "RR314", "RR314", "RR315", "RR319", "RR323"]
 
 
 def test_carried_nulls_and_infinities(opened, parquet):
