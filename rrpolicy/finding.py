@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from rrpolicy.canonical import Json, exact, number
 from rrpolicy.errors import Place
+from rrpolicy.printable import listed
 
 VALUE = " = "
 """Stands between an attribute and its value in what a number speaks of."""
@@ -271,7 +272,7 @@ class Finding:
         if not (self.compares_tables and ids):
             return replace(self, beside=beside, assumptions=assumed)
         assumption = (
-            f"It holds {CONDITION} ({', '.join(ids)}): who knows all other records can recompute them for each "
+            f"It holds {CONDITION} ({listed(ids)}): who knows all other records can recompute them for each "
             "candidate record of one person, and excludes the candidates that give other ones."
         )
         return replace(self, beside=beside, given=ids, assumptions=(*assumed, assumption))

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 _UNUSUAL = re.compile(r"[^ -~]")
+_PLAIN = re.compile(r"[\w.:+/-]+")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names with commas between; one that is no plain word stands in quotes, with its own commas."""
+    return ", ".join(name if _PLAIN.fullmatch(name) else f"'{name}'" for name in names)
 
 
 def visible(text: str) -> str:

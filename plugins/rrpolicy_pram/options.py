@@ -43,16 +43,25 @@ class Options(BaseModel):
     ] = None
     keep_probability: Annotated[
         dict[str, Rational],
-        Field(description="Attribute -> Pr(released = original), above 1/d; with blocks, of every block."),
+        Field(
+            description="Attribute -> Pr(released = original), above 1/d; with blocks, of every block.",
+            examples=[{"sex": 0.8}],
+        ),
     ] = {}
     retention_probability: Annotated[
         dict[str, Rational],
-        Field(description="Attribute -> probability to keep the value, else it is drawn anew from the whole domain."),
+        Field(
+            description="Attribute -> probability to keep the value, else it is drawn anew from the whole domain.",
+            examples=[{"sex": 0.6}],
+        ),
     ] = {}
     matrix: Annotated[dict[str, ExplicitMatrix], Field(description="Attribute -> its matrix.")] = {}
     blocks: Annotated[
         dict[str, tuple[tuple[Value, ...], ...]],
-        Field(description="Attribute -> groups of categories; values are exchanged only inside their group."),
+        Field(
+            description="Attribute -> groups of categories; values are exchanged only inside their group.",
+            examples=[{"region": [["north", "south"], ["west"]]}],
+        ),
     ] = {}
     invariant: Annotated[
         dict[str, Literal["observed"] | dict[str, Rational]],

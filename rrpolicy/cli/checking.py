@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
-from rrpolicy.printable import visible
+from rrpolicy.printable import listed, visible
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
@@ -114,11 +114,11 @@ def _lines(name: str, checked: Checked) -> list[str]:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
     lines = [f"{name}: {policy.name} {policy.version}, mechanism {policy.mechanism.name}"]
     lines += [f"  extends: {', '.join(policy.baselines)}"] if policy.baselines else []
-    lines += [f"  {role}: {', '.join(names)}" for role, names in roles.items()]
+    lines += [f"  {role}: {listed(names)}" for role, names in roles.items()]
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [f"  {g.metric} <= {g.max}: decided by `rrpolicy plan`, which counts the data" for g in policy.gates]
     lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
-    ids = ", ".join(statistic.id for statistic in checked.derived)
+    ids = listed(statistic.id for statistic in checked.derived)
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
     told = untold(policy)

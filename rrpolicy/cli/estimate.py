@@ -34,9 +34,18 @@ def command(
     bundle: Annotated[Path, typer.Argument(help="A bundle, or its public/ folder alone.", metavar="BUNDLE")],
     by: Annotated[
         list[str] | None,
-        typer.Option(help="Released columns to group by, with commas between; repeat it for a name with a comma."),
+        typer.Option(
+            help="Released columns to group by, with commas between, names as they are: 'my column,sex'; repeat it for "
+            "a name with a comma."
+        ),
     ] = None,
-    where: Annotated[str | None, typer.Option(help="A condition, such as \"age_group = '65+' AND sex = 'F'\".")] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            help="A condition, such as \"age_group = '65+' AND sex = 'F'\": text in single quotes; names that are not "
+            "plain words in double quotes, '\"my column\" = 3'."
+        ),
+    ] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     form: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TABLE,
     *,

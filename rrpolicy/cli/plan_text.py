@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrpolicy.channel.recode import ANYTHING
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
-from rrpolicy.printable import visible
+from rrpolicy.printable import listed, visible
 from rrpolicy.release.derived import to_accept
 from rrpolicy.release.gate import shown
 from rrpolicy.release.outlook import parameters, unchanged
@@ -150,7 +150,7 @@ def _finding(finding: Finding, stated: Stated) -> list[str]:
             head += f", margin {abs(float(finding.limit) - finding.reached.value):.3g}"
     rows = [f"{head} [{finding.basis.name.lower()}{', conditional' if finding.given else ''}]"]
     if finding.given:
-        rows.append(f"{INDENT}conditional on what is derived from the data: {', '.join(finding.given)}")
+        rows.append(f"{INDENT}conditional on what is derived from the data: {listed(finding.given)}")
     if finding.groups_over:
         rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
     return rows + _beside(finding.beside)

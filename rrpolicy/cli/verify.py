@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rrpolicy.printable import listed
+
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.release.verification import Verification
@@ -88,5 +90,5 @@ def _said(found: Verification, finding: Finding) -> str:
     from rrpolicy.finding import CONDITION, Verdict
 
     if found.ok or finding.verdict is not Verdict.HOLDS:
-        return str(finding.verdict) + (f", {CONDITION} ({', '.join(finding.given)})" if finding.given else "")
+        return str(finding.verdict) + (f", {CONDITION} ({listed(finding.given)})" if finding.given else "")
     return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
@@ -18,6 +19,8 @@ from rrpolicy.estimate.weights import AxisWeights, IdentityWeights
 Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
 _SHOWN = 12
 _ALIKE = 0.8
+_DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})")
+"""A date that does not sort as text."""
 """Categories such as `<12 yrs` and `12-18 yrs` are much alike without being meant for one another."""
 
 
@@ -122,6 +125,10 @@ class Columns:
         if kind not in {"other", kind_of(value)}:
             message = f"{name!r} holds a {kind}, and the condition compares it with a {kind_of(value)}"
             raise PolicyError(Problem("RR265", message))
+        if ordered and isinstance(value, str) and _DAY.fullmatch(value):
+            message = f"{name!r} holds text, which < and > compare letter by letter: {value!r} is not ordered as a date"
+            hint = "list the values with IN; the publisher may release a column of dates, or dates as 2026-01-31"
+            raise PolicyError(Problem("RR265", message, hint=hint))
         return float(value) if isinstance(value, Decimal) and self.columns[name].type in {"DOUBLE", "FLOAT"} else value
 
 
@@ -150,10 +157,10 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
     if not ordered and value not in domain:
         close = difflib.get_close_matches(str(value), [str(v) for v in (*labels, *domain)], n=1, cutoff=_ALIKE)
         hint = f"its categories are {_some(domain)}"
+        if labels:
+            hint = f"released were {_some(labels)}; {hint}"
         if close:
             hint = f"did you mean {close[0]!r}? {hint}"
-        elif labels:
-            hint = f"released were {_some(labels)}; {hint}"
         raise PolicyError(Problem("RR265", f"{value!r} is no category of {name!r}", hint=hint))
     return value
 

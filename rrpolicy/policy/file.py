@@ -249,7 +249,9 @@ class PrivacyEntry(Table):
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
     model: str = Field(description="The privacy model.")
-    where: dict[str, Category] = Field({}, description="The subgroup that the requirement is limited to.")
+    where: dict[str, Category] = Field(
+        {}, description="The subgroup that the requirement is limited to.", examples=[{"sex": "female"}]
+    )
 
 
 class UtilityEntry(Table):

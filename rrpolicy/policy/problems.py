@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from rrpolicy.errors import Problem
 from rrpolicy.policy.document import Node
+from rrpolicy.printable import listed
 
 _EXPECTED = {
     "string_type": "text in quotes",
@@ -49,7 +50,7 @@ def one_of(known: Iterable[str]) -> str:
     """Return `one of: …` with at most a dozen names."""
     names, most = list(known), 12
     more = f", … ({len(names) - most} more)" if len(names) > most else ""
-    return f"one of: {', '.join(names[:most])}{more}"
+    return f"one of: {listed(names[:most])}{more}"
 
 
 def spelled(value: object) -> str:
@@ -152,6 +153,7 @@ def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
     if all(one.error["type"] in _EXPECTED for one in group):
         if isinstance(value, dict) and expected == _EXPECTED["list_type"]:
             hint = f"an array of tables has double brackets: [[{node.place.key}]]"
+        hint = hint or _example(model, [part for part in group[0].path if isinstance(part, str)])
         return Problem("RR207", f"{name} is {_kind(value)}", node.place, expected, hint)
     hint = hint or _percent(value, expected)
     return Problem("RR208", f"{name} cannot be {spelled(value)}", node.place, expected, hint)
@@ -172,13 +174,32 @@ def _percent(value: object, told: str) -> str | None:
     return f"{value} % is written {percent / 100:f}" if 1 < percent <= 100 else None  # noqa: PLR2004
 
 
+def _example(model: type[BaseModel], path: list[str]) -> str | None:
+    """Return how a key's value is written, where its field has an example."""
+    fields = [(f.alias or n, f) for m in _classes(model, path[:-1]) for n, f in m.model_fields.items()]
+    examples = [example for name, f in fields if path and name == path[-1] for example in f.examples or ()]
+    return f"such as `{path[-1]} = {_written(examples[0])}`" if examples else None
+
+
+def _written(value: Any) -> str:
+    """Return an example as TOML."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_written(item)}" for key, item in value.items()) + " }"
+    return f"[{', '.join(map(_written, value))}]" if isinstance(value, list) else spelled(value)
+
+
 def known_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list[str]:
     """Return the keys that a class, or what it nests at a location, accepts."""
+    return [f.alias or n for m in _classes(model, loc) for n, f in m.model_fields.items()]
+
+
+def _classes(model: type[BaseModel], loc: Iterable[str | int]) -> list[type[BaseModel]]:
+    """Return the classes that a location of a class may hold."""
     current = [model]
     for part in loc:
         fields = [f for m in current for n, f in m.model_fields.items() if (f.alias or n) == part]
         current = [m for f in fields for m in _nested(f.annotation)] or current
-    return [f.alias or n for m in current for n, f in m.model_fields.items()]
+    return current
 
 
 def _nested(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -14,6 +14,7 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.finding import Basis, Derived
 from rrpolicy.mechanism import Origin, Outline, Proposal, parameters_of
 from rrpolicy.policy.model import Policy
+from rrpolicy.printable import listed
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.registry import Registry
 
@@ -97,7 +98,7 @@ def impossible(policy: Policy, known: Collection[Derived]) -> Iterator[Problem]:
     for index, item in enumerate(policy.release.accept):
         if item not in ids:
             near = difflib.get_close_matches(item, ids, n=1)
-            expected = f"one of {', '.join(ids)}" if ids else "nothing: no statistic of the data is published"
+            expected = f"one of {listed(ids)}" if ids else "nothing: no statistic of the data is published"
             hint = f"did you mean '{near[0]}'?" if near else "take it out"
             message = f"'{item}' can never be derived from the data under this policy"
             yield Problem("RR224", message, policy.place(f"release.accept.{index}"), expected, hint)

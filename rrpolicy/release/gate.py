@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.finding import CONDITION, Finding, Measure, Standing, Verdict
+from rrpolicy.printable import listed
 from rrpolicy.release.assess import Assessment, UtilityFinding
 from rrpolicy.release.derived import accept_line
 
@@ -64,7 +65,7 @@ def _conditional(finding: Finding, accepted: Collection[str]) -> Problem:
     return Problem(
         "RR108",
         f"{finding.model}: {finding.requirement} holds only {CONDITION}, and the policy does not accept what they tell "
-        f"of the table: {', '.join(missing)}",
+        f"of the table: {listed(missing)}",
         finding.place,
         hint=f"{accept_line((*accepted, *missing))} under [release] accepts it; or fix by the policy what was chosen "
         "from the data, and take out what could have refused another table",

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.expected import expected_squared_error
+from rrpolicy.channel.identity import Identity
 from rrpolicy.channel.product import Product
 from rrpolicy.channel.retention import Retention
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Basis, Finding, Measure, Verdict
 from rrpolicy.mechanism import Origin, Remark, Task
+from rrpolicy.policy.model import Role
+from rrpolicy.printable import listed
 from rrpolicy.privacy.model import Smooth
 from rrpolicy.solve.equal import LEAST_DIGITS
 from rrpolicy.solve.optimal import STARTS, equalise, minimise
@@ -182,7 +185,28 @@ def _floor(template: Template, task: Task) -> tuple[str, str, Place | None]:
             said.append(text)
             hints += helps
             places.append(requirement.place)
-    return "; ".join(said), "; or ".join(dict.fromkeys(hints)), next(iter(places), None)
+    told = [*dict.fromkeys(hints)] or [*_in_general(template, task)]
+    return "; ".join(said), "; or ".join(told), next(iter(places), None)
+
+
+def _in_general(template: Template, task: Task) -> Iterator[str]:
+    """Yield what may help where no requirement says what would, by the names of the attributes."""
+    changed = {n for a in template.channel.axes if not isinstance(a, Identity) for n in a.attributes}
+    given = [
+        a.attribute for a in template.channel.axes if isinstance(a, Retention) and a.attribute not in template.names
+    ]
+    if given:
+        yield f"let the parameters of {listed(given)} be solved for, too, or give smaller ones"
+    kept = [a for a in task.policy.released if a.name not in changed and a.assume_unlinkable is None]
+    if kept:
+        yield f"randomise {listed(a.name for a in kept)} too"
+    free = [a.name for a in kept if a.role is not Role.QUASI_IDENTIFIER]
+    if free:
+        yield f"state why {listed(free)} {'links' if len(free) == 1 else 'link'} nobody (`assume_unlinkable`)"
+    if template.variables:
+        widest = max(template.variables, key=lambda v: v.size)
+        yield f"coarsen '{widest.attribute}', which has {widest.size} categories"
+    yield "ask for less"
 
 
 def _in_the_way(

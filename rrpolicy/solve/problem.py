@@ -99,8 +99,6 @@ def infeasible(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
             f"no keep probabilities satisfy: {', '.join(dict.fromkeys(names)) or 'the requirements together'}"
             + (f"; {floor}" if floor else ""),
             place or problem.place,
-            hint=hint
-            or "randomise more attributes, coarsen a domain, state why an unchanged attribute links nobody"
-            " (assume_unlinkable), or relax the requirement",
+            hint=hint or None,
         )
     )

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.policy.model import CsvSettings
@@ -66,7 +67,8 @@ def csv_settings(path: str) -> CsvSettings:
         OSError, EOFError, zlib.error: if it cannot be read.
     """
     encoding, start = _encoding(path)
-    lines = start.decode(encoding, errors="replace").removeprefix("\ufeff").splitlines(keepends=True)[:LOOKED_AT]
+    text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
+    lines = list(islice(io.StringIO(text, newline=""), LOOKED_AT))  # no lines end at what Unicode also calls their end
     quote = _quote(lines)
     shape = max((_shape(lines, delimiter, quote) for delimiter in _DELIMITERS), key=lambda s: (s.rows, s.width))
     ending = "\t" if path.lower().removesuffix(".gz").endswith(".tsv") else ","

@@ -61,7 +61,7 @@ class DuckDBSource:
         pinned = pin(os.path.abspath(path), (".wal",) if kind in DATABASE else ())  # noqa: PTH100
         connection = _connect(scratch)
         try:
-            with engine_errors(name):
+            with engine_errors(name, reading.csv.skip):
                 opened = _opened(connection, kind, pinned, table, scratch=scratch, reading=reading)
             opened.unchanged()
             yield opened

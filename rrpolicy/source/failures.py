@@ -12,11 +12,12 @@ _LINE = re.compile(r"Line: (\d+)")
 
 
 @contextmanager
-def engine_errors(what: str) -> Iterator[None]:
+def engine_errors(what: str, skipped: int = 0) -> Iterator[None]:
     """Turn errors of DuckDB, Arrow and the operating system into ours.
 
     Args:
         what: the table, as messages name it.
+        skipped: lines of a CSV file before those that the engine reads.
 
     Raises:
         DataError: with a code and without any value of the data.
@@ -30,19 +31,19 @@ def engine_errors(what: str) -> Iterator[None]:
     except RRPolicyError:
         raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise translated(what, error) from None
+        raise translated(what, error, skipped) from None
 
 
-def translated(what: str, error: Exception) -> RRPolicyError:
+def translated(what: str, error: Exception, skipped: int = 0) -> RRPolicyError:
     """Return our error for one of an engine's."""
     text = str(error)
-    problem = _csv(what, text) if "CSV Error" in text else _other(what, text)
+    problem = _csv(what, text, skipped) if "CSV Error" in text else _other(what, text)
     return RefusedError(problem) if problem.code.startswith("RR4") else DataError(problem)
 
 
-def _csv(what: str, text: str) -> Problem:
+def _csv(what: str, text: str, skipped: int) -> Problem:
     line = _LINE.search(text)
-    where = f"{what}, line {line[1]}" if line else what
+    where = f"{what}, line {int(line[1]) + skipped}" if line else what
     if "unicode" in text.lower() or "utf-8" in text.lower():
         return Problem(
             "RR304",

@@ -76,7 +76,7 @@ def test_no_category_stands_for_nulls_where_there_are_no_categories(load, write,
         load(write(POLICY % f", nulls = {label}"))
 
     (problem,) = caught.value.problems
-    assert (problem.code, problem.place.line, problem.place.column) == ("RR214", 9, 42)
+    assert (problem.code, problem.place.line, problem.place.column) == ("RR214", 9, 41)
     assert '`nulls = "keep"`' in problem.hint
     for kept in ('"keep"', '"reject"'):
         load(write(POLICY % f", nulls = {kept}"))

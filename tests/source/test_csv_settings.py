@@ -23,6 +23,7 @@ SPANISH = "Encuesta de hogares\n\nciudad;ingreso;región\n" + "".join(f'"{a}";{b
     [
         (b"a,b\n1,2\n3,4\n", CsvSettings()),
         ("\ufeffa,b\n1,ü\n".encode(), CsvSettings()),
+        ("a,b\u2028c,d\x0be\x1c\n1,2,3\n".encode(), CsvSettings()),
         (b"a;b\n1;2\n3;4\n", CsvSettings(delimiter=";")),
         (b"a\tb\n1\t2\n", CsvSettings(delimiter="\t")),
         (b"a|b|c\n1|2|3\n", CsvSettings(delimiter="|")),
