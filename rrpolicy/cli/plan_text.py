@@ -38,8 +38,9 @@ def lines(outlook: Outlook) -> list[str]:
     text += _section("warnings", [*_untold(policy), *(r.text for r in plan.remarks if r.name in WARNINGS)])
     text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
     text += ["", "requirements"]
+    explained: set[str] = set()
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
-        text += _finding(finding, stated)
+        text += _finding(finding, stated, explained)
     if outlook.assessment.utility:
         text += ["", "utility"]
     for gate in outlook.assessment.utility:
@@ -142,7 +143,8 @@ def _remark(remark: Remark) -> str:
     return f"{remark.text}: {shown(remark.measure)}"
 
 
-def _finding(finding: Finding, stated: Stated) -> list[str]:
+def _finding(finding: Finding, stated: Stated, explained: set[str]) -> list[str]:
+    """Return a finding; `explained` are the terms above it that were explained, and gains its own."""
     head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
     if finding.reached is not None:
         head += f"; reached {shown(finding.reached)}"
@@ -153,10 +155,10 @@ def _finding(finding: Finding, stated: Stated) -> list[str]:
         rows.append(f"{INDENT}conditional on what is derived from the data: {listed(finding.given)}")
     if finding.groups_over:
         rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
-    return rows + _beside(finding.beside)
+    return rows + _beside(finding.beside, explained)
 
 
-def _beside(beside: Sequence[Companion]) -> list[str]:
+def _beside(beside: Sequence[Companion], explained: set[str]) -> list[str]:
     """Return what stands beside a finding: a table by value for each attribute, then what speaks of the whole."""
     rest, tables = by_value(beside)
     rows = []
@@ -164,12 +166,20 @@ def _beside(beside: Sequence[Companion]) -> list[str]:
         rows += _value_table(table)
         own = [c for c in rest if c.of == table.of]
         rows += [f"{INDENT}  {'; '.join(f'{c.name} {shown(c.measure)}' for c in own)}"] if own else []
-    said = {c.name: c.meaning for table in tables for _, numbers in table.rows for c in numbers}
-    rows += [f"{INDENT}{name}: {meaning}" for name, meaning in said.items()]
+        rows += _meanings([*(c for _, numbers in table.rows for c in numbers), *own], explained)
     tabled = {table.of for table in tables}
-    others = [c for c in rest if c.of not in tabled]
-    rows += [f"{INDENT}beside it, {_companion(c)}" for c in others]
+    for companion in rest:
+        if companion.of not in tabled:
+            rows.append(f"{INDENT}beside it, {_companion(companion)}")
+            rows += _meanings([companion], explained)
     return rows
+
+
+def _meanings(companions: Sequence[Companion], explained: set[str]) -> list[str]:
+    """Return what each term means that was not explained yet."""
+    new = {c.name: c.meaning for c in companions if c.meaning and c.name not in explained}
+    explained.update(new)
+    return [f"{INDENT}  {name}: {meaning}" for name, meaning in new.items()]
 
 
 def _companion(companion: Companion) -> str:

@@ -35,7 +35,8 @@ def test_one_table_a_sensitive_attribute() -> None:
             companion("1/k", 0.01, ""),
         ),
     )
-    assert [line.rstrip() for line in _finding(finding, Stated())] == [
+    explained = {"success"}
+    assert [line.rstrip() for line in _finding(finding, Stated(), explained)] == [
         "  holds     attribute-disclosure: risk <= 1/4; reached 0.25, margin 0 [original]",
         "            beside it, disease:",
         "                         risk       success",
@@ -43,7 +44,9 @@ def test_one_table_a_sensitive_attribute() -> None:
         "              Flu        0.25           0.5",
         "              a\\x1b[2J  0.125  at most 0.25",
         "              excluded pairs 3",
-        "            risk: what risk says",
-        "            success: what success says",
+        "              risk: what risk says",
+        "              excluded pairs: what excluded pairs says",
         "            beside it, 1/k: 0.01",
+        "              1/k: what 1/k says",
     ]
+    assert explained == {"risk", "success", "excluded pairs", "1/k"}

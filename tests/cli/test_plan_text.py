@@ -82,3 +82,18 @@ def test_what_cannot_be_reached_is_placed_at_its_own_entry(tmp_path: Path, plan,
     assert f"policy.toml:{line}:" in said
     assert "hint: ask for 1/400 or more: among 400 people" in said
     assert "coarsen" not in said
+
+
+def test_each_term_is_explained_once_where_it_first_appears(plan):
+    entry = 'model = "attribute-disclosure"\nthreshold = 1\n'
+    found = plan(
+        f'{entry}[[privacy]]\n{entry}where = {{ sex = "F" }}\n[[privacy]]\nmodel = "pk-anonymity"\nk = 1.5',
+        'name = "pram"\nkeep_probability = { sex = 0.6, town = 0.4, ill = 0.6 }',
+    )["requirements"]
+
+    for term in ("risk", "success", "excluded pairs", "homogeneous groups", "worst released-cell posterior", "1/k"):
+        said = [i for i, line in enumerate(found) if line.startswith(f"{term}: ")]
+        assert len(said) == 1, term
+        first = next(i for i, line in enumerate(found) if term in line and not line.startswith(("holds", "FAILS")))
+        assert first < said[0]
+        assert not any(line.startswith(("holds", "FAILS")) for line in found[first : said[0]])
