@@ -12,7 +12,7 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.estimates import number
 from rrpolicy.estimate.intervals import Ends
-from rrpolicy.estimate.target import Target, check_target
+from rrpolicy.estimate.target import Spoken, Target
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class Answer:
         keys: what each row is of; None in a column that the row sums over.
         shown: the result's columns in the order of the SELECT list: a grouping column with its name, or an aggregate.
         notes: what must be known to read the rows.
+        max_records: the most records that a unit may have; of several, nothing is said of the population.
     """
 
     query: str
@@ -96,6 +97,7 @@ class Answer:
     keys: tuple[Mapping[str, Value | None], ...] = field(repr=False)
     shown: tuple[tuple[str, str] | Measured, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
+    max_records: int = field(default=1, repr=False)
 
     @property
     def measured(self) -> tuple[Measured, ...]:
@@ -108,8 +110,9 @@ class Answer:
         return np.stack([m.estimate for m in self.measured], axis=1)
 
     def se(self, target: Target | None = None) -> Array:
-        """Return (rows, aggregates) standard errors."""
-        return np.stack([m.errors[target or self.target] for m in self.measured], axis=1)
+        """Return (rows, aggregates) standard errors; raises as `conf_int` does."""
+        target = Spoken(self.target, self.max_records).of(target)
+        return np.stack([m.errors[target] for m in self.measured], axis=1)
 
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
         """Return (rows, aggregates, 2) intervals.
@@ -119,10 +122,10 @@ class Answer:
             target: default that of the answer.
 
         Raises:
-            PolicyError: RR271 for another level or target.
+            PolicyError: RR271 for another level or target; RR247 for the population if a unit may have several records.
         """
-        level, target = self.level if level is None else level, target or self.target
-        check_target(target, level)
+        level = self.level if level is None else level
+        target = Spoken(self.target, self.max_records).of(target, level)
         return np.stack([m.conf_int(level, target) for m in self.measured], axis=1)
 
     def columns(self) -> dict[str, list[Any]]:

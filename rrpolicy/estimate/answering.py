@@ -64,7 +64,10 @@ def answer(release: Release, sql: str, target: Target, level: float) -> Answer:
     grouped = [dict(zip(chosen, key, strict=True)) for chosen, part in zip(sets, keys, strict=True) for key in part]
     rows = tuple({b: key.get(b) for b in by} for key in grouped)
     notes = tuple(_left_out(asked))
-    return _ordered(Answer(sql, by, query.where, target, level, release.records, rows, tuple(shown), notes), query)
+    return _ordered(
+        Answer(sql, by, query.where, target, level, release.records, rows, tuple(shown), notes, release.max_records),
+        query,
+    )
 
 
 def _left_out(asked: _Asked) -> Iterator[str]:
@@ -170,7 +173,7 @@ def _counted(table: Crosstab, rows: Sequence[Key], names: tuple[str, ...]) -> Me
     return Measured(
         names,
         along(table.estimate.reshape(-1)),
-        {"table": along(table.se("table").reshape(-1)), "population": along(table.se("population").reshape(-1))},
+        {t: along(table.se(t).reshape(-1)) for t in table.spoken.targets},
         lambda level, target: along(table.conf_int(level, target)),
         tuple(cells[i].flags if i >= 0 else () for i in at),
         along(table.support.reshape(-1)),

@@ -118,6 +118,7 @@ def association(
         row=asked.by[0],
         column=asked.by[1],
         present=chosen,
+        max_records=asked.max_records,
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.possible import clipped, outside
-from rrpolicy.estimate.target import Target
+from rrpolicy.estimate.target import Spoken, Target
 from rrpolicy.estimate.weights import AxisWeights, Mask
 from rrpolicy.source.counts import Array
 
@@ -103,6 +103,7 @@ class Crosstab:
         method: how the counts were estimated.
         certain: of counts that are spread inside groups, the records that are certain to lie in each cell, likewise;
             None where counts are unbiased.
+        max_records: the most records that a unit may have; of several, nothing is said of the population.
     """
 
     by: tuple[str, ...]
@@ -119,6 +120,12 @@ class Crosstab:
     _axes: tuple[tuple[AxisWeights, Mask | None], ...] = field(default=(), repr=False)
     _moment: Array | None = field(default=None, repr=False)
     certain: Array | None = field(default=None, repr=False)
+    max_records: int = field(default=1, repr=False)
+
+    @property
+    def spoken(self) -> Spoken:
+        """Return what standard errors and intervals can speak of."""
+        return Spoken(self.target, self.max_records)
 
     @property
     def biased(self) -> bool:
@@ -151,13 +158,16 @@ class Crosstab:
         """Return the variance of each estimate, and where the population's stands in for a negative one.
 
         Of spread counts: 0 where this table's count is certain, else NaN.
+
+        Raises:
+            PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
         """
-        N = self.records
+        N, target = self.records, self.spoken.of(target)
         if self.certain is not None:
-            exact = (self.certain == self.support) & ((target or self.target) == "table")
+            exact = (self.certain == self.support) & (target == "table")
             return np.where(exact, 0.0, np.nan), np.zeros(self.moment.shape, dtype=bool)
         population = N / max(N - 1, 1) * np.maximum(self.second_moment - self.moment**2 / N, 0.0)
-        if (target or self.target) == "population":
+        if target == "population":
             return population, np.zeros(self.moment.shape, dtype=bool)
         table = self.second_moment - self.moment
         table = np.where(np.abs(table) <= _ROUNDING * self.second_moment, 0.0, table)
@@ -165,7 +175,7 @@ class Crosstab:
         return np.where(negative, population, table), negative
 
     def se(self, target: Target | None = None) -> Array:
-        """Return the standard error of each estimate."""
+        """Return the standard error of each estimate; raises as `variance` does."""
         return np.sqrt(self.variance(target)[0])
 
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
@@ -176,11 +186,16 @@ class Crosstab:
         Args:
             level: default the table's.
             target: default the table's.
+
+        Raises:
+            PolicyError: RR271 for another level or target; RR247 for the population if a unit may have several records.
         """
+        level = self.level if level is None else level
+        target = self.spoken.of(target, level)
         if self.certain is not None:
             bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
-            return bounds if (target or self.target) == "table" else np.full_like(bounds, np.nan)
-        z = NormalDist().inv_cdf((1 + (level or self.level)) / 2)
+            return bounds if target == "table" else np.full_like(bounds, np.nan)
+        z = NormalDist().inv_cdf((1 + level) / 2)
         half = z * self.se(target)
         return clipped(self.moment.reshape(-1), half.reshape(-1), np.array([[0.0, float(self.records)]]))
 
@@ -190,8 +205,9 @@ class Crosstab:
         This table: W^T diag(n) W - diag(estimate); population: (W^T diag(n) W - estimate estimate^T / N) N / (N - 1).
 
         Raises:
-            PolicyError: RR268 if there are more than 4,000 cells, RR288 if the counts are spread.
+            PolicyError: RR268 if there are more than 4,000 cells, RR288 if the counts are spread; RR247 as `variance`.
         """
+        target = self.spoken.of(target)
         if self.biased:
             from rrpolicy.estimate.spreading import biased
 
@@ -213,7 +229,7 @@ class Crosstab:
             squares = axis.lifted(squares, place)
         cross = weights.T @ (squares.reshape(-1)[:, None] * weights)
         flat = self.moment.reshape(-1)
-        if (target or self.target) == "table":
+        if target == "table":
             return cross - np.diag(flat)
         return (cross - np.outer(flat, flat) / self.records) * self.records / max(self.records - 1, 1)
 

@@ -126,6 +126,18 @@ def tables(
         exact = tuple(map(release.columns.name, subset))
         grouped = [groups_of(axis, exact, condition) for axis in axes]
         groups = tuple(g for g, _ in grouped)
-        table = Crosstab(exact, where, target, level, release.records, groups, first, second, support, method)
+        table = Crosstab(
+            exact,
+            where,
+            target,
+            level,
+            release.records,
+            groups,
+            first,
+            second,
+            support,
+            method,
+            max_records=release.max_records,
+        )
         found.append(contracted(replace(table, certain=certain), axes, [targets for _, targets in grouped]))
     return found

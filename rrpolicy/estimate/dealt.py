@@ -123,6 +123,7 @@ class DealtRelease(Release):
             METHOD,
             _axes=tuple((axis, t) for axis, (_, t) in zip(axes, grouped, strict=True)),
             certain=least,
+            max_records=self.max_records,
         )
 
     def _spread(

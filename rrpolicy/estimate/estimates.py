@@ -13,7 +13,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.crosstab import FEW_RECORDS, MEANING, POPULATION_VARIANCE
 from rrpolicy.estimate.intervals import Ends
 from rrpolicy.estimate.possible import clipped
-from rrpolicy.estimate.target import Target, check_target
+from rrpolicy.estimate.target import Spoken, Target
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Estimates:
         estimator: (rows,) `moment`, `EM` or `not estimable`.
         flags: (rows,) for the target; see `MEANINGS`. That there is none promises nothing.
         ends: the intervals that are shown, by level and target.
+        max_records: the most records that a unit may have; of several, nothing is said of the population.
     """
 
     schema: ClassVar[str] = "rrpolicy.estimates/1"
@@ -79,10 +80,15 @@ class Estimates:
     estimator: tuple[str, ...] = field(repr=False)
     flags: Marks = field(repr=False)
     ends: Ends = field(repr=False)
+    max_records: int = field(default=1, repr=False, kw_only=True)
 
     def se(self, target: Target | None = None) -> Array:
-        """Return (rows,) standard errors (delta method)."""
-        return self.errors[target or self.target]
+        """Return (rows,) standard errors (delta method).
+
+        Raises:
+            PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
+        """
+        return self.errors[Spoken(self.target, self.max_records).of(target)]
 
     def conf_int(
         self, level: float | None = None, target: Target | None = None, interval: Interval = "tested"
@@ -98,12 +104,12 @@ class Estimates:
                 one, and is 2.3 times as long at 95 %.
 
         Raises:
-            PolicyError: RR271 for another level or target, RR278 for another interval.
+            PolicyError: RR271 for another level or target, RR278 for another interval; RR247 as of `se`.
         """
         level = self.level if level is None else level
-        check_target(target or self.target, level)
+        target = Spoken(self.target, self.max_records).of(target, level)
         if interval == "tested":
-            return self.ends(level, target or self.target)
+            return self.ends(level, target)
         half = factor(interval, level) * self.se(target)
         return clipped(self.estimate, half, self.range)
 

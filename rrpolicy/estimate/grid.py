@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -108,11 +108,12 @@ def grid(table: Crosstab) -> Grid:
         out[at] = values.reshape(-1)
         return out.reshape(shape)
 
+    independent = replace(table, max_records=1)  # measures weigh by the population's; results refuse to speak of it
     covariance: dict[Target, Array] = {}
     targets: tuple[Target, ...] = ("table", "population")
     for target in targets:
         out = np.zeros((cells, cells))
-        out[np.ix_(at, at)] = table.covariance(target)
+        out[np.ix_(at, at)] = independent.covariance(target)
         covariance[target] = out
     estimate, second = spread(table.estimate), spread(table.second_moment)
     empty = (estimate == 0) & (second == 0)

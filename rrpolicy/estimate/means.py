@@ -149,7 +149,7 @@ def mean(
         names, shown, target, level, N, groups,
         numbers.cells.sums(numbers.n * numbers.cells.weight),
         numbers.cells.sums(numbers.counted * numbers.cells.weight**2),
-        numbers.cells.sums(numbers.everybody * numbers.cells.speaks),
+        numbers.cells.sums(numbers.everybody * numbers.cells.speaks), max_records=release.max_records,
     )  # fmt: skip
     counts = contracted(frame, axes, masks)
     flags = flags_of(
@@ -177,6 +177,7 @@ def mean(
         sizes=counts.estimate.reshape(-1),
         category=numbers.category,
         left_out=left_out,
+        max_records=release.max_records,
     )
 
 

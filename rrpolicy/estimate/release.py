@@ -302,7 +302,9 @@ class Release:
         check_size(axes, [g for g, _ in grouped], names)
         first, second, support = self.moments(axes, condition)
         groups = tuple(g for g, _ in grouped)
-        table = Crosstab(names, where, target, level, self.records, groups, first, second, support)
+        table = Crosstab(
+            names, where, target, level, self.records, groups, first, second, support, max_records=self.max_records
+        )
         certain = self.certain(axes, condition)
         if certain is not None:
             table = replace(table, method=EVEN, certain=certain)

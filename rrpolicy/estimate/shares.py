@@ -112,6 +112,7 @@ def shares(
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
         flags=flags_of(marks),
         ends=ratio.ends,
+        max_records=release.max_records,
     )
 
 

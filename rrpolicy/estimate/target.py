@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rrpolicy.errors import PolicyError, Problem
@@ -27,6 +28,29 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
         refuse_dependent(max_records)
     if not 0 < level < 1:
         raise PolicyError(Problem("RR271", f"the level {level} is no probability", expected="such as 0.95"))
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What the standard errors and intervals of a result can speak of.
+
+    Attributes:
+        target: unless another one is asked for.
+        max_records: the most records that a unit may have.
+    """
+
+    target: Target
+    max_records: int = 1
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Return every target that can be asked for."""
+        return ("table", "population") if self.max_records == 1 else ("table",)
+
+    def of(self, target: Target | None = None, level: float = 0.95) -> Target:
+        """Return the target that is asked for; raises as `check_target` does."""
+        check_target(target or self.target, level, self.max_records)
+        return target or self.target
 
 
 def refuse_dependent(max_records: int) -> None:

@@ -109,4 +109,5 @@ def totals(
         estimator=(MOMENT,) * T.size,
         flags=flags_of(((FEW_RECORDS, few.reshape(-1)), (POPULATION_VARIANCE, stand_in.reshape(-1)))),
         ends=normal_ends(estimate, by_target, within),
+        max_records=release.max_records,
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rrpolicy.cli.main import main
@@ -220,6 +221,20 @@ def test_several_records_a_person_from_plan_to_estimate(case: Case, capsys: Any)
     ):
         with pytest.raises(PolicyError, match="up to 3 records"):
             ask()
+    results = [
+        release.crosstab(["sex"]),
+        release.mean("age"),
+        release.association("sex", "age"),
+        release.query("SELECT sex, count(*) AS n, share() AS s, avg(age) AS a FROM release GROUP BY sex"),
+    ]
+    for result in results:
+        assert np.isfinite(result.se()).any()
+        assert np.array_equal(result.se("table"), result.se(), equal_nan=True)
+        asked = [lambda r=result: r.se("population"), lambda r=result: r.conf_int(target="population")]
+        asked += [lambda r=result: r.covariance("population")] if result is results[0] else []
+        for ask in asked:
+            with pytest.raises(PolicyError, match="up to 3 records"):
+                ask()
     assert "do not use se_population" in (bundle / "public" / "estimate.sql").read_text()
     assert "up to 3 a person" in (bundle / "public" / "README.md").read_text()
 
