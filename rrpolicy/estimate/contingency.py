@@ -13,6 +13,7 @@ import numpy as np
 from rrpolicy import formulas
 from rrpolicy.channel.table import Column, text
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.engine import asking
 from rrpolicy.estimate.membership import MembershipWeights, counted_cells
 from rrpolicy.estimate.sharing import ShareWeights
 from rrpolicy.estimate.weights import AxisWeights
@@ -135,7 +136,7 @@ def _grouped(
     select = ", ".join([*(f"{expression} AS c{i}" for i, expression in enumerate(wanted)), *parts])
     by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(wanted)))}" if wanted else ""
     where = f" WHERE {condition}" if condition else ""
-    with duckdb.connect() as connection:
+    with asking(data.format) as connection:
         try:
             source = relation(connection, data)
             for number, axis in enumerate(sets):

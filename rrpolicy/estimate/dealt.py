@@ -29,6 +29,7 @@ import numpy as np
 from rrpolicy.estimate.condition import Condition
 from rrpolicy.estimate.contingency import DataFile, codes_of, relation, sql_of, unlike_description
 from rrpolicy.estimate.crosstab import Crosstab
+from rrpolicy.estimate.engine import asking
 from rrpolicy.estimate.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.sharing import ShareWeights
@@ -173,7 +174,7 @@ class DealtRelease(Release):
         where = f" WHERE {condition.filter}" if condition.filter else ""
         if not pairs:
             pairs = "(NULL, NULL)"
-        with duckdb.connect() as connection:
+        with asking(self.data.format) as connection:
             try:
                 qit, st = (relation(connection, file) for file in (self.data, self.values))
             except duckdb.Error as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.engine import asking
 from rrpolicy.estimate.expression import And, Comparison, Constant, Expression, Member, Not, Null, Or
 
 _COMPARISONS = {
@@ -32,9 +33,7 @@ def parse_condition(text: str) -> tuple[Expression, ...]:
         PolicyError: RR264 if DuckDB cannot parse it or it holds more than comparisons, IN, BETWEEN, IS NULL, AND, OR
             and NOT between columns and constants.
     """
-    import duckdb
-
-    with duckdb.connect() as connection:
+    with asking() as connection:
         query = f"SELECT 1 FROM release WHERE {text}\n"  # noqa: S608 - parsed here, never executed
         node = select_node(connection, query)
         differing = set(beyond(connection, node)) - {"where_clause"}

@@ -8,6 +8,7 @@ from typing import Any
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.aggregate import Aggregate, Node, Reader, column, refused
+from rrpolicy.estimate.engine import asking
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.predicate import read_condition, read_constant, select_node
 
@@ -79,9 +80,7 @@ def parse_query(sql: str) -> Query:
         PolicyError: RR264 if it is not one SELECT, or its condition cannot be read; RR268 for too many sets of groups;
             RR272 for what cannot be answered, with the reason.
     """
-    import duckdb
-
-    with duckdb.connect() as connection:
+    with asking() as connection:
         node = select_node(connection, sql)
         _check(node)
         reader = Reader(connection, whole=len(node["group_sets"]) <= 1)

@@ -3,11 +3,14 @@
 Anatomy writes two tables of 10^7 rows each: it deals the records into groups, puts both tables in order, digests them
 and writes them. Needs some 2 GB of disk for a moment. Beside it: what a plan computes of the attacker who reads whole
 groups, which depends on the counts and not on the rows; and what the audit measures of everybody on the written groups.
+At last the memory of a whole `rrpolicy release`, beyond that of its imports, beside the size of the table in Arrow.
 """
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +32,7 @@ from rrpolicy.release.opening import open_policy
 from rrpolicy.release.sink import FolderSink
 from rrpolicy.source.opening import open_original
 from tests.bench import Ratio
+from tests.bench.bench_release import cost, released
 
 RECORDS = 10**7
 SIZE = 5
@@ -93,6 +97,7 @@ def run(records: int = RECORDS) -> list[Ratio]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = write(folder, records)
+        memory = held(folder)  # first: a child's peak begins with its parent's size
         registry = open_policy(path).registry
         with opened(path) as (channel, original):
 
@@ -106,7 +111,7 @@ def run(records: int = RECORDS) -> list[Ratio]:
 
             public = folder / "public"
 
-            def released() -> None:
+            def written() -> None:
                 shutil.rmtree(public, ignore_errors=True)
                 public.mkdir()
                 sink = FolderSink(channel.tables(), public, "parquet", folder)
@@ -116,7 +121,7 @@ def run(records: int = RECORDS) -> list[Ratio]:
             for _ in range(ROUNDS):
                 taken["copy"].append(seconds(copy))
                 taken["deal"].append(seconds(deal))
-                taken["write"].append(seconds(released))
+                taken["write"].append(seconds(written))
                 taken["assess"].append(seconds(lambda: assess(asked, channel, original)))
                 measured = partial(attained, original.policy, registry, channel, original, public, folder)
                 taken["measure"].append(seconds(measured))
@@ -126,8 +131,21 @@ def run(records: int = RECORDS) -> list[Ratio]:
         Ratio("records dealt into groups, both tables in order", least["deal"] / least["copy"], None, beside),
         Ratio("the same, both tables digested and written", least["write"] / least["copy"], 3, beside),
         Ratio("attribute disclosure, bound and estimate", least["assess"] / least["copy"], None, beside),
-        Ratio("posterior of everybody on the written groups", least["measure"] / least["copy"], None, beside),
+        Ratio("posterior of everybody on the written groups", least["measure"] / least["copy"], 4, beside),
+        Ratio("memory of a whole release", memory, 3, "of the table in Arrow"),
     ]
+
+
+def held(folder: Path) -> float:
+    """Return the peak of a whole release beyond its imports, as a multiple of the table as Arrow holds it."""
+    code = (
+        "import duckdb, sys; duckdb.execute('SET enable_progress_bar = false'); "
+        "print(duckdb.read_parquet(sys.argv[1]).to_arrow_table().nbytes)"
+    )
+    command = [sys.executable, "-c", code, str(folder / "table.parquet")]
+    table = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    imports = cost(sys.executable, "-c", "import duckdb, numpy, pyarrow.parquet, rrpolicy.cli.main").peak
+    return (released(folder, "whole").peak - imports) * 1024 / table
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import duckdb
 
 import rrpolicy
 from tests.bench import Ratio, least
+from tests.estimate.conftest import identity, manifest, retention, seal
 
 ROWS = 10**7
 LIMIT = 3.0
@@ -37,45 +38,18 @@ def labels(column: str) -> list[str]:
 
 def publish(folder: Path, rows: int) -> None:
     """Write a public/ folder: three columns by retention, one as it is; sorted, as releases are."""
-    columns = [{"name": c, "kind": "category", "labels": labels(c), "type": "VARCHAR", "attribute": c} for c in SIZES]
-    decoders = [
-        {
-            "attributes": [c],
-            "form": "retention",
-            "parameters": {
-                "column": c,
-                "labels": labels(c),
-                "blocks": [{"members": list(range(size)), "keep_probability": "7/10"}],
-            },
-            "unbiased": True,
-            "independent": True,
-        }
+    axes = [
+        identity(c, labels(c)) if c == "region" else retention(c, labels(c), [(range(size), "7/10")])
         for c, size in SIZES.items()
-        if c != "region"
     ]
-    as_it_is = {"columns": ["region"], "labels": [labels("region")]}
-    decoders.append(
-        {"attributes": ["region"], "form": "identity", "parameters": as_it_is, "unbiased": True, "independent": True}
-    )
-    document = {
-        "schema": "rrpolicy.release/1",
-        "records": rows,
-        "units": {"max_records": 1, "tested": True},
-        "decoders": decoders,
-        "tables": [{"name": "data", "columns": columns, "sort": list(SIZES), "joins": {}}],
-        "data": {
-            "format": "parquet",
-            "csv_formulas": "escape",
-            "tables": {"data": {"path": "data.parquet", "rows": rows}},
-        },
-    }
-    (folder / "release.json").write_text(json.dumps(document))
+    (folder / "release.json").write_text(json.dumps(manifest(axes, rows, "parquet")))
     drawn = ", ".join(
         f"'{c} ' || (hash(i, {seed}) % {size})::VARCHAR AS {c}" for seed, (c, size) in enumerate(SIZES.items())
     )
     with duckdb.connect() as connection:
         path = str(folder / "data.parquet").replace("'", "''")
         connection.execute(f"COPY (SELECT {drawn} FROM range({rows}) t(i) ORDER BY ALL) TO '{path}' (FORMAT parquet)")
+    seal(folder)
 
 
 def run(rows: int = ROWS) -> list[Ratio]:
