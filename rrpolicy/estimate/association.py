@@ -165,6 +165,8 @@ def _tested(
         found = reach(region, measures, level)
         # a point estimate stands in its interval, and neither leaves what is possible
         least, most = np.fmin(found[:, 0], estimate), np.fmax(found[:, 1], estimate)
+        # where no table of the region defines a measure nothing speaks against any value
+        least, most = np.where(np.isnan(least), low, least), np.where(np.isnan(most), high, most)
         return np.asarray(np.clip(np.stack([least, most], axis=1), low[:, None], high[:, None]))
 
     return ends

@@ -7,6 +7,7 @@ another law: referred to the chi-square law it rejects about half the time at in
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,9 @@ class Independence:
     def summary(self) -> str:
         """Return the test as text."""
         where = f" where {self.where}" if self.where else ""
-        found = f"statistic {self.statistic:.4g}, {self.df} degrees of freedom, p = {self.p_value:.4g}"
+        found = "no test"
+        if math.isfinite(self.statistic):
+            found = f"statistic {self.statistic:.4g}, {self.df} degrees of freedom, p = {self.p_value:.4g}"
         lines = [f"Independence of {self.row} and {self.column}{where} in the population", self.method, found]
         return "\n".join([*lines, self.remark] if self.remark else lines)
 

@@ -111,8 +111,10 @@ class Loglinear:
             else f"does not survive randomisation: {'; '.join(self.reasons)}"
         )
         found = self.method
-        if np.isfinite(self.statistic):
+        if np.isfinite(self.p_value):
             found += f"\nstatistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, p = {self.p_value:.4g}"
+        elif not self.fit.df:
+            found += "\nno test: the model has as many parameters as the table has cells"
         return "\n".join(
             [
                 f"Loglinear model {self.model}{where}",

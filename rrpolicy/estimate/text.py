@@ -27,6 +27,7 @@ _KINDS = (
 )
 _NOT_BOUNDED = "not bounded"
 _OF_TABLE = "this table's counts"
+_IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"
 _INTERVALS = "an estimate may lie outside [0, N], its interval does not"
 _EXACT = "exact: what is counted was released as it is, or is counted by released labels"
 _BOUNDS = "low and high are not an interval of confidence: no count can lie outside them"
@@ -142,6 +143,8 @@ def estimates_summary(found: Estimates, title: str) -> str:
         "",
     ]
     legend = [*(f"{e}: {MEANINGS[e]}" for e in told), *(f"{m} {MEANINGS[f]}" for f, m in marks.items())]
+    if any(e < least or e > most for e, (least, most) in zip(found.estimate, found.range, strict=True)):
+        legend.append(_IMPOSSIBLE)
     return "\n".join([*head, *_aligned(header, body, len(names)), *legend])
 
 

@@ -1,0 +1,124 @@
+"""Every estimate at the edges, through the public door: of one record, of none, of all, and where nothing is known.
+
+Whatever is asked for: an error with a code or a result; ends that are numbers, in order, or not bounded; and where an
+estimate stands outside of its interval, a mark that says why.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.estimates import Estimates
+from rrpolicy.estimate.opening import open_release
+
+TABLES = {
+    "one record": ([0], [0]),
+    "one category only": ([0] * 12, [0, 1] * 6),
+    "against one another": ([0, 1] * 20, [0, 1] * 19 + [2, 2]),
+}
+DESIGNS = {
+    "nothing randomised": ("1", "1"),
+    "one column randomised": ("1", "3/4"),
+    "both randomised": ("3/4", "4/5"),
+    "next to singular": ("501/1000", "334/1000"),
+}
+SQL = (
+    "SELECT a, count(*) FROM release GROUP BY a",
+    "SELECT a, sum(y), avg(y) FROM release GROUP BY a",
+    "SELECT a, count(*) FILTER (WHERE b = 'u') * 1.0 / count(*) FROM release GROUP BY a",
+    "SELECT count(*) FROM release WHERE a = 'x' AND b = 'u'",
+    "SELECT avg(y) FROM release WHERE b = 'w'",
+    "SELECT a, b, count(*) FROM release WHERE y > 100 GROUP BY CUBE (a, b)",
+)
+
+
+def questions(release, target):
+    yield lambda: release.crosstab(["a", "b"], target=target)
+    yield lambda: release.crosstab("a", "b = 'w'", target)
+    yield lambda: release.crosstab("b", "y > 100", target)
+    for estimator in ("em", "projection"):
+        yield lambda estimator=estimator: release.crosstab(["a", "b"], target=target, estimator=estimator)
+    yield lambda: release.cube(["a", "b"], target=target)
+    yield lambda: release.mean("y", "a", target=target)
+    yield lambda: release.mean("y", "b", "a = 'x'", target=target)
+    yield lambda: release.mean("y", where="y > 100", target=target)
+    yield lambda: release.association("a", "b", target=target)
+    yield lambda: release.association("a", "b", present=(["z"], ["u"]), target=target)
+    yield lambda: release.association("a", "b", where="y > 2", present=(["z"], ["u"]), target=target)
+    yield lambda: release.independence("a", "b")
+    yield lambda: release.rules(0.05, 0.1, ["a", "b"], target=target)
+    yield lambda: release.loglinear("a + b")
+    yield lambda: release.loglinear("a*b")
+    for sql in SQL:
+        yield lambda sql=sql: release.query(sql, target)
+
+
+def answer(question):
+    """Return a result; None where it is refused with a code."""
+    try:
+        return question()
+    except PolicyError:
+        return None
+
+
+def rows_of(found):
+    """Return (estimate, low, high, what is possible, marks) of every row of a result."""
+    if isinstance(found, Estimates):
+        return list(zip(found.estimate, *found.conf_int().T, found.range, found.flags, strict=True))
+    if hasattr(found, "tables"):
+        return [row for table in found.tables for row in rows_of(table)]
+    if hasattr(found, "sets"):
+        return [
+            (estimate, *ends, (0, 1), ())
+            for rule in found.rules
+            for estimate, ends in (
+                (rule.support, rule.support_interval),
+                (rule.confidence, rule.confidence_interval),
+            )
+        ]
+    if hasattr(found, "rows") and callable(found.rows):
+        return [(r.estimate, r.low, r.high, (0, found.records), r.flags) for r in found.rows()]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("table", "design"),
+    [
+        ("one record", "nothing randomised"),
+        ("one record", "both randomised"),
+        ("one category only", "one column randomised"),
+        ("against one another", "next to singular"),
+    ],
+)
+def test_every_estimate_has_ends_in_order_or_an_error_with_a_code(publish, made, table, design):
+    first, second = TABLES[table]
+    a, b = (
+        made.retention(name, values, [(range(len(values)), keep)])
+        for name, values, keep in zip("ab", ("xz", "uvw"), DESIGNS[design], strict=True)
+    )
+    rows = made.labels(a, first) | made.labels(b, second) | {"y": [float(i % 5) for i in range(len(first))]}
+    release = open_release(publish([a, b], rows, carried=[made.column("y", (), "carried", "DOUBLE")]))
+    answered = 0
+    for target in ("table", "population"):
+        for question in questions(release, target):
+            found = answer(question)
+            if found is None:
+                continue
+            answered += 1
+            shown, ends = found.summary(), rows_of(found)
+            json.dumps(found.to_dict(), allow_nan=False)
+            assert not re.search(r"\b(nan|inf)\b", shown), shown
+            for estimate, low, high, possible, marks in ends:
+                assert math.isnan(low) == math.isnan(high), shown
+                assert not low > high, shown
+                room = 1e-9 * max(1.0, abs(estimate))
+                if low - room > estimate or estimate > high + room:
+                    # all that is printed says that intervals keep to the possible, and estimates do not
+                    assert marks or not possible[0] <= estimate <= possible[1], shown
+                    assert marks or "outside" in shown or hasattr(found, "sets"), shown
+    assert answered >= 20
