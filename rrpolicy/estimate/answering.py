@@ -77,7 +77,7 @@ def _left_out(asked: _Asked) -> Iterator[str]:
         asked.release.columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value
     )
     for value in values:
-        if value in asked.release.columns.missing:
+        if asked.release.columns.numberless(value):
             whole = mean(asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level)
             yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
 

@@ -103,6 +103,20 @@ class Columns:
         j = axis.columns.index(exact)
         return tuple(dict.fromkeys(cell[j] for cell in axis.original))
 
+    def numberless(self, name: str) -> tuple[Value, ...]:
+        """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).
+
+        Args:
+            name: exact name of a column.
+        """
+        if name not in self.axes:
+            return ()
+        j = self.axes[name].columns.index(name)
+        labels = tuple(dict.fromkeys(cell[j] for cell in self.axes[name].original))
+        beside = any(kind_of(v) == "number" for v in labels)
+        absent = self.missing.get(name)
+        return tuple(v for v in labels if (absent is not None and same(v, absent)) or (beside and kind_of(v) == "text"))
+
     def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
         """Check a constant that a column is compared with, and return it as the column's type needs it.
 

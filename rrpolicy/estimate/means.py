@@ -44,7 +44,7 @@ class Means(Estimates):
         by: the grouping columns.
         missing: records without the number, which are left out.
         sizes: the groups' estimated sizes, without those records.
-        category: the category of missing values, whose records are left out; None if the column has none.
+        categories: those that are no number (of missing values, of what is outside), whose records are left out.
         left_out: their estimated share of the records in question.
     """
 
@@ -54,7 +54,7 @@ class Means(Estimates):
     by: tuple[str, ...]
     missing: int
     sizes: Array = field(repr=False)
-    category: Value | None = None
+    categories: tuple[Value, ...] = ()
     left_out: float = 0.0
 
     @property
@@ -66,9 +66,9 @@ class Means(Estimates):
     @property
     def without(self) -> str:
         """Return in words which records are left out; empty if none is."""
-        if self.category is not None:
+        if self.categories:
             share = f"an estimated {100 * max(self.left_out, 0.0):.1f} % of the records"
-            return f", without {str(self.category)!r} ({share})"
+            return f", without {' and '.join(repr(str(c)) for c in self.categories)} ({share})"
         return f", without {self.missing:,} records that have none" if self.missing else ""
 
 
@@ -87,7 +87,7 @@ class Numbers:
         centre: what was taken from every number.
         missing: records without it.
         everybody: records, those without it included.
-        category: the category of those without it; None if there is none.
+        categories: those of who is without it.
         within: what a mean can be.
     """
 
@@ -101,7 +101,7 @@ class Numbers:
     centre: float
     missing: int
     everybody: Array
-    category: Value | None = None
+    categories: tuple[Value, ...] = ()
     within: tuple[float, float] = (-np.inf, np.inf)
 
 
@@ -134,7 +134,7 @@ def mean(
     sums = Sums(axes, masks, numbers)
     size, deviation = sums.of(numbers.n, 1), sums.of(numbers.first, 1)
     whole = float(sums.of(numbers.everybody, 1).sum())
-    left_out = 1 - float(size.sum()) / whole if numbers.category is not None and whole else 0.0
+    left_out = 1 - float(size.sum()) / whole if numbers.categories and whole else 0.0
     N = release.records
     squares = (sums.of(numbers.second, 2), sums.of(numbers.cross, 2), sums.of(numbers.counted, 2))
     v0, v1, v2 = (N / max(N - 1, 1) * s for s in squares)
@@ -175,7 +175,7 @@ def mean(
         by=names,
         missing=numbers.missing,
         sizes=counts.estimate.reshape(-1),
-        category=numbers.category,
+        categories=numbers.categories,
         left_out=left_out,
         max_records=release.max_records,
     )
@@ -228,12 +228,13 @@ def numbers_of(release: Release, name: str, axes: _Axes, condition: Condition) -
 def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, condition: Condition) -> Numbers:
     """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y.
 
-    Records of the category of missing values count as 0 in omega, and as 0 in kappa, the weight of having a number.
+    Records of a category that is no number (missing, or text for what is outside) count as 0 in omega, and as 0 in
+    kappa, the weight of having a number.
     """
     j = own.columns.index(name)
     labels = [cell[j] for cell in own.original]
-    absent = release.columns.missing.get(name)
-    known = np.array([absent is None or not same(v, absent) for v in labels])
+    absent = release.columns.numberless(name)
+    known = np.array([not any(same(v, a) for a in absent) for v in labels])
     if any(kind_of(v) != "number" for v, there in zip(labels, known, strict=True) if there) or not known.any():
         raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
     others = beside(axes, condition)
@@ -253,7 +254,7 @@ def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, cond
     codes, n = count(release.data, [*axes, *(a for a, _ in others), own], condition.filter, condition.parameters)
     cells = weighed(axes, others, codes[:-1], len(n))
     omega, omega_square, kappa = omega[codes[-1]], omega_square[codes[-1]], kappa[codes[-1]]
-    if absent is None:
+    if not absent:
         kappa = np.ones_like(kappa)  # as the weights of one record add up to
     return Numbers(
         cells,
@@ -266,6 +267,6 @@ def _categories(release: Release, name: str, own: AxisWeights, axes: _Axes, cond
         centre,
         missing=0,
         everybody=n.astype(float),
-        category=absent,
+        categories=absent,
         within=(centre + float(y[known].min()), centre + float(y[known].max())),
     )

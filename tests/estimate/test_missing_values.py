@@ -11,6 +11,7 @@ import pytest
 
 from rrpolicy import open_release
 from rrpolicy.canonical import canonical, digest
+from rrpolicy.cli.main import main
 from rrpolicy.estimate.sql import public_files
 from rrpolicy.release.datapackage import datapackage
 
@@ -151,3 +152,43 @@ def test_the_data_package_names_it(survey):
     assert fields["age"]["missingValues"] == ["", "unknown"]
     assert fields["age"]["constraints"] == {"enum": ["20", "40"]}
     assert "missingValues" not in fields["sex"]
+
+
+POLICY = """\
+schema = 1
+[policy]
+name = "people"
+version = "1.0.0"
+[source]
+uri = "people.csv"
+[attributes]
+age = { role = "quasi-identifier", domain = [20, 40], outside = "other", nulls = "unknown" }
+rooms = { role = "insensitive", domain = [1, 2], outside = "more", unchanged = "a test" }
+[[privacy]]
+model = "local-dp"
+epsilon = 6
+scope = "attribute"
+[mechanism]
+name = "pram"
+keep_probability = { age = 0.9 }
+"""
+
+
+def test_a_text_for_what_is_outside_of_numbers_is_in_no_average(tmp_path):
+    """Records outside are in no average, as those without a value are, and how many are left out is said."""
+    ages = [20] * 900 + [40] * 2700 + [99] * 2000 + [""] * 400
+    rows = [f"{age},{1 + i % 4}" for i, age in enumerate(ages)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,rooms", *rows, ""]))
+    (tmp_path / "policy.toml").write_text(POLICY)
+    assert main(["release", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "bundle")]) == 0
+    release = open_release(tmp_path / "bundle")
+
+    rooms, age = release.mean("rooms"), release.mean("age")
+    assert (rooms.estimate[0], rooms.se()[0], rooms.left_out) == (1.5, 0.0, 0.5)
+    assert "without 'more' (an estimated 50.0 % of the records)" in rooms.summary()
+    assert abs(age.estimate[0] - 35) < 5 * age.se()[0] < 5
+    assert abs(age.left_out - 0.4) < 0.05
+    assert "without 'other' and 'unknown' (an estimated" in age.summary()
+    answer = release.query("SELECT avg(age) AS a FROM release")
+    assert answer.estimate[0, 0] == pytest.approx(age.estimate[0])
+    assert "without 'other' and 'unknown'" in answer.notes[0]
