@@ -108,7 +108,10 @@ def verify_audit(  # noqa: PLR0917 each is another thing
         return None
     for file, meaning, *fields in CLAIMS:
         log.claim(file, meaning, *fields)
-    check_files(log, folder, record, auditing.NAME, {*auditing.FILES, *record["policy_files"]})
+    listed = record["policy_files"]
+    check_files(log, folder, record, auditing.NAME, {*auditing.FILES, *listed})
+    failure = "the field 'policy_files' of audit.json names a file twice, or not in order"
+    log.check("audit.json: policy_files", listed == sorted(set(listed)), "RR113", failure)
     _check_modes(log, folder)
     _check_reference(log, record, side)
     plan = _read_plan(log, folder, side, uri, start)

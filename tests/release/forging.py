@@ -53,14 +53,21 @@ def reseal_audit(bundle: Path) -> None:
     rewrite(bundle / "audit" / "audit.json", fit)
 
 
+def refill_public(bundle: Path) -> None:
+    """Make the files beside the data again from release.json, and seal it."""
+    public = bundle / "public"
+    for name, content in beside(load(public / "release.json"), public).items():
+        (public / name).write_bytes(content)
+    reseal_public(bundle)
+
+
 def fill_public(bundle: Path) -> None:
     """Make the files beside the data and the public page again from release.json, and seal it."""
-    public = bundle / "public"
-    document, registry = load(public / "release.json"), load_registry()
-    for name, content in beside(document, public).items():
-        (public / name).write_bytes(content)
     from rrpolicy.channel.reading import channel_from_json
 
+    refill_public(bundle)
+    public = bundle / "public"
+    document, registry = load(public / "release.json"), load_registry()
     channel = channel_from_json(document["channel"], registry.kinds)
     for name, content in public_page(public, registry, channel).items():
         (public / name).write_bytes(content)
