@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from rrpolicy.plugin import Axis, Channel, Offer, Source, hookimpl
 
 MODELS = {
-    "pk-anonymity": "rrpolicy.privacy.pk_anonymity:PkAnonymity",
-    "local-dp": "rrpolicy.privacy.local_dp:LocalDP",
-    "attribute-disclosure": "rrpolicy.privacy.attribute_disclosure:AttributeDisclosure",
-    "identity-disclosure": "rrpolicy.privacy.identity_disclosure:IdentityDisclosure",
-    "k-anonymity": "rrpolicy.privacy.k_anonymity:KAnonymity",
-    "l-diversity": "rrpolicy.privacy.l_diversity:LDiversity",
-    "t-closeness": "rrpolicy.privacy.t_closeness:TCloseness",
+    "pk-anonymity": "rrpolicy.privacy.models.pk_anonymity:PkAnonymity",
+    "local-dp": "rrpolicy.privacy.models.local_dp:LocalDP",
+    "attribute-disclosure": "rrpolicy.privacy.models.attribute_disclosure:AttributeDisclosure",
+    "identity-disclosure": "rrpolicy.privacy.models.identity_disclosure:IdentityDisclosure",
+    "k-anonymity": "rrpolicy.privacy.models.k_anonymity:KAnonymity",
+    "l-diversity": "rrpolicy.privacy.models.l_diversity:LDiversity",
+    "t-closeness": "rrpolicy.privacy.models.t_closeness:TCloseness",
 }
 """Privacy model -> its class; the module's function `assessors` returns its assessors."""
 
@@ -36,10 +36,14 @@ METRICS = {
 @hookimpl
 def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
     """Offer the product channel and its axes."""
-    from rrpolicy.channel.axes import Identity, Matrix, Recode, Retention, Sets
-    from rrpolicy.channel.groups import Groups
-    from rrpolicy.channel.parted import Parted
-    from rrpolicy.channel.product import Product
+    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.axes.identity import Identity
+    from rrpolicy.channel.axes.matrix import Matrix
+    from rrpolicy.channel.axes.recode import Recode
+    from rrpolicy.channel.axes.retention import Retention
+    from rrpolicy.channel.axes.sets import Sets
+    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channel.suppression.channel import Parted
 
     return [Product, Groups, Parted, Identity, Retention, Matrix, Recode, Sets]
 
@@ -54,14 +58,14 @@ def rrpolicy_privacy_models() -> Iterable[Offer]:
 def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
     of_models = [Offer(name, f"{where.partition(':')[0]}:assessors", "product") for name, where in MODELS.items()]
-    of_groups = [_functions("dealt", name, "groups") for name in ON_GROUPS]
-    of_parted = [_functions("parted", name, "parted") for name in ON_PARTED]
-    of_sets = Offer("l-diversity", "rrpolicy.privacy.set_diversity:assessors", "product")
+    of_groups = [_functions("anatomy", name, "groups") for name in ON_GROUPS]
+    of_parted = [_functions("suppression", name, "parted") for name in ON_PARTED]
+    of_sets = Offer("l-diversity", "rrpolicy.privacy.addition.assessors:assessors", "product")
     return [*of_models, *of_groups, *of_parted, of_sets]
 
 
-def _functions(module: str, model: str, channel: str) -> Offer:
-    return Offer(model, f"rrpolicy.privacy.{module}:{model.replace('-', '_')}_assessors", channel)
+def _functions(room: str, model: str, channel: str) -> Offer:
+    return Offer(model, f"rrpolicy.privacy.{room}.assessors:{model.replace('-', '_')}_assessors", channel)
 
 
 @hookimpl
@@ -73,7 +77,7 @@ def rrpolicy_utility_metrics() -> Iterable[Offer]:
 @hookimpl
 def rrpolicy_sources() -> Iterable[Source]:
     """Offer DuckDB (Parquet, CSV, databases) and the demo table."""
-    from rrpolicy.source.demo import DemoSource
-    from rrpolicy.source.duckdb import DuckDBSource
+    from rrpolicy.source.demo.source import DemoSource
+    from rrpolicy.source.duckdb.source import DuckDBSource
 
     return [DuckDBSource(), DemoSource()]

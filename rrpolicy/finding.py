@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from rrpolicy.canonical import Json, exact, number
 from rrpolicy.errors import Place
-from rrpolicy.printable import listed
+from rrpolicy.untrusted.printable import listed
 
 VALUE = " = "
 """Stands between an attribute and its value in what a number speaks of."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from pydantic import BaseModel
 
 from rrpolicy.canonical import Json
+from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.identity import Identity
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Derived, Measure
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor

@@ -15,97 +15,100 @@ from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Remark, Tas
 from rrpolicy.offer import Offer
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational, rational
-from rrpolicy.printable import visible
 from rrpolicy.privacy.model import Assessor, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.section import Fact, Section, figure, percent
 from rrpolicy.source.protocol import Original, Snapshot, Source
+from rrpolicy.untrusted.printable import visible
 from rrpolicy.utility.metric import UtilityMetric
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.axes import Block, Domain, Identity, Matrix, Retention, Sets
-    from rrpolicy.channel.expected import expected_squared_error, mean_norms
-    from rrpolicy.channel.groups import Groups
-    from rrpolicy.channel.parted import Parted
+    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
+    from rrpolicy.channel.axes.categories import Domain
+    from rrpolicy.channel.axes.identity import Identity
+    from rrpolicy.channel.axes.matrix import Matrix
+    from rrpolicy.channel.axes.rank import full_column_rank
+    from rrpolicy.channel.axes.recode import ANYTHING, Recode
+    from rrpolicy.channel.axes.retention import Block, Retention
+    from rrpolicy.channel.axes.sets import Sets, addition_mean_squared_error
     from rrpolicy.channel.probability import keep_probability, retention_probability
-    from rrpolicy.channel.product import Product
-    from rrpolicy.channel.rank import full_column_rank
-    from rrpolicy.channel.recode import ANYTHING, Recode
-    from rrpolicy.channel.sampling import split_by_columns
-    from rrpolicy.channel.schedule import groups_of, largest_eligible
-    from rrpolicy.channel.sets import addition_mean_squared_error
-    from rrpolicy.privacy.asked import frequency_l, group_size
-    from rrpolicy.privacy.floor import Floor, attribute_floor, linking_floor
+    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channel.product.expected_error import expected_squared_error, mean_norms
+    from rrpolicy.channel.sampling.variates import split_by_columns
+    from rrpolicy.channel.suppression.channel import Parted
+    from rrpolicy.privacy.disclosure.minimum_risk import Floor, attribute_floor, linking_floor
+    from rrpolicy.privacy.models.thresholds import frequency_l, group_size
     from rrpolicy.report import Renderer, Report
-    from rrpolicy.solve.allocate import Allocated, allocate, refuse_without_data
-    from rrpolicy.solve.equal import (
+    from rrpolicy.solve.recode.generalise import Generalised, full_domain, multidimensional
+    from rrpolicy.solve.recode.levels import Goal, Recoded, axes_at, class_attributes, recoded
+    from rrpolicy.solve.retention.allocate import Allocated, allocate, refuse_without_data
+    from rrpolicy.solve.retention.equal import (
         common_retention,
         common_retention_for_epsilon,
         common_retention_for_k,
         round_down,
     )
-    from rrpolicy.solve.generalise import Generalised, full_domain, multidimensional
-    from rrpolicy.solve.levels import Goal, Recoded, axes_at, class_attributes, recoded
-    from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
-    from rrpolicy.solve.optimal import equalise, minimise
-    from rrpolicy.solve.problem import Allocation, Solution
-    from rrpolicy.solve.tuples import tuple_suppression
-    from rrpolicy.solve.workload import Marginal, workload_problems
+    from rrpolicy.solve.retention.objective import ExpectedError, Term, Variable, marginal, whole_table
+    from rrpolicy.solve.retention.optimal import equalise, minimise
+    from rrpolicy.solve.retention.problem import Allocation, Solution
+    from rrpolicy.solve.retention.workload import Marginal, workload_problems
+    from rrpolicy.solve.suppression import tuple_suppression
 
 _LAZY = {
-    "addition_mean_squared_error": "rrpolicy.channel.sets",
-    "frequency_l": "rrpolicy.privacy.asked",
-    "group_size": "rrpolicy.privacy.asked",
-    "ANYTHING": "rrpolicy.channel.recode",
-    "Generalised": "rrpolicy.solve.generalise",
-    "Goal": "rrpolicy.solve.levels",
-    "Recode": "rrpolicy.channel.recode",
-    "Recoded": "rrpolicy.solve.levels",
-    "axes_at": "rrpolicy.solve.levels",
-    "full_domain": "rrpolicy.solve.generalise",
-    "tuple_suppression": "rrpolicy.solve.tuples",
-    "Parted": "rrpolicy.channel.parted",
-    "multidimensional": "rrpolicy.solve.generalise",
-    "class_attributes": "rrpolicy.solve.levels",
-    "recoded": "rrpolicy.solve.levels",
+    "addition_mean_squared_error": "rrpolicy.channel.axes.sets",
+    "frequency_l": "rrpolicy.privacy.models.thresholds",
+    "group_size": "rrpolicy.privacy.models.thresholds",
+    "ANYTHING": "rrpolicy.channel.axes.recode",
+    "Generalised": "rrpolicy.solve.recode.generalise",
+    "Goal": "rrpolicy.solve.recode.levels",
+    "Recode": "rrpolicy.channel.axes.recode",
+    "Recoded": "rrpolicy.solve.recode.levels",
+    "axes_at": "rrpolicy.solve.recode.levels",
+    "full_domain": "rrpolicy.solve.recode.generalise",
+    "tuple_suppression": "rrpolicy.solve.suppression",
+    "Parted": "rrpolicy.channel.suppression.channel",
+    "multidimensional": "rrpolicy.solve.recode.generalise",
+    "class_attributes": "rrpolicy.solve.recode.levels",
+    "recoded": "rrpolicy.solve.recode.levels",
     "Renderer": "rrpolicy.report",
     "Report": "rrpolicy.report",
-    "Allocated": "rrpolicy.solve.allocate",
-    "Allocation": "rrpolicy.solve.problem",
-    "Block": "rrpolicy.channel.retention",
-    "Domain": "rrpolicy.channel.matrix",
-    "ExpectedError": "rrpolicy.solve.objective",
-    "Identity": "rrpolicy.channel.identity",
-    "Marginal": "rrpolicy.solve.workload",
-    "Matrix": "rrpolicy.channel.matrix",
-    "Product": "rrpolicy.channel.product",
-    "Retention": "rrpolicy.channel.retention",
-    "Groups": "rrpolicy.channel.groups",
-    "Sets": "rrpolicy.channel.sets",
-    "groups_of": "rrpolicy.channel.schedule",
-    "largest_eligible": "rrpolicy.channel.schedule",
-    "Solution": "rrpolicy.solve.problem",
-    "Term": "rrpolicy.solve.objective",
-    "Variable": "rrpolicy.solve.objective",
-    "Floor": "rrpolicy.privacy.floor",
-    "attribute_floor": "rrpolicy.privacy.floor",
-    "allocate": "rrpolicy.solve.allocate",
-    "common_retention": "rrpolicy.solve.equal",
-    "common_retention_for_epsilon": "rrpolicy.solve.equal",
-    "common_retention_for_k": "rrpolicy.solve.equal",
-    "equalise": "rrpolicy.solve.optimal",
-    "expected_squared_error": "rrpolicy.channel.expected",
-    "full_column_rank": "rrpolicy.channel.rank",
+    "Allocated": "rrpolicy.solve.retention.allocate",
+    "Allocation": "rrpolicy.solve.retention.problem",
+    "Block": "rrpolicy.channel.axes.retention",
+    "Domain": "rrpolicy.channel.axes.matrix",
+    "ExpectedError": "rrpolicy.solve.retention.objective",
+    "Identity": "rrpolicy.channel.axes.identity",
+    "Marginal": "rrpolicy.solve.retention.workload",
+    "Matrix": "rrpolicy.channel.axes.matrix",
+    "Product": "rrpolicy.channel.product.channel",
+    "Retention": "rrpolicy.channel.axes.retention",
+    "Groups": "rrpolicy.channel.anatomy.channel",
+    "Sets": "rrpolicy.channel.axes.sets",
+    "groups_of": "rrpolicy.channel.anatomy.schedule",
+    "largest_eligible": "rrpolicy.channel.anatomy.schedule",
+    "Solution": "rrpolicy.solve.retention.problem",
+    "Term": "rrpolicy.solve.retention.objective",
+    "Variable": "rrpolicy.solve.retention.objective",
+    "Floor": "rrpolicy.privacy.disclosure.minimum_risk",
+    "attribute_floor": "rrpolicy.privacy.disclosure.minimum_risk",
+    "allocate": "rrpolicy.solve.retention.allocate",
+    "common_retention": "rrpolicy.solve.retention.equal",
+    "common_retention_for_epsilon": "rrpolicy.solve.retention.equal",
+    "common_retention_for_k": "rrpolicy.solve.retention.equal",
+    "equalise": "rrpolicy.solve.retention.optimal",
+    "expected_squared_error": "rrpolicy.channel.product.expected_error",
+    "full_column_rank": "rrpolicy.channel.axes.rank",
     "keep_probability": "rrpolicy.channel.probability",
-    "linking_floor": "rrpolicy.privacy.floor",
-    "marginal": "rrpolicy.solve.objective",
-    "mean_norms": "rrpolicy.channel.expected",
-    "minimise": "rrpolicy.solve.optimal",
-    "refuse_without_data": "rrpolicy.solve.allocate",
+    "linking_floor": "rrpolicy.privacy.disclosure.minimum_risk",
+    "marginal": "rrpolicy.solve.retention.objective",
+    "mean_norms": "rrpolicy.channel.product.expected_error",
+    "minimise": "rrpolicy.solve.retention.optimal",
+    "refuse_without_data": "rrpolicy.solve.retention.allocate",
     "retention_probability": "rrpolicy.channel.probability",
-    "round_down": "rrpolicy.solve.equal",
-    "split_by_columns": "rrpolicy.channel.sampling",
-    "whole_table": "rrpolicy.solve.objective",
-    "workload_problems": "rrpolicy.solve.workload",
+    "round_down": "rrpolicy.solve.retention.equal",
+    "split_by_columns": "rrpolicy.channel.sampling.variates",
+    "whole_table": "rrpolicy.solve.retention.objective",
+    "workload_problems": "rrpolicy.solve.retention.workload",
 }
 
 

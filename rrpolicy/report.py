@@ -1,8 +1,8 @@
 """The report as data: one documented dataclass from which every rendering is made.
 
-`rrpolicy.release.report` fills it, renderers (a plugin) print it. A public page is filled from public artifacts alone,
-so it cannot show an audit number. Findings carry formatted text, so that every rendering says the same; what is drawn
-(matrices, marginals, histograms, gauges) stays numeric.
+`rrpolicy.release.report.fill` fills it, renderers (a plugin) print it. A public page is filled from public artifacts
+alone, so it cannot show an audit number. Findings carry formatted text, so that every rendering says the same; what is
+drawn (matrices, marginals, histograms, gauges) stays numeric.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rrpolicy.plugin import Derived, Groups, Outline, Policy, Proposal, Task
 from rrpolicy_anatomy.options import Options
-from rrpolicy_anatomy.reading import read
+from rrpolicy_anatomy.read import read
 
 GROUP_SIZES = Derived(
     "group-sizes",

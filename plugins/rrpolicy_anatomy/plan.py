@@ -17,7 +17,7 @@ from rrpolicy.plugin import (
     groups_of,
     largest_eligible,
 )
-from rrpolicy_anatomy.reading import SMALLEST, Layout, read
+from rrpolicy_anatomy.read import SMALLEST, Layout, read
 
 
 def propose(task: Task) -> Proposal:

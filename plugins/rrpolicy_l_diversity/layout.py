@@ -19,7 +19,7 @@ from rrpolicy.plugin import (
     recoded,
 )
 from rrpolicy_l_diversity.options import Options
-from rrpolicy_l_diversity.tuples import unfit
+from rrpolicy_l_diversity.suppression import unfit
 
 ONLY_FULL_DOMAIN = ("suppression", "loss", "weights", "node")
 

@@ -26,7 +26,7 @@ from rrpolicy.plugin import (
 from rrpolicy_l_diversity.layout import Layout, read
 from rrpolicy_l_diversity.mechanism import pinned
 from rrpolicy_l_diversity.options import Options
-from rrpolicy_l_diversity.tuples import parted_by
+from rrpolicy_l_diversity.suppression import parted_by
 
 BOXES = "the domain was cut along its widest attribute, as evenly as the requirements allow, until nothing could be cut"
 

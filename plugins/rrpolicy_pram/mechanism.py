@@ -6,7 +6,7 @@ from rrpolicy.plugin import Outline, Policy, Product, Proposal, Task
 from rrpolicy_pram.channel import build
 from rrpolicy_pram.derived import told
 from rrpolicy_pram.options import Options
-from rrpolicy_pram.reading import read
+from rrpolicy_pram.read import read
 
 
 class Pram:

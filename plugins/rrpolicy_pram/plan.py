@@ -9,7 +9,7 @@ from rrpolicy.plugin import Origin, Proposal, Task, allocate, refuse_without_dat
 from rrpolicy_pram.channel import build
 from rrpolicy_pram.layout import Invariant, Layout, Treatment
 from rrpolicy_pram.options import Options
-from rrpolicy_pram.reading import read
+from rrpolicy_pram.read import read
 
 
 def propose(options: Options, task: Task) -> Proposal:

@@ -23,7 +23,7 @@ from rrpolicy_sensitive_addition.channel import axes, build
 from rrpolicy_sensitive_addition.larger import larger
 from rrpolicy_sensitive_addition.layout import Hidden
 from rrpolicy_sensitive_addition.options import Options
-from rrpolicy_sensitive_addition.reading import read
+from rrpolicy_sensitive_addition.read import read
 
 
 class SensitiveAddition:

@@ -19,7 +19,7 @@ from rrpolicy.section import Section
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channel.streams import Stream, Streams
+    from rrpolicy.channel.sampling.streams import Stream, Streams
     from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 

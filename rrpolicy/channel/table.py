@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from rrpolicy import formulas
 from rrpolicy.canonical import Json, Value
+from rrpolicy.untrusted import formulas
 
 Form: TypeAlias = Literal["identity", "retention", "matrix", "membership", "share", "spread"]
 _TEXT = frozenset({"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR"})
@@ -47,7 +47,7 @@ class Column:
 
     @property
     def escapable(self) -> bool:
-        """Whether it may hold text that CSV escapes; see `rrpolicy.formulas`."""
+        """Whether it may hold text that CSV escapes; see `rrpolicy.untrusted.formulas`."""
         if self.kind in {"set", "group", "count"} or (self.type and self.type.partition("(")[0] not in _TEXT):
             return False
         if not self.labels:

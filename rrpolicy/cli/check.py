@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.checking import ROOT, check_all
+from rrpolicy.cli.quick_check import ROOT, check_all
 
 
 def command(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrpolicy.cli.checking import ROOT
+from rrpolicy.cli.quick_check import ROOT
 
 if TYPE_CHECKING:
+    from rrpolicy.check_table.table import TableCheck
     from rrpolicy.policy.model import Requirement
-    from rrpolicy.release.check_table import TableCheck
 
 
 class Kind(StrEnum):
@@ -62,11 +62,11 @@ def command(  # noqa: PLR0917 each option is one
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
     --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
+    from rrpolicy.check_table.table import Asked, check_table
     from rrpolicy.discovery import load_registry
-    from rrpolicy.printable import visible
-    from rrpolicy.release.check_table import Asked, check_table
-    from rrpolicy.release.opening import open_policy
+    from rrpolicy.release.plan.opening import open_policy
     from rrpolicy.scratch import scratch
+    from rrpolicy.untrusted.printable import visible
 
     opened = None if policy is None else open_policy(policy, root=root)
     registry = load_registry() if opened is None else opened.registry
@@ -98,7 +98,7 @@ def _required(
     *, k: int | None, l: str | None, kind: str, c: str | None, t: str | None, distance: str
 ) -> list[Requirement]:
     from rrpolicy.errors import PolicyError, Problem
-    from rrpolicy.privacy import k_anonymity, l_diversity, t_closeness
+    from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
 
     if c is not None and l is None:
         raise PolicyError(Problem("RR250", "--c goes with --l and --kind recursive"))
@@ -131,8 +131,8 @@ def _requirement(model: Any, options: dict[str, Any]) -> Requirement:
 
 
 def _lines(found: TableCheck) -> list[str]:
-    from rrpolicy.cli.plan_text import MARKS
-    from rrpolicy.release.gate import shown
+    from rrpolicy.cli.text.plan import MARKS
+    from rrpolicy.release.plan.gate import shown
 
     left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
     text = [f"{found.name}: {found.records:,} records{left_out}, {found.classes:,} equivalence classes"]

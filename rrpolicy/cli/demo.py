@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.pasting import command_line
+from rrpolicy.cli.text.pasting import command_line
 
 
 def command(
@@ -20,8 +20,8 @@ def command(
     The table is made up: 50,000 people with an identifier, sex, age, education, region, occupation, disease, income
     band and weekly hours of sport. Nothing is overwritten.
     """
-    from rrpolicy.printable import visible
-    from rrpolicy.source.starting import write_demo
+    from rrpolicy.source.demo.starting import write_demo
+    from rrpolicy.untrusted.printable import visible
 
     written = write_demo(folder, records, seed)
     for path in written:

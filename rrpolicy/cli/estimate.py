@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.printable import visible_lines
+from rrpolicy.untrusted.printable import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rrpolicy.estimate.crosstab import Crosstab
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.table import Crosstab
 
 
 NO_VERIFY = "Do not check the digests of release.json and of the files that are read."
@@ -109,7 +109,7 @@ def show(table: Crosstab, form: Format) -> None:
 
         print(pretty(table.to_json()).decode(), end="")
     else:
-        from rrpolicy.estimate.text import to_csv
+        from rrpolicy.estimate.results.text import to_csv
 
         print(as_data(to_csv(table)), end="")
 

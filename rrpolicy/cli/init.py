@@ -23,8 +23,8 @@ def command(
     each line that says "fill in" is filled in.
     """
     from rrpolicy.discovery import load_registry
-    from rrpolicy.printable import visible
-    from rrpolicy.source.draft import draft
+    from rrpolicy.source.draft.draft import draft
+    from rrpolicy.untrusted.printable import visible
 
     drafted = draft(uri, table, load_registry().sources)
     print(drafted.text, end="")

@@ -100,7 +100,7 @@ def _run(given: list[str]) -> int:
 def _command(name: str, arguments: list[str]) -> int:
     files = [a for a in arguments if not a.startswith("-")]
     if name == "check" and files and len(files) + arguments.count("--json") == len(arguments):
-        from rrpolicy.cli.checking import check_all  # the plain call needs no option parser
+        from rrpolicy.cli.quick_check import check_all  # the plain call needs no option parser
 
         return check_all(files, json=len(files) < len(arguments))
     import typer

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.cli.checking import ROOT
-from rrpolicy.cli.pasting import command_line
+from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.text.pasting import command_line
 
 if TYPE_CHECKING:
-    from rrpolicy.release.outlook import Outlook
+    from rrpolicy.release.plan.preview import Outlook
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -33,13 +33,13 @@ def command(  # noqa: PLR0917 each option is one
     it as stale if the policy, the plugins or the table changed. A plan that does not pass is shown and not written.
     """
     from rrpolicy.canonical import pretty
-    from rrpolicy.cli.progress import progress
+    from rrpolicy.cli.text.progress import progress
     from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.release.appearing import refuse_existing
-    from rrpolicy.release.keys import refuse_existing_key
-    from rrpolicy.release.opening import open_policy
-    from rrpolicy.release.outlook import look_ahead
-    from rrpolicy.release.planfile import plan_document, save_plan
+    from rrpolicy.release.plan.file import plan_document, save_plan
+    from rrpolicy.release.plan.keys import refuse_existing_key
+    from rrpolicy.release.plan.opening import open_policy
+    from rrpolicy.release.plan.preview import look_ahead
 
     if expected_rows is not None and (out is not None or source is not None):
         raise PolicyError(
@@ -56,7 +56,7 @@ def command(  # noqa: PLR0917 each option is one
         outlook = look_ahead(opened.policy, opened.registry, expected_rows)
         document = outlook.to_json()
     else:
-        from rrpolicy.release.keys import KeyFile, new_key, source_tag
+        from rrpolicy.release.plan.keys import KeyFile, new_key, source_tag
         from rrpolicy.scratch import scratch
         from rrpolicy.source.elsewhere import open_elsewhere
         from rrpolicy.source.opening import open_original
@@ -82,8 +82,8 @@ def command(  # noqa: PLR0917 each option is one
     if json:
         sys.stdout.write(pretty(document).decode())
     else:
-        from rrpolicy.cli.plan_text import lines
-        from rrpolicy.printable import visible
+        from rrpolicy.cli.text.plan import lines
+        from rrpolicy.untrusted.printable import visible
 
         print("\n".join(map(visible, lines(outlook))))
         print(f"\n{_next(outlook, policy, out, kept, source)}")

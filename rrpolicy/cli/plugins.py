@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy.canonical import Json
-from rrpolicy.printable import visible
+from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry

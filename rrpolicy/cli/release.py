@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.cli.checking import ROOT
-from rrpolicy.cli.pasting import command_line
-from rrpolicy.printable import visible
+from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
     from rrpolicy.policy.model import Policy
     from rrpolicy.registry import Registry
-    from rrpolicy.release.bundle import Staging
-    from rrpolicy.release.keys import KeyFile
-    from rrpolicy.release.plan import Plan
+    from rrpolicy.release.bundle.staging import Staging
+    from rrpolicy.release.plan.keys import KeyFile
+    from rrpolicy.release.plan.plan import Plan
     from rrpolicy.source.protocol import Original
 
 
@@ -55,8 +55,8 @@ def command(  # noqa: PLR0917 each option is one
     The bundle appears whole or not at all, and nothing is ever overwritten. Whoever has the key can test any guess
     about the table: keep it as secret as the data, or let it be destroyed.
     """
-    from rrpolicy.cli.progress import progress
-    from rrpolicy.release.bundle import stage
+    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.release.bundle.staging import stage
 
     order = _order(what, source, root)
     with progress() as report, stage(out) as staging:
@@ -81,12 +81,12 @@ def command(  # noqa: PLR0917 each option is one
 
 def _order(what: Path, source: str | None, root: Path | None) -> Order:
     """Return what is to be released; a plan is a JSON file."""
-    from rrpolicy.release.opening import open_policy
+    from rrpolicy.release.plan.opening import open_policy
 
     if what.suffix != ".json":
         opened = open_policy(what, source=source, root=root)
         return Order(opened.policy, opened.registry, what, None)
-    from rrpolicy.release.planfile import read_plan
+    from rrpolicy.release.plan.file import read_plan
 
     read = read_plan(what, source=source, root=root)
     policy = open_policy(read.policy_file, source=source, root=root).policy
@@ -101,9 +101,9 @@ def _release(  # noqa: PLR0917 each is another thing
     plan_file: Path | None,
     report: Callable[[str, float], None],
 ) -> Json:
-    from rrpolicy.release.keys import destroy_key, read_key
-    from rrpolicy.release.plan import make_plan
-    from rrpolicy.release.write import release
+    from rrpolicy.release.bundle.execute import release
+    from rrpolicy.release.plan.keys import destroy_key, read_key
+    from rrpolicy.release.plan.plan import make_plan
     from rrpolicy.source.elsewhere import open_elsewhere
     from rrpolicy.source.opening import open_original
 
@@ -144,7 +144,7 @@ def _kept(plan: Plan, original: Original, held: KeyFile | None, path: Path | Non
 
     A fresh key's file is written before the bundle appears and is gone again if it does not.
     """
-    from rrpolicy.release.keys import KeyFile, fresh_key, new_key, require, source_tag
+    from rrpolicy.release.plan.keys import KeyFile, fresh_key, new_key, require, source_tag
 
     if held is not None:
         if plan.source_tag is not None and plan.source_tag == held.source_tag:
@@ -165,8 +165,8 @@ def _kept(plan: Plan, original: Original, held: KeyFile | None, path: Path | Non
 
 def _fresh(plan: Plan, held: KeyFile, original: Original) -> None:
     """Refuse a plan, made with the key at hand, whose table has changed."""
-    from rrpolicy.release.keys import source_tag
-    from rrpolicy.release.planfile import stale
+    from rrpolicy.release.plan.file import stale
+    from rrpolicy.release.plan.keys import source_tag
 
     if plan.source_tag != source_tag(held.key, original.content()):
         raise stale("the table has changed")
@@ -194,7 +194,7 @@ def _of_another_run(key: Path | None) -> Exception:
 
 
 def _findings(bundle: Path) -> Json:
-    from rrpolicy.document import read_document
+    from rrpolicy.untrusted.document import read_document
 
     found: Json = read_document(bundle / "audit" / "findings.json")["findings"]
     return found

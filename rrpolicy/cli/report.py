@@ -10,7 +10,7 @@ import typer
 
 from rrpolicy.cli.estimate import NO_VERIFY, UNVERIFIED
 from rrpolicy.errors import PolicyError, Problem, unwritable
-from rrpolicy.printable import visible
+from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -112,9 +112,9 @@ def _report(page: str, public: Path, audit: Path | None, registry: Registry, *, 
                 hint="the public folder alone gives the public page: --page public",
             )
         )
-    from rrpolicy.document import UnreadableError, read_document
     from rrpolicy.estimate.sealed import check_seal
-    from rrpolicy.release.report import read_report
+    from rrpolicy.release.report.fill import read_report
+    from rrpolicy.untrusted.document import UnreadableError, read_document
 
     try:
         if verify:
@@ -129,7 +129,7 @@ def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
     from rrpolicy.channel.reading import channel_from_json
     from rrpolicy.estimate.opening import open_release
     from rrpolicy.estimate.sealed import no_release
-    from rrpolicy.release.report import public_report, release_document
+    from rrpolicy.release.report.fill import public_report, release_document
 
     release = release_document(public)
     open_release(public, verify=verify)

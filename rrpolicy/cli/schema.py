@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.checking import ROOT
+from rrpolicy.cli.quick_check import ROOT
 
 
 def command(
@@ -30,7 +30,7 @@ def command(
     from rrpolicy.policy.schema import json_schema
 
     if policy is not None:
-        from rrpolicy.release.opening import open_policy
+        from rrpolicy.release.plan.opening import open_policy
 
         catalogue = open_policy(policy, root=root).registry.catalogue
     else:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rrpolicy.printable import listed
+from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
-    from rrpolicy.release.verification import Verification
+    from rrpolicy.release.verify.outcome import Verification
 
 
 def command(
@@ -39,10 +39,10 @@ def command(
     A release that is not verified is said to be so first. The last line says up to which level, and what stays
     undecided.
     """
-    from rrpolicy.cli.progress import progress
-    from rrpolicy.printable import visible
-    from rrpolicy.release.verification import Level
-    from rrpolicy.release.verify import verify
+    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.release.verify.outcome import Level
+    from rrpolicy.release.verify.verify import verify
+    from rrpolicy.untrusted.printable import visible
 
     with progress() as report:
         found = verify(
@@ -65,7 +65,7 @@ def command(
 
 
 def _lines(found: Verification) -> list[str]:
-    from rrpolicy.release.verification import Level
+    from rrpolicy.release.verify.outcome import Level
 
     lines = [] if found.ok else [f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail"]
     for level in Level:

@@ -12,11 +12,11 @@ from rrpolicy.canonical import Value
 from rrpolicy.channel.document import read_column
 from rrpolicy.channel.table import Column, Decoder
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.columns import Columns
-from rrpolicy.estimate.contingency import DataFile
+from rrpolicy.estimate.counts.columns import Columns
+from rrpolicy.estimate.counts.scan import DataFile
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.sealed import NAME, check_seal, no_release, read_release
-from rrpolicy.estimate.weights import AxisWeights, axis_weights
+from rrpolicy.estimate.weights.base import AxisWeights, axis_weights
 
 _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
 
@@ -110,7 +110,7 @@ def _release(folder: Path, document: Mapping[str, Any]) -> Release:
     missing = {c.name: nulls[c.attribute] for c in columns.values() if c.attribute in nulls}
     known = Columns.of(columns, axes, refused, missing)
     if "st" in files:
-        from rrpolicy.estimate.dealt import DealtRelease
+        from rrpolicy.estimate.anatomy import DealtRelease
 
         return DealtRelease(folder, document, int(document["records"]), known, records, values=files["st"])
     return Release(folder, document, int(document["records"]), known, records)

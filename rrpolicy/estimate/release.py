@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical import Value
-from rrpolicy.estimate.columns import Columns
-from rrpolicy.estimate.condition import Condition, split
-from rrpolicy.estimate.contingency import DataFile, count, unlike_description
-from rrpolicy.estimate.crosstab import EVEN, Crosstab
-from rrpolicy.estimate.grouping import beside, check_size, contracted, grouping, groups_of, records, weighed
-from rrpolicy.estimate.spreading import refuse_biased
-from rrpolicy.estimate.target import Estimator, Target, check_target
-from rrpolicy.estimate.weights import AxisWeights
+from rrpolicy.estimate.counts.columns import Columns
+from rrpolicy.estimate.counts.condition import Condition, split
+from rrpolicy.estimate.counts.grouping import beside, check_size, contracted, grouping, groups_of, records, weighed
+from rrpolicy.estimate.counts.scan import DataFile, count, unlike_description
+from rrpolicy.estimate.results.table import EVEN, Crosstab
+from rrpolicy.estimate.results.target import Estimator, Target, check_target
+from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
-    from rrpolicy.estimate.answer import Answer
-    from rrpolicy.estimate.association import Association
-    from rrpolicy.estimate.cube import Cube
-    from rrpolicy.estimate.holds import Holds
-    from rrpolicy.estimate.independence import Independence
-    from rrpolicy.estimate.loglinear import Loglinear
-    from rrpolicy.estimate.means import Means
-    from rrpolicy.estimate.rules import Rules
+    from rrpolicy.estimate.association.association import Association
+    from rrpolicy.estimate.association.independence import Independence
+    from rrpolicy.estimate.association.loglinear import Loglinear
+    from rrpolicy.estimate.invert.uncorrected import Holds
+    from rrpolicy.estimate.results.answer import Answer
+    from rrpolicy.estimate.rules.rules import Rules
+    from rrpolicy.estimate.sums.cube import Cube
+    from rrpolicy.estimate.sums.means import Means
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Release:
             return table
         parts = (*(axis for axis, _ in table.axes), *(axis for axis, _ in condition.masks.values()))
         refuse_biased(parts, "counts by another estimator")
-        from rrpolicy.estimate.estimators import constrained
+        from rrpolicy.estimate.invert.estimators import constrained
 
         return constrained(self.data, table, condition, estimator)
 
@@ -128,7 +128,7 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR268 for more than 12 columns.
         """
-        from rrpolicy.estimate.cube import cube
+        from rrpolicy.estimate.sums.cube import cube
 
         return cube(self.inside() if spread else self, by, where, target, level)
 
@@ -153,7 +153,7 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR274 if the column holds no numbers, or is grouped by as well.
         """
-        from rrpolicy.estimate.means import mean
+        from rrpolicy.estimate.sums.means import mean
 
         return mean(self, value, [by] if isinstance(by, str) else by, where, target=target, level=level)
 
@@ -173,7 +173,8 @@ class Release:
         Args:
             row: a category column.
             column: another one.
-            measure: a name or several of `rrpolicy.estimate.measures.MEASURES`; None for all that are defined here.
+            measure: a name or several of `rrpolicy.estimate.association.measures.MEASURES`; None for all that are
+            defined here.
             where: as for `crosstab`.
             present: the categories of each that count as present; makes a 2 x 2 table of any. Default for two
                 categories: the second.
@@ -183,7 +184,7 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR273 if a measure is unknown or not defined for this table.
         """
-        from rrpolicy.estimate.association import association, named
+        from rrpolicy.estimate.association.association import association, named
 
         names = [measure] if isinstance(measure, str) else measure
         measures = None if names is None else [named(name) for name in names]
@@ -205,7 +206,7 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR276 where the test asked for is not valid.
         """
-        from rrpolicy.estimate.independence import independence
+        from rrpolicy.estimate.association.independence import independence
 
         return independence(self, row, column, where, method)
 
@@ -234,7 +235,7 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR277 for thresholds that are no shares, or too many candidates.
         """
-        from rrpolicy.estimate.rules import rules
+        from rrpolicy.estimate.rules.rules import rules
 
         return rules(
             self, min_support, min_confidence, columns, where=where, longest=longest, target=target, level=level
@@ -250,13 +251,13 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR275 if the formula cannot be read.
         """
-        from rrpolicy.estimate.loglinear import loglinear
+        from rrpolicy.estimate.association.loglinear import loglinear
 
         return loglinear(self, formula, where)
 
     def what_holds(self) -> Holds:
         """Return which analyses of the released data, uncorrected, stay valid, which keep order, and which do not."""
-        from rrpolicy.estimate.holds import what_holds
+        from rrpolicy.estimate.invert.uncorrected import what_holds
 
         return what_holds(self)
 
@@ -274,7 +275,7 @@ class Release:
         Raises:
             PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; else as `crosstab`.
         """
-        from rrpolicy.estimate.answering import answer
+        from rrpolicy.estimate.query.answer import answer
 
         return answer(self, sql, target, level)
 
@@ -288,8 +289,8 @@ class Release:
         target: Target,
         level: float,
     ) -> list[Crosstab]:
-        """Estimate tables by subsets of some columns, in one pass; see `rrpolicy.estimate.cube.tables`."""
-        from rrpolicy.estimate.cube import tables
+        """Estimate tables by subsets of some columns, in one pass; see `rrpolicy.estimate.sums.cube.tables`."""
+        from rrpolicy.estimate.sums.cube import tables
 
         return tables(self, by, subsets, where, condition, target=target, level=level)
 

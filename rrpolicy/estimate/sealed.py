@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rrpolicy.canonical import file_digest, own_digest
-from rrpolicy.document import SHOWN, UnreadableError, faults, read_document
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.untrusted.document import SHOWN, UnreadableError, faults, read_document
 
 SCHEMA = "rrpolicy.release/1"
 NAME = "release.json"

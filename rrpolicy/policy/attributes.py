@@ -12,12 +12,12 @@ from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import Problem
-from rrpolicy.policy.document import Node
 from rrpolicy.policy.file import AttributeTable, category, moment
+from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.hierarchy import HierarchyError, listed, read_hierarchy
 from rrpolicy.policy.model import Attribute, Bins, Role, intervals
-from rrpolicy.policy.problems import spelled, suggest
-from rrpolicy.policy.root import Root
+from rrpolicy.policy.tree.document import Node
+from rrpolicy.policy.tree.problems import spelled, suggest
 
 REJECT = "reject"
 KEEP = "keep"

@@ -1,7 +1,8 @@
 """In which direction each key of the policy language is weaker: a policy may not go there below its baseline.
 
 Weaker is what lets a release pass that the baseline refuses, or tells more than the baseline lets be told. A key that
-is not in this table fails a test. `rrpolicy.policy.floor` works from it; docs/baselines.md is the table in words.
+is not in this table fails a test. `rrpolicy.policy.baseline.floor` works from it; docs/baselines.md is the table in
+words.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
-from rrpolicy.formulas import CONVENTION, Handling
 from rrpolicy.policy.directions import RELAXABLE
 from rrpolicy.policy.rational import Rational
+from rrpolicy.untrusted.formulas import CONVENTION, Handling
 
 SCHEMA = 1
 ROLES = ("identifier", "excluded", "quasi-identifier", "sensitive", "insensitive")

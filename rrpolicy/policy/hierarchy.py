@@ -11,10 +11,10 @@ from pathlib import Path
 
 from rrpolicy.canonical import Value
 from rrpolicy.errors import Problem
-from rrpolicy.policy.document import Node
 from rrpolicy.policy.file import category
-from rrpolicy.policy.problems import spelled
-from rrpolicy.policy.root import OutsideError, Root
+from rrpolicy.policy.folder.root import OutsideError, Root
+from rrpolicy.policy.tree.document import Node
+from rrpolicy.policy.tree.problems import spelled
 
 Levels = tuple[tuple[Value, ...], ...]
 

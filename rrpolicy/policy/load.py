@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.policy.document import Node
-from rrpolicy.policy.inherit import read_merged
+from rrpolicy.policy.baseline.inherit import read_merged
+from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolve import Find, Resolver
-from rrpolicy.policy.root import Root
+from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.unfilled import UNFILLED, unfilled
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from rrpolicy.canonical import Json, Value, canonical, digest, number
 from rrpolicy.errors import Place
-from rrpolicy.formulas import Handling
+from rrpolicy.untrusted.formulas import Handling
 
 
 class Role(StrEnum):

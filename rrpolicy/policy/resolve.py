@@ -10,13 +10,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy import formulas
 from rrpolicy.canonical import Value, canonical, exact
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.policy.attributes import resolve_attribute, same
 from rrpolicy.policy.catalogue import Catalogue
-from rrpolicy.policy.document import Node
 from rrpolicy.policy.file import PolicyTable, PrivacyEntry, ReleaseTable, SourceTable, UtilityEntry
+from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import (
     Attribute,
     CsvSettings,
@@ -27,8 +26,9 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.policy.problems import entry, known_keys, one_of, problems_of, spelled, suggest, unknown
-from rrpolicy.policy.root import Root
+from rrpolicy.policy.tree.document import Node
+from rrpolicy.policy.tree.problems import entry, known_keys, one_of, problems_of, spelled, suggest, unknown
+from rrpolicy.untrusted import formulas
 
 Find = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
 

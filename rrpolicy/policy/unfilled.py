@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rrpolicy.errors import Problem
-from rrpolicy.policy.document import Node
+from rrpolicy.policy.tree.document import Node
 
 MARK = "fill in:"
 UNFILLED = "RR281"

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.base import Axis, Posterior, Transition
-from rrpolicy.channel.identity import Identity
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.recode import Recode
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.privacy.cells import contexts, occupied, runs
 

@@ -17,8 +17,8 @@ from rrpolicy.policy.model import Policy, Requirement
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.privacy.classes import Classes, Mask
-    from rrpolicy.privacy.floor import Floor
+    from rrpolicy.privacy.classes.histograms import Classes, Mask
+    from rrpolicy.privacy.disclosure.minimum_risk import Floor
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 

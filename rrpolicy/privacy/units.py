@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Basis, Companion, Measure
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.scope import k_of
+from rrpolicy.privacy.epsilon.exposure import k_of
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

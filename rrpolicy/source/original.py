@@ -17,7 +17,7 @@ from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.source import surprises
 from rrpolicy.source.counts import Counts, tabulate
-from rrpolicy.source.encoding import NULL, OUTSIDE
+from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
 from rrpolicy.source.rowdigest import row_digest
 from rrpolicy.source.sample import Systematic
 from rrpolicy.source.units import Units, units_of

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rrpolicy.beside import Beside
+from rrpolicy.background import Beside
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
+from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MOST_CATEGORIES
 from rrpolicy.policy.hierarchy import fitted
 from rrpolicy.policy.model import Attribute, Bins, Policy
-from rrpolicy.source.columns import Family, family
-from rrpolicy.source.encoding import NULL, OUTSIDE
+from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Counts

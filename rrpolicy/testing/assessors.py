@@ -83,7 +83,7 @@ def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:
     """Compare values with the verdict, and derivatives with differences."""
     import numpy as np
 
-    from rrpolicy.channel.retention import Retention
+    from rrpolicy.channel.axes.retention import Retention
 
     axes = [axis for axis in getattr(channel, "axes", ()) if isinstance(axis, Retention)]
     largest = [max(axis.blocks, key=lambda block: block.size) for axis in axes]

@@ -11,7 +11,7 @@ import numpy as np
 
 from rrpolicy.canonical import Json, canonical
 from rrpolicy.channel.base import Axis, Posterior, Readable, Transition
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Form
 from rrpolicy.source.counts import Codes, Ints
 from rrpolicy.testing.demand import demand

@@ -10,7 +10,7 @@ import pyarrow as pa
 from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Task

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.policy.model import Policy
-from rrpolicy.source.encoding import NULL
+from rrpolicy.source.duckdb.encoding import NULL
 from rrpolicy.source.protocol import Snapshot, Source
 from rrpolicy.testing.demand import demand
 

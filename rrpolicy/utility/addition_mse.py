@@ -21,7 +21,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.sets import Sets
+    from rrpolicy.channel.axes.sets import Sets
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import Axes
 
@@ -60,7 +60,7 @@ class AdditionMSE:
             channel: the class of what is planned.
             axes: the attributes and the class of each of its axes.
         """
-        from rrpolicy.channel.sets import Sets
+        from rrpolicy.channel.axes.sets import Sets
 
         del channel
         sets = {name for names, axis in axes if issubclass(axis, Sets) for name in names}
@@ -80,8 +80,8 @@ class AdditionMSE:
         Raises:
             PolicyError: RR239 if an attribute that is named is not released as sets.
         """
-        from rrpolicy.channel.product import Product
-        from rrpolicy.channel.sets import Sets, addition_mean_squared_error
+        from rrpolicy.channel.axes.sets import Sets, addition_mean_squared_error
+        from rrpolicy.channel.product.channel import Product
 
         if not isinstance(channel, Product):
             return None

@@ -58,8 +58,8 @@ class ExpectedL2:
             channel: the class of what is planned.
             axes: the attributes and the class of each of its axes.
         """
-        from rrpolicy.channel.product import Product
-        from rrpolicy.channel.recode import Recode
+        from rrpolicy.channel.axes.recode import Recode
+        from rrpolicy.channel.product.channel import Product
 
         if not issubclass(channel, Product):
             return "counts from this mechanism are spread inside groups or classes and have no expected error"
@@ -86,8 +86,8 @@ class ExpectedL2:
         Raises:
             PolicyError: RR239 if an attribute of the marginal is not released with categories.
         """
-        from rrpolicy.channel.expected import expected_squared_error
-        from rrpolicy.channel.product import Product
+        from rrpolicy.channel.product.channel import Product
+        from rrpolicy.channel.product.expected_error import expected_squared_error
 
         if not isinstance(channel, Product):
             return None

@@ -22,14 +22,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from rrpolicy.channel.groups import Groups
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.attribute_disclosure import Options
-from rrpolicy.privacy.dealt_disclosure import assess
-from rrpolicy.release.attained import attained
-from rrpolicy.release.opening import open_policy
-from rrpolicy.release.sink import FolderSink
+from rrpolicy.privacy.anatomy.disclosure import assess
+from rrpolicy.privacy.models.attribute_disclosure import Options
+from rrpolicy.release.bundle.attained import attained
+from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.release.tables.sink import FolderSink
 from rrpolicy.source.opening import open_original
 from tests.bench import Ratio
 from tests.bench.bench_release import cost, released

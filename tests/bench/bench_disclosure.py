@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from rrpolicy.channel.axes import Retention
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy import identity_disclosure as identity
+from rrpolicy.privacy.disclosure.reconstruction import reconstruction
 from rrpolicy.privacy.evidence import gather, sides
-from rrpolicy.privacy.reconstruction import reconstruction
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.source.counts import Counts, tabulate
 from tests.bench import Ratio, least
 

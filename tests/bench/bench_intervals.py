@@ -21,15 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.canonical import Json, file_digest, own_digest
-from rrpolicy.estimate.association import named
-from rrpolicy.estimate.contingency import Sums
-from rrpolicy.estimate.estimates import Estimates
-from rrpolicy.estimate.measures import MEASURES
+from rrpolicy.estimate.association.association import named
+from rrpolicy.estimate.association.measures import MEASURES
+from rrpolicy.estimate.counts.predicate import parse_condition
+from rrpolicy.estimate.counts.scan import Sums
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.predicate import parse_condition
 from rrpolicy.estimate.release import Release
-from rrpolicy.estimate.shares import shares
-from rrpolicy.estimate.target import Target
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.sums.shares import shares
 from tests.bench import Ratio
 
 RECORDS, DRAWS, LEVEL = 400, 2000, 0.95
@@ -234,7 +234,7 @@ def averages(case: str, keep: float, target: Target, numbers: str, draws: int) -
     fixed = people()
     tally = Tally(np.array([fixed[1][fixed[0] == 0].mean() if target == "table" else 12.0]))
     seen: list[Sums] = []
-    with tempfile.TemporaryDirectory() as folder, patch("rrpolicy.estimate.means.total", lambda *_: seen[-1]):
+    with tempfile.TemporaryDirectory() as folder, patch("rrpolicy.estimate.sums.means.total", lambda *_: seen[-1]):
         release = opened(Path(folder), [keep], (2,))
         for _ in range(draws):
             group, y = fixed if target == "table" else people()

@@ -25,11 +25,11 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.privacy import k_anonymity, l_diversity
-from rrpolicy.solve.lattice import Search
-from rrpolicy.solve.levels import class_attributes, recoded
-from rrpolicy.solve.loss import Loss
-from rrpolicy.solve.recoding import class_tests, tables
+from rrpolicy.privacy.models import k_anonymity, l_diversity
+from rrpolicy.solve.recode.class_tests import class_tests, tables
+from rrpolicy.solve.recode.lattice import Search
+from rrpolicy.solve.recode.levels import class_attributes, recoded
+from rrpolicy.solve.recode.loss import Loss
 from rrpolicy.testing import TableInMemory
 from tests.bench import Ratio, least
 
@@ -104,8 +104,8 @@ def run() -> list[Ratio]:
 
 
 def _search(attributes: Any, tests: Any, counted: Any, suppression: float) -> None:
-    from rrpolicy.solve.recoding import ladder
-    from rrpolicy.solve.rollup import Tables
+    from rrpolicy.solve.recode.class_tests import ladder
+    from rrpolicy.solve.recode.rollup import Tables
 
     rolled = Tables(tuple(ladder(a) for a in attributes), counted)
     weights = np.full(len(attributes), 1 / len(attributes))

@@ -17,14 +17,14 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from rrpolicy.channel.axes import Retention
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.mechanism import Task
-from rrpolicy.release.opening import open_policy
-from rrpolicy.solve.allocate import problem_of
-from rrpolicy.solve.optimal import minimise
-from rrpolicy.solve.problem import Allocation
-from rrpolicy.solve.template import Template
+from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.solve.retention.allocate import problem_of
+from rrpolicy.solve.retention.optimal import minimise
+from rrpolicy.solve.retention.problem import Allocation
+from rrpolicy.solve.retention.template import Template
 from rrpolicy.source.opening import open_original
 from tests.bench import Ratio, least
 from tests.bench.bench_disclosure import plain_risk

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channel.axes import Retention
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.source.counts import Counts, tabulate
 

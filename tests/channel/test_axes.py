@@ -15,10 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Block, ColumnSumError, Domain, Identity, Matrix, Retention
+from rrpolicy.channel.axes.categories import Domain
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.invariant import invariant_matrix
+from rrpolicy.channel.axes.matrix import ColumnSumError, Matrix
+from rrpolicy.channel.axes.rank import full_column_rank
+from rrpolicy.channel.axes.retention import Block, Retention
 from rrpolicy.channel.base import Axis, Transition
-from rrpolicy.channel.expected import inverse_frobenius_squared, inverse_norms
-from rrpolicy.channel.invariant import invariant_matrix
 from rrpolicy.channel.probability import (
     keep_probability,
     log_at_most,
@@ -28,7 +31,7 @@ from rrpolicy.channel.probability import (
     round_down,
     round_up,
 )
-from rrpolicy.channel.rank import full_column_rank
+from rrpolicy.channel.product.expected_error import inverse_frobenius_squared, inverse_norms
 from rrpolicy.channel.reading import axis_from_json, channel_from_json
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import DataError, RefusedError
@@ -444,8 +447,8 @@ def test_columns_are_replaced_without_touching_the_matrix() -> None:
 
 def test_no_heavy_library_is_imported() -> None:
     modules = (
-        "rrpolicy.channel.axes, rrpolicy.channel.reading, rrpolicy.channel.expected, "
-        "rrpolicy.privacy.pk_anonymity, rrpolicy.privacy.local_dp"
+        "rrpolicy.channel.axes, rrpolicy.channel.reading, rrpolicy.channel.product.expected_error, "
+        "rrpolicy.privacy.models.pk_anonymity, rrpolicy.privacy.models.local_dp"
     )
     heavy = "{'numpy', 'scipy', 'pandas', 'pyarrow', 'duckdb'}"
     script = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.cells import Cells
+from rrpolicy.channel.product.cells import Cells
 from rrpolicy.channel.table import Column
 from rrpolicy.channel.values import engine_type, in_canonical_order, labels, ranks, read_codes
 

@@ -12,11 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel import draw as drawing
-from rrpolicy.channel.axes import Identity, Matrix, Retention
-from rrpolicy.channel.conform import FALSE_ALARM
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product import draw as drawing
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.conform import FALSE_ALARM
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
 

@@ -13,15 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Domain, Identity, Matrix, Retention
-from rrpolicy.channel.expected import (
+from rrpolicy.channel.axes.categories import Domain
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.expected_error import (
     expected_squared_error,
     mean_norms,
     randomised,
     released_proportions,
     root_mean_squared_error,
 )
-from rrpolicy.channel.product import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import DataError
 from rrpolicy.source.counts import Counts, tabulate

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rrpolicy.channel import two_tables
-from rrpolicy.channel.dealing import Dealt, deal
-from rrpolicy.channel.groups import QIT, ST, Groups
+from rrpolicy.channel.anatomy import draw as two_tables
+from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
+from rrpolicy.channel.anatomy.deal import Dealt, deal
+from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
 from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.schedule import groups_of, largest_eligible
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import DataError, RefusedError
 from rrpolicy.finding import Verdict

@@ -17,11 +17,13 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from rrpolicy.channel import draw as drawing
-from rrpolicy.channel import sampling
-from rrpolicy.channel.axes import Identity, Matrix, Retention
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product import draw as drawing
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.sampling import variates as sampling
+from rrpolicy.channel.sampling.streams import Streams
 
 FALSE_ALARM = 1e-6
 COPIES = 20_000

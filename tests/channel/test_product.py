@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.canonical import canonical
-from rrpolicy.channel import draw as drawing
-from rrpolicy.channel.axes import Identity, Matrix, Retention
-from rrpolicy.channel.matrix import Domain
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Domain, Matrix
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product import draw as drawing
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 
 SEX, EDUCATION, RACE = ("m", "f"), ("z", "é", "B", "a"), (3, 10, 9)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.categories import Domain
-from rrpolicy.channel.partition import Boxes, Cut, Levels
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.recode import Recode
+from rrpolicy.channel.axes.categories import Domain
+from rrpolicy.channel.axes.partition import Boxes, Cut, Levels
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.testing import check_axis
 

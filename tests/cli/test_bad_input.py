@@ -21,7 +21,7 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.codes import codes
-from rrpolicy.printable import visible
+from rrpolicy.untrusted.printable import visible
 
 LDP = '[[privacy]]\nmodel = "local-dp"\nepsilon = 6\nscope = "attribute"\n'
 POLICY = f"""\

@@ -171,9 +171,9 @@ def test_a_baseline_can_be_demanded(policy, extend, capsys):
 
 
 def test_the_plan_says_the_same(policy, extend, capsys):
-    from rrpolicy.cli.plan_text import lines
-    from rrpolicy.release.opening import open_policy
-    from rrpolicy.release.outlook import look_ahead
+    from rrpolicy.cli.text.plan import lines
+    from rrpolicy.release.plan.opening import open_policy
+    from rrpolicy.release.plan.preview import look_ahead
 
     pinned = POLICY.replace('domain = "observed"', 'domain = ["flu", "none"]')
     policy.write_text(pinned + 'allocation = "equal"\n')

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.cli.pasting import command_line
+from rrpolicy.cli.text.pasting import command_line
 
 POLICY = """\
 schema = 1
@@ -109,7 +109,7 @@ def test_what_exists_is_never_overwritten(tmp_path, capsys, what, kind):
 def test_a_plan_that_appears_meanwhile_stays(tmp_path, capsys, monkeypatch):
     policy = make(tmp_path / "work", "people", "sex")
     out = policy.with_name("plan.json")
-    from rrpolicy.release import planfile
+    from rrpolicy.release.plan import file as planfile
 
     def late(made, path):
         path.write_text("another's")

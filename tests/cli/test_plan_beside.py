@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from rrpolicy.cli.plan_text import _finding
+from rrpolicy.cli.text.plan import _finding
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.release.check import Stated
+from rrpolicy.release.plan.check import Stated
 
 
 def companion(name: str, value: float, of: str, standing: Standing = Standing.EXACT) -> Companion:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from rrpolicy.canonical import pretty
 from rrpolicy.cli.main import main
-from rrpolicy.cli.pasting import command_line
-from rrpolicy.printable import visible
+from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.untrusted.printable import visible
 
 ODD = "\x1b[31m\x9b\x7f\u202e\u2066\u200f\u061c\u2028"
 SOFT = ODD[7:]  # what a policy lets a name hold

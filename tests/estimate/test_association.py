@@ -11,10 +11,10 @@ import pytest
 
 import rrpolicy
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.fitting import contrasts, design_matrix, fit
-from rrpolicy.estimate.formula import model, parse_formula, survives
-from rrpolicy.estimate.measures import MEASURES
-from rrpolicy.estimate.rule_errors import rule_errors
+from rrpolicy.estimate.association.fitting import contrasts, design_matrix, fit
+from rrpolicy.estimate.association.formula import model, parse_formula, survives
+from rrpolicy.estimate.association.measures import MEASURES
+from rrpolicy.estimate.rules.errors import rule_errors
 
 SEX, AGE, ILL = ("F", "M"), ("young", "middle", "old"), ("no", "yes")
 
@@ -212,8 +212,8 @@ def test_the_level_of_both_tests_holds_where_that_of_a_reconstructed_table_is_lo
     """At independence, nominal 5 %: the corrected chi-square rejects half the time."""
     from scipy.special import chdtrc
 
-    from rrpolicy.estimate.grid import Grid
-    from rrpolicy.estimate.independence import _by_release, _by_wald
+    from rrpolicy.estimate.association.grid import Grid
+    from rrpolicy.estimate.association.independence import _by_release, _by_wald
 
     rng = np.random.default_rng(12)
     n, draws = 4000, 2000

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.expression import Comparison, Member, Not, Null, Or, columns_of, to_sql
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.predicate import parse_condition
 
 
 def test_conjuncts_are_read_by_duckdbs_parser():

@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.estimate import estimators as estimators_module
-from rrpolicy.estimate import means as means_module
 from rrpolicy.estimate import release as release_module
-from rrpolicy.estimate import shares as shares_module
-from rrpolicy.estimate.association import named
-from rrpolicy.estimate.contingency import Sums
-from rrpolicy.estimate.measures import MEASURES
+from rrpolicy.estimate.association.association import named
+from rrpolicy.estimate.association.measures import MEASURES
+from rrpolicy.estimate.counts.predicate import parse_condition
+from rrpolicy.estimate.counts.scan import Sums
+from rrpolicy.estimate.invert import estimators as estimators_module
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.predicate import parse_condition
-from rrpolicy.estimate.shares import shares
+from rrpolicy.estimate.sums import means as means_module
+from rrpolicy.estimate.sums import shares as shares_module
+from rrpolicy.estimate.sums.shares import shares
 
 LEVELS = (0.9, 0.95, 0.99)
 SOUND = ("phi", "risk_difference", "kappa", "jaccard", "cosine", "interest", "confidence", "added_value", "u", "tau")

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.groups import Groups
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.sql import public_files
-from rrpolicy.release.sink import FolderSink
+from rrpolicy.release.handout.files import public_files
+from rrpolicy.release.tables.sink import FolderSink
 from rrpolicy.source.counts import tabulate
 
 SEX, AGE, VALUES = ("f", "m"), ("old", "young"), ("acne", "cold", "flu", "none")

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Block, Identity, Matrix, Retention
-from rrpolicy.channel.categories import Domain, category_column
+from rrpolicy.channel.axes.categories import Domain, category_column
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Block, Retention
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.linear import EXACT_LIMIT, minimum_variance, minimum_variance_float
 from rrpolicy.estimate.opening import decoder_from_json
-from rrpolicy.estimate.weights import axis_weights
+from rrpolicy.estimate.weights.base import axis_weights
+from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
 
 
 def weights_of(axis):

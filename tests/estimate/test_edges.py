@@ -13,8 +13,8 @@ import re
 import pytest
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.estimates import Estimates
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.results.estimates import Estimates
 
 TABLES = {
     "one record": ([0], [0]),

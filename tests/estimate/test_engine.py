@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from rrpolicy.estimate.engine import asking
+from rrpolicy.engine.asking import asking
 from rrpolicy.estimate.opening import open_release
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.invert.simplex import maximum_likelihood, projected
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.simplex import maximum_likelihood, projected
 
 SEX, AGE = ("F", "M"), ("0-19", "20-39", "40-64", "65+")
 

@@ -16,8 +16,8 @@ import pytest
 
 import rrpolicy
 from rrpolicy.cli.main import main
-from rrpolicy.estimate.guide import readme
-from rrpolicy.source.quoting import identifier
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.release.handout.readme import readme
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -117,7 +117,7 @@ def test_the_r_of_the_analysts_guide_runs_for_every_name(randomised: Path, tmp_p
     document = json.loads((folder / "release.json").read_text(encoding="utf-8"))
     paths = re.findall(r"^- `(weights/[^`]+)`", readme(document), re.MULTILINE)
     assert len(paths) == len(NAMES)
-    from rrpolicy.estimate.guide_r import r_text
+    from rrpolicy.release.handout.readme_r import r_text
 
     lines = [code, "out <- c()"]
     lines += [

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from rrpolicy.estimate.apart import independent
-from rrpolicy.estimate.intervals import Ratios
-from rrpolicy.estimate.measures import MEASURES
-from rrpolicy.estimate.membership import MembershipWeights
-from rrpolicy.estimate.products import products
-from rrpolicy.estimate.reach import reach
-from rrpolicy.estimate.region import score_region
-from rrpolicy.estimate.weights import MatrixWeights, RetentionWeights
+from rrpolicy.estimate.association.apart import independent
+from rrpolicy.estimate.association.measures import MEASURES
+from rrpolicy.estimate.association.products import products
+from rrpolicy.estimate.association.reach import reach
+from rrpolicy.estimate.association.region import score_region
+from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
+from rrpolicy.estimate.weights.sets import MembershipWeights
 
 Z = 1.959963984540054
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from rrpolicy.estimate.columns import category
-from rrpolicy.estimate.markdown import block, cell, code, prose
-from rrpolicy.printable import visible
+from rrpolicy.estimate.counts.columns import category
+from rrpolicy.release.handout.markdown import block, cell, code, prose
+from rrpolicy.untrusted.printable import visible
 
 HOSTILE = (
     "[x](javascript:alert(1))",

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.association import named
-from rrpolicy.estimate.measures import MEASURES, mutual_information
+from rrpolicy.estimate.association.association import named
+from rrpolicy.estimate.association.measures import MEASURES, mutual_information
 
 TEA = np.array([[20.0, 10.0], [5.0, 65.0]])
 """n_00, n_01, n_10, n_11 of 100: p_11 = .65, p_1+ = .7, p_+1 = .75."""

@@ -16,14 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rrpolicy.channel.axes import Domain, Sets
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.axes.categories import Domain
+from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.membership import MembershipWeights, membership_weights
 from rrpolicy.estimate.opening import decoder_from_json, open_release
-from rrpolicy.estimate.sql import public_files
-from rrpolicy.estimate.weightfiles import weight_tables
+from rrpolicy.estimate.weights.sets import MembershipWeights, membership_weights
+from rrpolicy.release.handout.files import public_files
+from rrpolicy.release.handout.weights import weight_tables
 
 DISEASES = ("flu", 'it\'s "so"', "none", "cold", "a,b")
 A, B = ("x", "y"), (1, 2, 3)

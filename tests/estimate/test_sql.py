@@ -15,10 +15,10 @@ import duckdb
 import numpy as np
 import pytest
 
-from rrpolicy.estimate.guide import readme
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.sql import estimate_sql, public_files
-from rrpolicy.estimate.weightfiles import file_stem, weight_tables
+from rrpolicy.release.handout.files import estimate_sql, public_files
+from rrpolicy.release.handout.readme import readme
+from rrpolicy.release.handout.weights import file_stem, weight_tables
 
 ODD = "e\"du; --\n'c"
 

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes import Sets
-from rrpolicy.channel.sets import addition_mean_squared_error
-from rrpolicy.channel.streams import Stream, Streams
-from rrpolicy.estimate.membership import membership_weights
+from rrpolicy.channel.axes.sets import Sets, addition_mean_squared_error
+from rrpolicy.channel.sampling.streams import Stream, Streams
+from rrpolicy.estimate.weights.sets import membership_weights
 
 CASES = 4
 

@@ -17,18 +17,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rrpolicy.channel.axes import Identity, Retention
-from rrpolicy.channel.expected import inverse_frobenius_squared
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.expected_error import inverse_frobenius_squared
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Task
-from rrpolicy.release.assess import assess
-from rrpolicy.release.opening import Opened, open_policy
-from rrpolicy.release.plan import make_plan
-from rrpolicy.solve.allocate import problem_of
-from rrpolicy.solve.optimal import minimise
-from rrpolicy.solve.template import Template
+from rrpolicy.release.plan.assess import assess
+from rrpolicy.release.plan.opening import Opened, open_policy
+from rrpolicy.release.plan.plan import make_plan
+from rrpolicy.solve.retention.allocate import problem_of
+from rrpolicy.solve.retention.optimal import minimise
+from rrpolicy.solve.retention.template import Template
 from rrpolicy.source.opening import open_original
 
 pytestmark = pytest.mark.adult

@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 
 import rrpolicy
-from rrpolicy.estimate import estimators as estimators_module
 from rrpolicy.estimate import release as release_module
-from rrpolicy.estimate.measures import MEASURES
+from rrpolicy.estimate.association.measures import MEASURES
+from rrpolicy.estimate.invert import estimators as estimators_module
 
 COLUMNS = ("education", "salary_class", "sex", "race", "occupation")
 SHORT = dict(zip("ESGRO", COLUMNS, strict=True))

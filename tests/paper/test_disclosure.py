@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes import Identity, Retention
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.plugin import attribute_floor
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.disclosure import risks
-from rrpolicy.privacy.linking import links
-from rrpolicy.privacy.reconstruction import reconstruction
+from rrpolicy.privacy.disclosure.attribute import risks
+from rrpolicy.privacy.disclosure.identity import links
+from rrpolicy.privacy.disclosure.reconstruction import reconstruction
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.source.counts import Counts, tabulate
 
 TRAINING = 30162

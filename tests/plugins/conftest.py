@@ -18,7 +18,7 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.privacy import attribute_disclosure, identity_disclosure, local_dp, pk_anonymity
+from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, local_dp, pk_anonymity
 
 MODELS = (pk_anonymity, local_dp, attribute_disclosure, identity_disclosure)
 ASSESSORS = {assessor.model: assessor for model in MODELS for assessor in model.assessors()}

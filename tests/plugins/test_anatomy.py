@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from rrpolicy.canonical import pretty
-from rrpolicy.channel.groups import Groups
+from rrpolicy.channel.anatomy.channel import Groups
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Standing, Verdict
-from rrpolicy.release.check import check
-from rrpolicy.release.manifest import file_digest, sealed
-from rrpolicy.release.opening import open_policy
-from rrpolicy.release.outlook import look_ahead
+from rrpolicy.release.bundle.manifest import file_digest, sealed
+from rrpolicy.release.plan.check import check
+from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.release.plan.preview import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism
 

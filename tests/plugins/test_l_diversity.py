@@ -15,16 +15,16 @@ import duckdb
 import numpy as np
 import pytest
 
-from rrpolicy.channel.parted import Parted
-from rrpolicy.channel.recode import Recode
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channel.suppression.channel import Parted
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Origin
-from rrpolicy.release.check import check
-from rrpolicy.release.opening import open_policy
-from rrpolicy.release.outlook import look_ahead
+from rrpolicy.release.plan.check import check
+from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.release.plan.preview import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism
 

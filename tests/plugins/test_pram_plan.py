@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Identity, Matrix, Retention
-from rrpolicy.channel.expected import expected_squared_error
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.expected_error import expected_squared_error
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Origin, Task
 from rrpolicy.policy.model import Requirement, Role
-from rrpolicy.solve.equal import common_retention_for_epsilon
+from rrpolicy.solve.retention.equal import common_retention_for_epsilon
 from rrpolicy.testing import TableInMemory, check_mechanism
 from rrpolicy_pram.mechanism import Pram
 from rrpolicy_pram.options import Options
@@ -278,9 +280,9 @@ def test_a_workload_is_served_first(make, plan):
 
 def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
     """Blocks and matrices included: the objective is the formula that the plan prints."""
-    from rrpolicy.solve.template import Template, objective
+    from rrpolicy.solve.retention.template import Template, objective
     from rrpolicy_pram.channel import build
-    from rrpolicy_pram.reading import read
+    from rrpolicy_pram.read import read
 
     options = Options(
         allocation="optimal",
@@ -331,7 +333,7 @@ def test_pram_conforms(make, assessors, table, options):
 @pytest.mark.parametrize("allocation", ["equal", "optimal"])
 @pytest.mark.parametrize("blocks", [{}, {"b": [["b-0", "b-1", "b-2"], ["b-3", "b-4", "b-5"]]}], ids=["plain", "blocks"])
 def test_disclosure_is_a_constraint_like_any_other(table, allocation, blocks):
-    from rrpolicy.privacy import attribute_disclosure
+    from rrpolicy.privacy.models import attribute_disclosure
 
     (assessor,) = attribute_disclosure.assessors()
     required = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/2"))
@@ -346,7 +348,7 @@ def test_disclosure_is_a_constraint_like_any_other(table, allocation, blocks):
 
 
 def test_disclosure_that_nothing_reaches_tells_how_many_stand_in_the_way(table, make):
-    from rrpolicy.privacy import attribute_disclosure
+    from rrpolicy.privacy.models import attribute_disclosure
 
     (assessor,) = attribute_disclosure.assessors()
     required = Requirement("attribute-disclosure", attribute_disclosure.Options(threshold="1/20"))
@@ -408,9 +410,9 @@ EXCLUDED = (
 
 @pytest.mark.adult
 def test_adult_is_planned_from_its_file(adult_csv, vectors, tmp_path):
-    from rrpolicy.release.assess import assess
-    from rrpolicy.release.opening import open_policy
-    from rrpolicy.release.plan import make_plan
+    from rrpolicy.release.plan.assess import assess
+    from rrpolicy.release.plan.opening import open_policy
+    from rrpolicy.release.plan.plan import make_plan
     from rrpolicy.source.opening import open_original
 
     path = tmp_path / "adult.toml"

@@ -13,15 +13,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Identity, Retention
-from rrpolicy.channel.expected import expected_squared_error
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.expected_error import expected_squared_error
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Origin, Task
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy import constraint
-from rrpolicy.solve.equal import common_retention_for_epsilon
+from rrpolicy.privacy.disclosure import constraint
+from rrpolicy.solve.retention.equal import common_retention_for_epsilon
 from rrpolicy.testing import TableInMemory, check_mechanism
 from rrpolicy_rr.mechanism import BOTH, QUASI_IDENTIFIERS, SENSITIVE
 from rrpolicy_rr.options import Options

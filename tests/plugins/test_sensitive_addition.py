@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes import Identity, Sets
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Verdict
-from rrpolicy.release.check import check
-from rrpolicy.release.opening import open_policy
-from rrpolicy.release.outlook import look_ahead
+from rrpolicy.release.plan.check import check
+from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.release.plan.preview import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.policy.repository import blob, commit, top
+from rrpolicy.policy.folder.repository import blob, commit, top
 
 SECRET = "root:SECRET-of-another-file:0:0"
 POLICY = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.policy.resolved import policy_from_json
+from rrpolicy.policy.stored import policy_from_json
 
 POLICY = """\
 schema = 1

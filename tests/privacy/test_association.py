@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats.contingency import association
 
-from rrpolicy.channel.axes import Identity, Retention
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Basis, Standing
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import pk_anonymity
-from rrpolicy.privacy.association import cramers_v, largest_cramers_v
-from rrpolicy.privacy.pk_anonymity import PkOptions
+from rrpolicy.privacy.epsilon.unlinkable import cramers_v, largest_cramers_v
+from rrpolicy.privacy.models import pk_anonymity
+from rrpolicy.privacy.models.pk_anonymity import PkOptions
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.sample import MOST, Systematic, systematic
 

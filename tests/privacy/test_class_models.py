@@ -12,11 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Domain, Identity, Recode, Retention
-from rrpolicy.channel.parted import Parted
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.categories import Domain
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channel.suppression.channel import Parted
 from rrpolicy.channel.table import Column
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError
@@ -31,10 +34,10 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.privacy import k_anonymity, l_diversity, t_closeness
 from rrpolicy.privacy.model import Order
-from rrpolicy.release.sink import FolderSink
-from rrpolicy.release.written import open_written
+from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
+from rrpolicy.release.tables.sink import FolderSink
+from rrpolicy.release.tables.written import open_written
 from rrpolicy.testing import TableInMemory
 
 AGES = ("10", "20", "30", "40", "50")
@@ -311,7 +314,7 @@ def test_requirements_are_ordered_by_strength():
 
 @given(counts=st.lists(st.integers(0, 12), min_size=1, max_size=5).filter(any), l=st.fractions(1, 5, max_denominator=4))
 def test_a_stronger_kind_implies_the_weaker(counts, l):
-    from rrpolicy.privacy.classes import Histograms
+    from rrpolicy.privacy.classes.histograms import Histograms
 
     histograms = Histograms.of_dense(np.array([counts]))
 

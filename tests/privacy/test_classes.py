@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rrpolicy.privacy import distance as emd
-from rrpolicy.privacy import k_anonymity, l_diversity, t_closeness
-from rrpolicy.privacy.classes import Histograms, at_most, largest
-from rrpolicy.privacy.l_diversity import Kind
-from rrpolicy.privacy.powers import effective_number, entropy_reaches, sign_of_logarithm
-from rrpolicy.privacy.t_closeness import Distance
+from rrpolicy.privacy.classes import distance as emd
+from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches, sign_of_logarithm
+from rrpolicy.privacy.classes.histograms import Histograms, at_most, largest
+from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
+from rrpolicy.privacy.models.l_diversity import Kind
+from rrpolicy.privacy.models.t_closeness import Distance
 
 
 @st.composite

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.groups import QIT, ST, Groups
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import (
     Attribute,
@@ -21,15 +21,15 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.privacy import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
-from rrpolicy.privacy.asked import group_size
-from rrpolicy.privacy.classes import Histograms
-from rrpolicy.privacy.dealt import (
+from rrpolicy.privacy.anatomy.assessors import (
     attribute_disclosure_assessors,
     identity_disclosure_assessors,
     k_anonymity_assessors,
     l_diversity_assessors,
 )
+from rrpolicy.privacy.classes.histograms import Histograms
+from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
+from rrpolicy.privacy.models.thresholds import group_size
 from rrpolicy.testing import TableInMemory
 
 (DIVERSITY,), (ATTRIBUTE,) = l_diversity_assessors(), attribute_disclosure_assessors()

@@ -11,22 +11,25 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.dealing import compositions
-from rrpolicy.channel.groups import Groups
-from rrpolicy.channel.replicas import replicas, steps
-from rrpolicy.channel.schedule import largest_eligible, schedule
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.anatomy.deal import compositions
+from rrpolicy.channel.anatomy.replicas import replicas, steps
+from rrpolicy.channel.anatomy.schedule import largest_eligible, schedule
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
-from rrpolicy.privacy import attribute_disclosure, cells, dealt_written, simulated
-from rrpolicy.privacy.alike import Alike
-from rrpolicy.privacy.attribute_disclosure import AttributeDisclosure, Options
-from rrpolicy.privacy.dealt import attribute_disclosure_assessors
-from rrpolicy.privacy.dealt_bounds import Bounds
-from rrpolicy.privacy.dealt_written import attained
+from rrpolicy.privacy import cells
+from rrpolicy.privacy.anatomy import posteriors as dealt_written
+from rrpolicy.privacy.anatomy import simulated
+from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors
+from rrpolicy.privacy.anatomy.bounds import Bounds
+from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors, weights
+from rrpolicy.privacy.anatomy.posteriors import attained
+from rrpolicy.privacy.anatomy.simulated import simulate
+from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.model import Order
-from rrpolicy.privacy.permanents import MOST_MEMBERS, posteriors, weights
-from rrpolicy.privacy.simulated import simulate
+from rrpolicy.privacy.models import attribute_disclosure
+from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure, Options
 from rrpolicy.testing import TableInMemory
 from tests.privacy import deals
 from tests.privacy.test_dealt import drawn, policy

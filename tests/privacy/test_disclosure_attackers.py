@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from rrpolicy.channel.axes import Identity
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy.disclosure import Risks, risks
-from rrpolicy.privacy.inference import success
-from rrpolicy.privacy.reconstruction import matrix, reconstruction, sensitive_reconstruction
+from rrpolicy.privacy.disclosure.attribute import Risks, risks
+from rrpolicy.privacy.disclosure.inference import success
+from rrpolicy.privacy.disclosure.reconstruction import matrix, reconstruction, sensitive_reconstruction
+from rrpolicy.privacy.models import attribute_disclosure as attribute
 
 RISK = Requirement(attribute.NAME, attribute.Options(threshold="1/2"))
 DRAWN = 400_000

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.disclosure import risks
+from rrpolicy.privacy.disclosure.attribute import risks
+from rrpolicy.privacy.disclosure.exact import ExactReconstruction, exact_sensitive
+from rrpolicy.privacy.disclosure.identity import links
+from rrpolicy.privacy.disclosure.inference import homogeneity, success, worst_posterior
+from rrpolicy.privacy.disclosure.reconstruction import reconstruction
 from rrpolicy.privacy.evidence import Evidence, gather, sides
-from rrpolicy.privacy.exactly import ExactReconstruction, exact_sensitive
-from rrpolicy.privacy.inference import homogeneity, success, worst_posterior
-from rrpolicy.privacy.linking import links
-from rrpolicy.privacy.reconstruction import reconstruction
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+from rrpolicy.privacy.models import identity_disclosure as identity
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12
@@ -196,7 +196,7 @@ def test_a_hair_decides(worlds: Any) -> None:
 
 
 def test_enclosures_decide_where_sums_are_long(worlds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrpolicy.privacy.exactly.FEW_TERMS", 0)
+    monkeypatch.setattr("rrpolicy.privacy.disclosure.exact.FEW_TERMS", 0)
     world = worlds.world(Random(5), ("retention",))
     evidence = gather(world.original, sides(world.channel, world.policy, "s"))
     short, r = ExactReconstruction(evidence), reconstruction(evidence)

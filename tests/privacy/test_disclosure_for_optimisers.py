@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Retention
-from rrpolicy.channel.exchange import exchange
+from rrpolicy.channel.axes.exchange import exchange
+from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy import constraint
-from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.bound import SparseBound, cross_kernel
-from rrpolicy.privacy.disclosure import risks
+from rrpolicy.privacy.disclosure import constraint
+from rrpolicy.privacy.disclosure.attribute import risks
+from rrpolicy.privacy.disclosure.bound import SparseBound, cross_kernel
+from rrpolicy.privacy.disclosure.gradients import Retained
+from rrpolicy.privacy.disclosure.minimum_risk import at_retention
+from rrpolicy.privacy.disclosure.reconstruction import reconstruction, slabs
 from rrpolicy.privacy.evidence import gather, sides
-from rrpolicy.privacy.floor import at_retention
-from rrpolicy.privacy.reconstruction import reconstruction, slabs
-from rrpolicy.privacy.slopes import Retained
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.testing.assessors import check_assessor
 
 SEEDS = st.integers(0, 2**32)
@@ -78,7 +78,7 @@ def test_gradients_are_the_differences(worlds: Any, seed: int, together: bool) -
     keep = keep_at(world, [rng.uniform(0.1, 0.9) for _ in free(world)])
     with pytest.MonkeyPatch.context() as patch:
         if not together:
-            patch.setattr("rrpolicy.privacy.slopes.TOGETHER", 1)
+            patch.setattr("rrpolicy.privacy.disclosure.gradients.TOGETHER", 1)
         for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
             smooth = model.smooth(entry, world.channel, world.original)
             jacobian, h = smooth.jacobian(keep), 1e-6
@@ -96,7 +96,7 @@ def test_gradients_are_the_differences(worlds: Any, seed: int, together: bool) -
 def test_the_bound_is_never_below_the_truth(worlds: Any, seed: int, rho: list[float], most: int) -> None:
     world = worlds.world(Random(seed), KINDS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rrpolicy.privacy.bound.MOST_AXES", most)
+        patch.setattr("rrpolicy.privacy.disclosure.bound.MOST_AXES", most)
         evidence = gather(world.original, sides(world.channel, world.policy, "s", known_sensitive=True))
         bound = SparseBound(evidence)
     for at in (rho, [0.0] * 8, [1.0] * 8):

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Identity, Recode
-from rrpolicy.channel.categories import Domain
-from rrpolicy.channel.partition import Boxes, Cut
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.categories import Domain
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.partition import Boxes, Cut
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy import identity_disclosure as identity
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+from rrpolicy.privacy.models import identity_disclosure as identity
 
 A, B, S = ("a0", "a1", "a2"), ("b0", "b1"), ("s0", "s1", "s2")
 COARSE = ("a0", "a12", "a12")

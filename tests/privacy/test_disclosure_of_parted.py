@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from rrpolicy.channel.parted import Parted
+from rrpolicy.channel.suppression.channel import Parted
 from rrpolicy.errors import DataError
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy import parted
-from rrpolicy.privacy.parted_disclosure import links, risks
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+from rrpolicy.privacy.models import identity_disclosure as identity
+from rrpolicy.privacy.suppression import assessors as parted
+from rrpolicy.privacy.suppression.disclosure import links, risks
 from rrpolicy.testing import check_assessor
 
 SEEDS = st.integers(0, 2**32)

@@ -16,19 +16,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from rrpolicy.channel import posterior
-from rrpolicy.channel.axes import Domain, Identity, Matrix, Sets
+from rrpolicy.channel.axes import set_posterior as posterior
+from rrpolicy.channel.axes.categories import Domain
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.base import Axis, Posterior, Readable, Transition
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.disclosure import risks
-from rrpolicy.privacy.floor import attribute_floor
+from rrpolicy.privacy.disclosure.attribute import risks
+from rrpolicy.privacy.disclosure.minimum_risk import attribute_floor
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.testing import check_assessor
 
 SEEDS = st.integers(0, 2**32)
@@ -160,7 +163,7 @@ def test_verdicts_are_exact_at_the_limit(worlds: Any, brute: Any, seed: int, ran
         assert below.verdict is Verdict.FAILS
         assert below.people_over > 0
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("rrpolicy.privacy.exactly.ExactSensitive._computed", lambda *_: None)
+            patch.setattr("rrpolicy.privacy.disclosure.exact.ExactSensitive._computed", lambda *_: None)
             assert not attribute.holds(asked(threshold=worst), made.channel, made.original) or worst == 1
 
 

@@ -12,18 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Block, Identity, Matrix, Retention
-from rrpolicy.channel.categories import Domain, category_column
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.categories import Domain, category_column
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Block, Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import attribute_disclosure as attribute
-from rrpolicy.privacy import identity_disclosure as identity
-from rrpolicy.privacy.disclosure import Risks, risks
-from rrpolicy.privacy.floor import at_retention, attribute_floor, everything, linking_floor
-from rrpolicy.privacy.inference import success
-from rrpolicy.privacy.linking import links
+from rrpolicy.privacy.disclosure.attribute import Risks, risks
+from rrpolicy.privacy.disclosure.identity import links
+from rrpolicy.privacy.disclosure.inference import success
+from rrpolicy.privacy.disclosure.minimum_risk import at_retention, attribute_floor, everything, linking_floor
 from rrpolicy.privacy.model import Order
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+from rrpolicy.privacy.models import identity_disclosure as identity
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12

@@ -10,12 +10,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes import Retention
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import finite, identity_disclosure
+from rrpolicy.privacy.disclosure import finite
 from rrpolicy.privacy.evidence import gather, sides
+from rrpolicy.privacy.models import identity_disclosure
 from rrpolicy.testing import TableInMemory
 
 from .worlds import World, policy_of, world

@@ -14,18 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rrpolicy.channel.axes import Identity, Matrix, Retention
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import keep_probability
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy import local_dp, pk_anonymity
-from rrpolicy.privacy.local_dp import LocalDP, LocalDPOptions
+from rrpolicy.privacy.epsilon.exposure import exposure, k_of
 from rrpolicy.privacy.model import Order
-from rrpolicy.privacy.pk_anonymity import PkAnonymity, PkOptions
-from rrpolicy.privacy.scope import exposure, k_of
+from rrpolicy.privacy.models import local_dp, pk_anonymity
+from rrpolicy.privacy.models.local_dp import LocalDP, LocalDPOptions
+from rrpolicy.privacy.models.pk_anonymity import PkAnonymity, PkOptions
 
 F = Fraction
 Rows = list[list[Fraction]]

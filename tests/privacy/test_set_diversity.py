@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.axes import Domain, Identity, Sets
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.axes.categories import Domain
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.l_diversity import Options
-from rrpolicy.privacy.set_diversity import alone, assess, assessors, measure
+from rrpolicy.privacy.addition.assessors import alone, assess, assessors, measure
+from rrpolicy.privacy.models.l_diversity import Options
 from rrpolicy.testing import check_assessor
 
 LABELS = ("a", "b", "c", "d")

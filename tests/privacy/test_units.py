@@ -10,17 +10,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes import Identity, Matrix, Retention
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy import local_dp, pk_anonymity
-from rrpolicy.privacy.local_dp import LocalDPOptions
-from rrpolicy.privacy.pk_anonymity import PkOptions
-from rrpolicy.privacy.scope import exposure
+from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.models import local_dp, pk_anonymity
+from rrpolicy.privacy.models.local_dp import LocalDPOptions
+from rrpolicy.privacy.models.pk_anonymity import PkOptions
 from rrpolicy.privacy.units import assumption, k_of_units
 from rrpolicy.source.units import Units
 from rrpolicy.testing import TableInMemory, check_assessor

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channel.axes import Block, Identity, Matrix, Retention
-from rrpolicy.channel.categories import Domain, category_column
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.recode import Recode
+from rrpolicy.channel.axes.categories import Domain, category_column
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channel.axes.retention import Block, Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.policy.model import (
     Attribute,

@@ -26,9 +26,9 @@ import rrpolicy
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.contingency import scan
-from rrpolicy.release.delimited import CsvTable
-from rrpolicy.release.reading import open_table
+from rrpolicy.estimate.counts.scan import scan
+from rrpolicy.release.tables.delimited import CsvTable
+from rrpolicy.release.tables.read import open_table
 
 from .forging import load, reseal_audit, reseal_public
 from .test_data_clients import validated

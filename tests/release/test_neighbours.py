@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from rrpolicy.channel.identity import Identity
-from rrpolicy.channel.product import Product
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
-from rrpolicy.estimate.sql import public_files
-from rrpolicy.release.assess import assess
-from rrpolicy.release.formats import file_name
-from rrpolicy.release.gate import gate
-from rrpolicy.release.manifest import manifest
-from rrpolicy.release.opening import Opened, open_policy
-from rrpolicy.release.plan import make_plan
-from rrpolicy.release.sink import FolderSink, Written
+from rrpolicy.release.bundle.manifest import manifest
+from rrpolicy.release.handout.files import public_files
+from rrpolicy.release.plan.assess import assess
+from rrpolicy.release.plan.gate import gate
+from rrpolicy.release.plan.opening import Opened, open_policy
+from rrpolicy.release.plan.plan import make_plan
+from rrpolicy.release.tables.formats import file_name
+from rrpolicy.release.tables.sink import FolderSink, Written
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing.memory import TableInMemory
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from rrpolicy.channel.streams import Streams
+from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import (
     Attribute,
@@ -20,7 +20,7 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.privacy import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity, t_closeness
+from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity, t_closeness
 from rrpolicy.testing import TableInMemory
 
 MODELS = {m.NAME: m for m in (k_anonymity, l_diversity, t_closeness, attribute_disclosure, identity_disclosure)}

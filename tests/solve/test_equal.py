@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channel.probability import keep_probability, retention_probability
-from rrpolicy.solve.equal import (
+from rrpolicy.solve.retention.equal import (
     common_retention,
     common_retention_for_epsilon,
     common_retention_for_k,
@@ -104,6 +104,6 @@ def test_keep_and_retention_are_one_parameter(size, rho):
 
 
 def test_no_numpy_is_loaded():
-    code = "import sys, rrpolicy.solve.equal; sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
+    code = "import sys, rrpolicy.solve.retention.equal; sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import RequirementError
 from rrpolicy.policy.model import Attribute, Role
-from rrpolicy.solve.generalise import axes_of, full_domain
-from rrpolicy.solve.lattice import Search, loss_array
-from rrpolicy.solve.levels import Goal, class_attributes, recoded
-from rrpolicy.solve.loss import Loss
-from rrpolicy.solve.recoding import class_tests, tables
+from rrpolicy.solve.recode.class_tests import class_tests, tables
+from rrpolicy.solve.recode.generalise import axes_of, full_domain
+from rrpolicy.solve.recode.lattice import Search, loss_array
+from rrpolicy.solve.recode.levels import Goal, class_attributes, recoded
+from rrpolicy.solve.recode.loss import Loss
 
 _here = Path(__file__).parent / "generalising.py"
 _spec = importlib.util.spec_from_file_location("generalising", _here)

@@ -16,10 +16,10 @@ from scipy.optimize import brentq, check_grad
 from rrpolicy.channel.probability import keep_probability
 from rrpolicy.errors import RequirementError
 from rrpolicy.privacy.model import Smooth
-from rrpolicy.solve.equal import common_retention_for_epsilon, common_retention_for_k
-from rrpolicy.solve.objective import ExpectedError, Term, Variable, marginal, whole_table
-from rrpolicy.solve.optimal import equalise, minimise
-from rrpolicy.solve.problem import Allocation
+from rrpolicy.solve.retention.equal import common_retention_for_epsilon, common_retention_for_k
+from rrpolicy.solve.retention.objective import ExpectedError, Term, Variable, marginal, whole_table
+from rrpolicy.solve.retention.optimal import equalise, minimise
+from rrpolicy.solve.retention.problem import Allocation
 
 
 def cap(sizes, epsilon):

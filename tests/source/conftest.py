@@ -23,7 +23,7 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.source.duckdb import DuckDBSource
+from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.original import TableOriginal
 

@@ -8,9 +8,9 @@ import pytest
 
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Bins, CsvSettings
-from rrpolicy.source.detection import csv_settings, missing_codes
-from rrpolicy.source.duckdb import DuckDBSource
-from rrpolicy.source.plaintext import TextFile
+from rrpolicy.source.draft.detection import csv_settings, missing_codes
+from rrpolicy.source.duckdb.plaintext import TextFile
+from rrpolicy.source.duckdb.source import DuckDBSource
 
 from .conftest import carried, qi
 

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.release.opening import open_policy
-from rrpolicy.source.cutting import edges
-from rrpolicy.source.demo import survey
-from rrpolicy.source.draft import draft
+from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.source.demo.source import survey
+from rrpolicy.source.draft.cutting import edges
+from rrpolicy.source.draft.draft import draft
+from rrpolicy.source.draft.profile import Cut, Profile
 from rrpolicy.source.opening import open_original
-from rrpolicy.source.profile import Cut, Profile
 
 
 def drafted(path, table=None):

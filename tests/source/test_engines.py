@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.policy.model import Bins
-from rrpolicy.source.snapshot import TableSnapshot
+from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
 from .conftest import carried, dropped, qi
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.errors import DataError, RRPolicyError
-from rrpolicy.source.duckdb import DuckDBSource
+from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import engine
 
 from .conftest import carried, qi
@@ -266,7 +266,7 @@ def test_the_engine_sees_no_other_file(tmp_path, parquet):
 
 
 def test_sorting_more_than_memory_spills_into_the_scratch_folder(tmp_path, opened, monkeypatch):
-    monkeypatch.setattr("rrpolicy.source.duckdb.MEMORY", "40MiB")
+    monkeypatch.setattr("rrpolicy.source.duckdb.source.MEMORY", "40MiB")
     path = tmp_path / "t.parquet"
     count = 3_000_000
     values = pa.array([(i * 7919) % count for i in range(count)])

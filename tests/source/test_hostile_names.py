@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import DataError
-from rrpolicy.source.quoting import identifier, literal
 
 from .conftest import carried, qi
 

@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 from rrpolicy.errors import DataError
-from rrpolicy.source import duckdb as engine
-from rrpolicy.source import files
-from rrpolicy.source.duckdb import DuckDBSource
+from rrpolicy.source.duckdb import files
+from rrpolicy.source.duckdb import source as engine
+from rrpolicy.source.duckdb.source import DuckDBSource
 
 VIEWS = {
     "a product of tables": "SELECT a.x FROM t a, t b, t c, t d WHERE a.x * b.x % 7 = c.x * d.x % 11",

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.errors import RefusedError
-from rrpolicy.source.files import pin
+from rrpolicy.source.duckdb.files import pin
 
 from .conftest import carried, qi
 

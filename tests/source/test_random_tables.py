@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.policy.model import Attribute, Bins
-from rrpolicy.source.duckdb import DuckDBSource
-from rrpolicy.source.encoding import NULL, OUTSIDE
+from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
+from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.original import read
 
 from .conftest import policy_of, qi

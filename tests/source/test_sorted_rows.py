@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrpolicy.errors import RefusedError
-from rrpolicy.source import packing, snapshot
-from rrpolicy.source.duckdb import DuckDBSource
-from rrpolicy.source.packing import digits
+from rrpolicy.source.duckdb import packing, snapshot
+from rrpolicy.source.duckdb.packing import digits
+from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.runs import counted, singly
 
 from .conftest import qi

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Policy, Role
-from rrpolicy.source import snapshot as snapshots
-from rrpolicy.source.demo import DemoSource
-from rrpolicy.source.duckdb import DuckDBSource
+from rrpolicy.source.demo.source import DemoSource
+from rrpolicy.source.duckdb import snapshot as snapshots
+from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.units import Units, units_of
 

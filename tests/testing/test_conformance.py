@@ -8,8 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes import Identity, Matrix, Retention, Sets
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.policy.model import (
     Attribute,
@@ -20,8 +23,8 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.privacy import local_dp, pk_anonymity
-from rrpolicy.source.duckdb import DuckDBSource
+from rrpolicy.privacy.models import local_dp, pk_anonymity
+from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_source
 
 THIRD = Fraction(1, 3)

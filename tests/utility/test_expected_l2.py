@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from rrpolicy.canonical import file_digest, own_digest
-from rrpolicy.channel.axes import Identity, Retention
-from rrpolicy.channel.product import Product
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Standing
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Role, SourceSettings

@@ -1,0 +1,1 @@
+"""The channel of anatomy: records dealt into groups, released as two tables."""

@@ -1,0 +1,259 @@
+"""The channel of grouped releases: records are dealt into groups, and inside a group nothing says who has which value.
+
+Anatomy's two tables: `qit` holds every record's quasi-identifiers, as they are, with the number of its group; `st` how
+often each sensitive value occurs in each group. Joined by the group they say of a record only that its value is one
+of its group's. Each group has l different values, a few have some more.
+
+What is drawn is who stands together. Given the counts, the groups' sizes are fixed; see
+`rrpolicy.channel.anatomy.deal`.
+
+References:
+    Xiao, Tao 2006, "Anatomy: Simple and Effective Privacy Preservation", definition 3 and figure 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from rrpolicy.canonical import Json
+from rrpolicy.channel.anatomy.schedule import groups_of
+from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.document import MalformedError, expect, read_column, read_list, read_text
+from rrpolicy.channel.table import Column, Decoder, TableSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channel.base import Sink
+    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channel.sampling.streams import Streams
+    from rrpolicy.finding import Finding
+    from rrpolicy.policy.model import Attribute
+    from rrpolicy.section import Section
+    from rrpolicy.source.protocol import Original
+
+QIT, ST = "qit", "st"
+_SMALLEST = 2
+_INTEGERS = 1 << 31
+_FEW_CELLS = 1 << 16
+_MANY_CELLS = 1 << 23
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(Channel):
+    """Records dealt into groups of l different sensitive values, released as two tables.
+
+    Attributes:
+        known: the columns of `qit`, as they are: quasi-identifiers, and whatever else is released beside them.
+        sensitive: the column of `st`.
+        group: the groups' number, in both.
+        count: how often a value occurs in a group.
+        size: l.
+        sampler: `cells` sorts by counts, `records` has the rows sorted by the engine; the same distribution.
+    """
+
+    kind: ClassVar[str] = "groups"
+    version: ClassVar[int] = 1
+
+    known: tuple[Column, ...]
+    sensitive: Column
+    group: Column
+    count: Column
+    size: int
+    sampler: Literal["cells", "records"] = "cells"
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in (*self.known, self.sensitive, self.group, self.count)]
+        attributes = [c.attribute for c in (*self.known, self.sensitive)]
+        if len(set(names)) < len(names) or len(set(attributes)) < len(attributes):
+            raise ValueError("a column or an attribute stands twice")
+        if not self.known or not self.sensitive.labels:
+            raise ValueError("groups need a column beside the sensitive one, whose values must be listed")
+        if not _SMALLEST <= self.size <= len(self.sensitive.labels):
+            most = len(self.sensitive.labels)
+            raise ValueError(
+                f"groups of '{self.sensitive.attribute}' must have from 2 to {most} values, not {self.size}"
+            )
+
+    @classmethod
+    def of(cls, attributes: Sequence[Attribute], sensitive: str, size: int) -> Self:
+        """Build the channel over a policy's released attributes.
+
+        Args:
+            attributes: what is released, domains known.
+            sensitive: the attribute that goes into a table of its own.
+            size: l.
+
+        Raises:
+            ValueError: if a domain is not known, or l lies outside 2 to the number of sensitive values.
+        """
+        columns = {a.name: _column(a) for a in attributes}
+        own = columns.pop(sensitive)
+        taken = {c.name.casefold() for c in (*columns.values(), own)}
+        group = Column(_free("group_id", taken), "group", (), "", "")
+        count = Column(_free("count", taken), "count", (), "", "")
+        return cls(tuple(columns.values()), own, group, count, size)
+
+    def tables(self) -> tuple[TableSpec, ...]:
+        """Return `qit`, sorted by the quasi-identifiers and then by group, and `st`, sorted by group and value."""
+        group, names = self.group.name, tuple(c.name for c in self.known)
+        return (
+            TableSpec(QIT, (*self.known, self.group), (*names, group), {group: (ST, group)}),
+            TableSpec(
+                ST, (self.group, self.sensitive, self.count), (group, self.sensitive.name), {group: (QIT, group)}
+            ),
+        )
+
+    def decoders(self) -> tuple[Decoder, ...]:
+        """Return identities for `qit`, and the share of a group that has a sensitive value.
+
+        Shares are not unbiased: they take what goes with what inside a group to be chance. And records of one group
+        have their values between them, so that weights depend on one another.
+        """
+        return (
+            *map(_as_it_is, self.known),
+            Decoder(
+                (self.sensitive.attribute,),
+                "share",
+                {
+                    "table": ST,
+                    "of": QIT,
+                    "key": self.group.name,
+                    "column": self.sensitive.name,
+                    "count": self.count.name,
+                    "labels": list(self.sensitive.labels),
+                    "size": self.size,
+                },
+                unbiased=False,
+                independent=False,
+            ),
+        )
+
+    def settle(self, original: Original) -> Groups:
+        """Fill in engine types and choose how rows are sorted, by what is public.
+
+        Cells, if all columns have categories and there cannot be many distinct rows (65,536, or half the records, and
+        2^23 at most); see `Product.settle`.
+        """
+        from rrpolicy.channel.values import engine_type
+
+        typed = [replace(c, type=original.types.get(c.attribute, c.type)) for c in (*self.known, self.sensitive)]
+        typed = [replace(c, type=engine_type(c)) if c.labels else c for c in typed]
+        groups, _ = groups_of(original.records, self.size)
+        few = min(max(_FEW_CELLS, original.records // 2), _MANY_CELLS)
+        most = math.prod(len(c.labels) for c in (*self.known, self.sensitive))
+        cells = all(c.labels for c in self.known) and min(most, original.records) <= few
+        return replace(
+            self,
+            known=tuple(typed[:-1]),
+            sensitive=typed[-1],
+            group=replace(self.group, type="INTEGER" if groups < _INTEGERS else "BIGINT"),
+            count=replace(self.count, type="INTEGER"),
+            sampler="cells" if cells else "records",
+        )
+
+    def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
+        """Deal the records and hand on both tables."""
+        from rrpolicy.channel.anatomy.draw import draw
+
+        draw(self, original, streams, sink)
+
+    def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
+        """Compare what must be equal, and test what was drawn; see `rrpolicy.channel.anatomy.conform`."""
+        from rrpolicy.channel.anatomy.conform import conforms
+
+        return conforms(self, original, released[QIT], released[ST])
+
+    def sizes(self, records: int) -> tuple[int, int]:
+        """Return the fewest and the most records that a group can have: l, and l with every residue.
+
+        Where there are more groups than residues, some group has l for certain.
+        """
+        _, residues = groups_of(records, self.size)
+        return self.size, self.size + residues
+
+    def untouched(self, *, sensitive: bool = False) -> Product:
+        """Return the release of the same columns as they are.
+
+        Args:
+            sensitive: with the sensitive one; else what `qit` holds beside the groups' numbers.
+        """
+        from rrpolicy.channel.axes.identity import Identity
+        from rrpolicy.channel.product.channel import Product
+
+        columns = (*self.known, self.sensitive) if sensitive else self.known
+        axes = tuple(Identity(c.attribute, c.labels, c) for c in columns if c.labels)
+        carried = tuple(c for c in columns if not c.labels)
+        return Product(axes, carried, tuple(c.name for c in columns))
+
+    def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
+        """Return how records are dealt, the sizes of groups, and residues."""
+        from rrpolicy.channel.anatomy.section import groups_section
+
+        return (groups_section(self, records, original),)
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return nothing: only columns and l are described. What the two tables themselves tell is their purpose."""
+        return ()
+
+    def to_json(self) -> Json:
+        """Return all of it."""
+        return {**self._document(), "sampler": self.sampler}
+
+    def to_public_json(self) -> Json:
+        """Return all but how rows are sorted: nothing in it comes from the table but how many groups there are."""
+        return self._document()
+
+    def _document(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "version": self.version,
+            "shown": "two tables",
+            "known": [c.to_json() for c in self.known],
+            "sensitive": self.sensitive.to_json(),
+            "group": self.group.to_json(),
+            "count": self.count.to_json(),
+            "size": self.size,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Groups:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: if the version is unknown or the document is not of this kind.
+        """
+        del kinds
+        expect(document, cls.kind, cls.version)
+        size = document.get("size")
+        sampler = read_text(document, "sampler") if "sampler" in document else "cells"
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise MalformedError("'size' must be a whole number")
+        if sampler not in {"cells", "records"} or document.get("shown") != "two tables":
+            raise MalformedError("'sampler' must be cells or records, 'shown' two tables")
+        sensitive, group, count = (read_column(document.get(key)) for key in ("sensitive", "group", "count"))
+        known = tuple(read_column(c) for c in read_list(document, "known"))
+        return cls(known, sensitive, group, count, size, sampler)  # type: ignore[arg-type]
+
+
+def _column(attribute: Attribute) -> Column:
+    name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
+    if not attribute.categorical:
+        return Column(name, "carried", (), "", attribute.name, reason)
+    if attribute.domain is None:
+        raise ValueError(f"the domain of '{attribute.name}' is not known")
+    kind: Literal["category", "interval"] = "interval" if attribute.bins is not None else "category"
+    return Column(name, kind, attribute.domain, "", attribute.name, reason)
+
+
+def _as_it_is(column: Column) -> Decoder:
+    return Decoder((column.attribute,), "identity", {"columns": [column.name], "labels": [list(column.labels)]})
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,154 @@
+"""Reading dealt groups back for a test: what must be equal, and who stands where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rrpolicy.channel.anatomy.schedule import groups_of
+from rrpolicy.channel.product.read import read_released, unchanged_agree
+from rrpolicy.channel.values import read_codes
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.table import Column
+    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.protocol import Original
+
+MOST = 1 << 22
+"""Groups that are kept for statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Who stands where: entries in the order of their groups.
+
+    Attributes:
+        group: (entries,) from 0.
+        code: (entries,) value or category.
+        n: (entries,) how many records.
+    """
+
+    group: Ints
+    code: Ints
+    n: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Both tables, as far as statistics look at them.
+
+    Attributes:
+        groups: how many, those with the lowest numbers.
+        largest: records in the largest of them.
+        values: the sensitive values.
+        known: by attribute, the categories of its column.
+    """
+
+    groups: int
+    largest: int
+    values: Places
+    known: Mapping[str, Places]
+
+
+def read_tables(
+    groups: Groups, original: Original, qit: pa.RecordBatchReader, st: pa.RecordBatchReader
+) -> Tables | str:
+    """Read both tables; or say what must be equal and is not.
+
+    Args:
+        groups: what they were promised to come from.
+        original: the table they were drawn from.
+        qit: distinct rows with a column `n`.
+        st: likewise.
+    """
+    number, _ = groups_of(original.records, groups.size)
+    kept = _Kept(groups, min(number, MOST))
+    stated = np.zeros(number + 1, dtype=np.int64)
+    wrong = _read_values(groups, original, st, stated, kept) or _read_known(groups, original, qit, stated, kept)
+    return wrong or Tables(kept.groups, int(stated.max()), kept.places(None), kept.all_known())
+
+
+def _read_values(groups: Groups, original: Original, st: pa.RecordBatchReader, stated: Ints, kept: _Kept) -> str | None:
+    """Read the sensitive table, and count each group's values in `stated`; return what is wrong with it."""
+    column, totals = groups.sensitive, np.zeros(len(groups.sensitive.labels), dtype=np.int64)
+    if set(st.schema.names) != {groups.group.name, column.name, groups.count.name, "n"}:
+        return "the columns of the sensitive table are not the promised ones"
+    for batch in st:
+        group, count, n = (_integers(batch.column(name)) for name in (groups.group.name, groups.count.name, "n"))
+        code = read_codes(column, batch.column(column.name))
+        if (code < 0).any() or (group < 1).any() or (group >= len(stated)).any():
+            return "the sensitive table holds values outside their domain, or groups of other numbers"
+        if (count != 1).any() or (n != 1).any():
+            return "a sensitive value stands more than once in a group"
+        np.add.at(stated, group, 1)
+        np.add.at(totals, code, 1)
+        kept.add(None, group, code, n)
+    if (totals != original.counts(column.attribute).dense()).any():
+        return "the sensitive values are not those of the original"
+    return f"a group has fewer than {groups.size} values" if (stated[1:] < groups.size).any() else None
+
+
+def _read_known(groups: Groups, original: Original, qit: pa.RecordBatchReader, stated: Ints, kept: _Kept) -> str | None:
+    """Read the quasi-identifiers' table; return what is wrong with it."""
+    if set(qit.schema.names) != {*(c.name for c in groups.known), groups.group.name, "n"}:
+        return "the columns of the quasi-identifiers' table are not the promised ones"
+    untouched, inside = groups.untouched(), np.zeros_like(stated)
+    outside = False
+
+    def rest() -> Iterator[pa.RecordBatch]:
+        nonlocal outside
+        for batch in qit:
+            group, n = _integers(batch.column(groups.group.name)), _integers(batch.column("n"))
+            outside |= bool((group < 1).any() or (group >= len(inside)).any())
+            if not outside:
+                np.add.at(inside, group, n)
+                for column in groups.known:
+                    if column.labels:
+                        kept.add(column, group, read_codes(column, batch.column(column.name)), n)
+            yield batch.drop_columns([groups.group.name])
+
+    schema = qit.schema.remove(qit.schema.get_field_index(groups.group.name))
+    released = read_released(untouched, pa.RecordBatchReader.from_batches(schema, rest()), ())
+    if released.problem is not None:
+        return released.problem
+    if outside or (inside != stated).any():
+        return "a group has not as many records in one table as in the other"
+    if not unchanged_agree(untouched, original, released, range(len(untouched.axes))):
+        return "the quasi-identifiers' table differs from the original"
+    return None
+
+
+class _Kept:
+    """Gathers who stands in the groups with the lowest numbers."""
+
+    def __init__(self, groups: Groups, most: int) -> None:
+        self.groups = most
+        self._names = [c.attribute for c in groups.known if c.labels]
+        self._parts: dict[str | None, list[tuple[Any, ...]]] = {name: [] for name in [None, *self._names]}
+
+    def add(self, column: Column | None, group: Ints, code: Ints, n: Ints) -> None:
+        """Take entries of a column; None for the sensitive one."""
+        low = np.flatnonzero(group <= self.groups)
+        part = tuple(x.astype(np.uint32) for x in (group[low] - 1, code[low], n[low]))
+        self._parts[None if column is None else column.attribute].append(part)
+
+    def places(self, name: str | None) -> Places:
+        """Return the entries of a column."""
+        group, code, n = (np.concatenate(arrays).astype(np.int64) for arrays in zip(*self._parts[name], strict=True))
+        order = np.argsort(group, kind="stable")
+        return Places(group[order], code[order], n[order])
+
+    def all_known(self) -> Mapping[str, Places]:
+        """Return the entries of every other column."""
+        return {name: self.places(name) for name in self._names}
+
+
+def _integers(column: pa.Array) -> Ints:
+    """Return whole numbers, 0 for none."""
+    numbers: Ints = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

@@ -1,0 +1,84 @@
+"""What the report says of dealt groups: how records are dealt, how large groups are, and who is left over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.anatomy.schedule import Phase, groups_of, largest_eligible, schedule
+from rrpolicy.section import Fact, Section, figure, percent
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.source.protocol import Original
+
+_SHOWN = 20
+ORDER = "The table tells which groups were made, in which order: the counts fix it, and only turns are drawn."
+
+
+def groups_section(groups: Groups, records: int, original: Original | None) -> Section:
+    """Return the section.
+
+    Args:
+        groups: the channel.
+        records: N.
+        original: the table, for the audit; None for the public page.
+    """
+    size, name = groups.size, groups.sensitive.attribute
+    number, residues = groups_of(records, size)
+    known, values = (table.name for table in groups.tables())
+    how = (
+        f"Records are dealt at random into groups of {size} whose values of {name} all differ: while {size} values are"
+        f" left, each of the {size} with most records left gives one record, drawn at random. Two tables are released:"
+        f" {known}, every record with its group and all other columns as they are; and {values}, the values of each"
+        " group."
+    )
+    join = (
+        f"Joined by {groups.group.name}, a record meets every value of its group, and counts for each as often as the"
+        " group has it, divided by the size of the group."
+    )
+    left = (
+        "Group numbers are a random permutation and rows are sorted: neither tells anything. A person is hidden among"
+        " the members of the group as far as the values go; that the person is in the table, and the other columns,"
+        " are not hidden."
+    )
+    facts = [
+        Fact("Groups", figure(number)),
+        Fact("Records in a group", _sizes(groups, records)),
+        Fact("Residues, each in a group that lacked its value", figure(residues)),
+        Fact("Join", f"{known}.{groups.group.name} = {values}.{groups.group.name}"),
+    ]
+    title = f"Groups by {name}"
+    if original is None:
+        return Section(title, (how, join, left), tuple(facts))
+    counts = original.counts(name).dense().tolist()
+    facts += [
+        Fact("Largest l for which the table is eligible", figure(largest_eligible(counts))),
+        Fact("Share of the commonest value", percent(max(counts, default=0) / max(records, 1))),
+    ]
+    phases = schedule(counts, size)
+    order = ORDER if len(phases) <= _SHOWN else f"{ORDER} {figure(len(phases) - _SHOWN)} more rows are left out."
+    rows = tuple(_row(phase, [str(label) for label in groups.sensitive.labels]) for phase in phases[:_SHOWN])
+    shares = tuple(phase.groups / number for phase in phases[:_SHOWN])
+    header = ("Groups", "Each holds for certain", "And by turns", "Of these")
+    return Section(title, (how, join, left, order), tuple(facts), header, rows, shares, "Share of groups")
+
+
+def _sizes(groups: Groups, records: int) -> str:
+    """Return how large groups are: l, and a few have one residue or more."""
+    least, most = groups.sizes(records)
+    if most == least:
+        return figure(least)
+    if most == least + 1:
+        return f"{figure(least)}; one group has {figure(most)}"
+    return f"{figure(least)}; at most {figure(most - least)} groups have {figure(least + 1)} to {figure(most)}"
+
+
+def _row(phase: Phase, labels: Sequence[str]) -> tuple[str, ...]:
+    """Return how many groups are alike, what all of them have, and what takes turns."""
+    turning = phase.turns < len(phase.level)
+    certain = phase.above if turning else (*phase.above, *phase.level)
+    held = ", ".join(labels[value] for value in certain) or "–"
+    if not turning:
+        return figure(phase.groups), held, "–", "–"
+    return figure(phase.groups), held, figure(phase.turns), ", ".join(labels[value] for value in phase.level)

@@ -1,0 +1,91 @@
+"""The axis of an attribute that is released unchanged: P = I."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.channel.axes.categories import category_column
+from rrpolicy.channel.axes.single import Single
+from rrpolicy.channel.document import expect, read_column, read_text
+from rrpolicy.channel.table import Decoder
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.sampling.streams import Stream
+    from rrpolicy.source.counts import Array, Codes, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Identity(Single):
+    """An attribute released as it is; evidence like any other released column."""
+
+    kind: ClassVar[str] = "identity"
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def of(
+        cls,
+        attribute: str,
+        labels: Sequence[Value],
+        release_as: str | None = None,
+        assume_unlinkable: str | None = None,
+    ) -> Self:
+        """Build the axis with its column.
+
+        Args:
+            attribute: the original attribute.
+            labels: its categories.
+            release_as: the released name; the attribute's by default.
+            assume_unlinkable: the steward's reason for leaving the column out of record scope.
+        """
+        column = category_column(attribute, labels, release_as, assume_unlinkable=assume_unlinkable)
+        return cls(attribute, tuple(labels), column)
+
+    def decoder(self) -> Decoder:
+        """Return the identity form."""
+        labels: list[Json] = list(self.labels)
+        return Decoder(self.attributes, "identity", {"columns": [self.released.name], "labels": [labels]})
+
+    def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
+        """Return the occupied cells as they are; no bit is drawn."""
+        import numpy as np
+
+        del stream
+        cell = np.flatnonzero(n)
+        return cell, codes[cell, None].astype(np.int32), n[cell]
+
+    def max_ratio(self) -> Fraction | None:
+        """Return e^epsilon exactly; None, which stands for infinity, as soon as there are two categories."""
+        return Fraction(1) if self.original_size == 1 else None
+
+    def min_cross_ratio(self) -> Fraction:
+        """Return 1 for a single category, else 0."""
+        return Fraction(int(self.original_size == 1))
+
+    def column(self, code: int) -> Mapping[int, Fraction]:
+        """Return the exact non-zero entries of one column of P."""
+        return {code: Fraction(1)}
+
+    def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return x."""
+        del axis, power
+        return x
+
+    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return x."""
+        del axis, power
+        return x
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: if the version is unknown or the document is not of this kind.
+        """
+        expect(document, cls.kind, cls.version)
+        released = read_column(document.get("column"))
+        return cls(read_text(document, "attribute"), released.labels, released)

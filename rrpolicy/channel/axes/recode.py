@@ -1,0 +1,255 @@
+"""The axis of generalisation: every original value is released as the group that it lies in, with certainty.
+
+P is a 0/1 matrix, written down sparsely: what each released label stands for, attribute by attribute, and a rule that
+says which labels a combination gets. Attributes that are recoded together stand on one axis: where classes are
+suppressed, and in Mondrian's boxes, what one attribute becomes depends on the others.
+
+Nothing is drawn, so nothing is hidden but by the groups themselves: the guarantees are those of the classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.channel.axes.categories import Domain, check_labels
+from rrpolicy.channel.axes.partition import Boxes, Levels, Rule, rule_from_json
+from rrpolicy.channel.axes.several import Several, read_columns, read_domains
+from rrpolicy.channel.document import (
+    MalformedError,
+    expect,
+    read_list,
+    read_object,
+)
+from rrpolicy.channel.table import Column, Decoder
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.sampling.streams import Stream
+    from rrpolicy.source.counts import Array, Codes, Ints
+
+Groups: TypeAlias = "tuple[tuple[int, ...], ...]"
+"""For each label of a column the original codes that it stands for."""
+ANYTHING = "*"
+"""The label of a value that is suppressed."""
+_WIDEST = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Recode(Several):
+    """One attribute generalised by itself, or several together.
+
+    Attributes:
+        original: the attributes.
+        released: the released columns, one for each attribute; their labels name groups.
+        groups: for each attribute, what each label stands for.
+        rule: which labels a combination gets: `Levels` (attribute by attribute, classes may be suppressed) or `Boxes`.
+    """
+
+    kind: ClassVar[str] = "recode"
+    version: ClassVar[int] = 1
+
+    groups: tuple[Groups, ...]
+    rule: Rule
+
+    def __post_init__(self) -> None:
+        Several.__post_init__(self)
+        if len(self.groups) != len(self.original):
+            raise ValueError("a recoding needs groups for each attribute")
+        for domain, column, groups in zip(self.original, self.released, self.groups, strict=True):
+            check_labels(column.name, column.labels)
+            codes = range(len(domain.labels))
+            if len(groups) != len(column.labels) or not all(g and set(g) <= set(codes) for g in groups):
+                raise ValueError(f"every label of '{column.name}' must stand for categories of '{domain.attribute}'")
+        if max(self.original_size, self.released_size) >= _WIDEST:
+            raise ValueError("too many attributes are recoded together: their combinations cannot be numbered")
+        self.rule.check([len(d.labels) for d in self.original], self.groups)
+
+    @classmethod
+    def by_levels(
+        cls,
+        original: Sequence[Domain],
+        levels: Sequence[Sequence[Value]],
+        columns: Sequence[Column] | None = None,
+        suppressed: Sequence[Sequence[int]] | None = None,
+    ) -> Self:
+        """Build full-domain generalisation.
+
+        Args:
+            original: the attributes.
+            levels: for each attribute what each of its categories becomes; level j of its hierarchy.
+            columns: the released columns, whose labels are filled in here; by default named after the attributes.
+            suppressed: classes (one position of a group an attribute, in the order in which groups first occur) that
+                are released as `*` in all columns; None if nothing may be suppressed.
+        """
+        labels, groups = [], []
+        for domain, level in zip(original, levels, strict=True):
+            members: dict[Value, list[int]] = {}
+            for code, label in enumerate(level):
+                members.setdefault(label, []).append(code)
+            if suppressed is not None and len(members) > 1:
+                if ANYTHING in members:
+                    raise ValueError(f"'{ANYTHING}' is a group of '{domain.attribute}': it cannot mean suppressed")
+                members[ANYTHING] = list(range(len(level)))
+            labels.append(tuple(members))
+            groups.append(tuple(tuple(codes) for codes in members.values()))
+        described = columns or [Column(d.attribute, "category", (), "", d.attribute) for d in original]
+        released = tuple(replace(c, labels=names) for c, names in zip(described, labels, strict=True))
+        classes = None if suppressed is None else tuple(sorted(tuple(map(int, c)) for c in suppressed))
+        return cls(tuple(original), released, tuple(groups), Levels(suppressed is not None, classes))
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of combinations of released labels, whether they can occur or not."""
+        return math.prod(len(column.labels) for column in self.released)
+
+    @property
+    def suppressed_row(self) -> tuple[Value, ...] | None:
+        """Return the labels that a suppressed record is released with; None if nothing is suppressed.
+
+        Such records are told apart from others by having `*` in all columns.
+        """
+        if not (isinstance(self.rule, Levels) and self.rule.suppressing):
+            return None
+        return tuple(column.labels[-1] for column in self.released)
+
+    def decoder(self) -> Decoder:
+        """Return the spread form: a record counts in equal shares for every category that its label stands for."""
+        columns: list[Json] = [column.name for column in self.released]
+        return Decoder(
+            self.attributes,
+            "spread",
+            {
+                "columns": columns,
+                "released": [list(column.labels) for column in self.released],
+                "original": [list(domain.labels) for domain in self.original],
+                "groups": [[list(codes) for codes in groups] for groups in self.groups],
+            },
+            unbiased=False,
+        )
+
+    def recode(self, codes: Ints | Codes) -> Codes:
+        """Return what combinations become.
+
+        Args:
+            codes: (k, attributes) original codes.
+
+        Returns:
+            (k, attributes) positions among the labels of each column.
+
+        Raises:
+            ValueError: if the description does not tell (a public one where classes are suppressed).
+        """
+        return self.rule.recode(codes, self.groups, [len(d.labels) for d in self.original])
+
+    def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
+        """Return the occupied cells, recoded; no bit is drawn."""
+        import numpy as np
+
+        del stream
+        cell = np.flatnonzero(n)
+        shape = [len(domain.labels) for domain in self.original]
+        return cell, self.recode(np.stack(np.unravel_index(codes[cell], shape), axis=1)), n[cell]
+
+    def max_ratio(self) -> Fraction | None:
+        """Return 1 if everything becomes the same; else None, infinity: a group excludes what lies in others."""
+        return Fraction(1) if self._constant else None
+
+    def min_cross_ratio(self) -> Fraction:
+        """Return 1 if everything becomes the same, else 0."""
+        return Fraction(int(self._constant))
+
+    @property
+    def _constant(self) -> bool:
+        return self.released_size == 1
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return nothing: what was chosen from the data is listed with its origin, and it names no record."""
+        return ()
+
+    def column(self, code: int) -> Mapping[int, Fraction]:
+        """Return the one entry of a column of P."""
+        import numpy as np
+
+        shape = [len(domain.labels) for domain in self.original]
+        (labels,) = self.recode(np.array([np.unravel_index(code, shape)]))
+        return {int(np.ravel_multi_index(tuple(labels), self._released_shape)): Fraction(1)}
+
+    def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P applied to x along an axis; P is its own elementwise square."""
+        import numpy as np
+
+        del power
+        moved = np.moveaxis(x, axis, 0)
+        out = np.zeros((self.released_size, *moved.shape[1:]))
+        np.add.at(out, self._image(), moved)
+        return np.moveaxis(out, 0, axis)
+
+    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P^T applied to x along an axis."""
+        import numpy as np
+
+        del power
+        return np.take(x, self._image(), axis=axis)
+
+    @property
+    def _released_shape(self) -> tuple[int, ...]:
+        return tuple(len(column.labels) for column in self.released)
+
+    def _image(self) -> Ints:
+        """Return (original_size,) the C-order index of what each combination becomes."""
+        import numpy as np
+
+        shape = [len(domain.labels) for domain in self.original]
+        codes = np.stack(np.unravel_index(np.arange(self.original_size), shape), axis=1)
+        image: Ints = np.ravel_multi_index(tuple(self.recode(codes).T), self._released_shape).astype(np.int64)
+        return image
+
+    def to_json(self) -> Json:
+        """Return all of it, the suppressed classes included."""
+        return self._document(self.rule.to_json())
+
+    def to_public_json(self) -> Json:
+        """Return what may be published: not which classes were suppressed, for these are occupied by few."""
+        return self._document(self.rule.to_public_json())
+
+    def _document(self, rule: Json) -> Json:
+        return {
+            **self.described(),
+            "groups": [[list(codes) for codes in groups] for groups in self.groups],
+            "rule": rule,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json]) -> Self:
+        """Read what `to_json` or `to_public_json` wrote.
+
+        Raises:
+            ValueError: if the version is unknown, or the document is not of this kind or contradicts itself.
+        """
+        expect(document, cls.kind, cls.version)
+        return cls(
+            read_domains(document),
+            read_columns(document),
+            tuple(_read_groups(groups) for groups in read_list(document, "groups")),
+            rule_from_json(read_object(document.get("rule"), "a rule")),
+        )
+
+
+def _read_groups(document: Json) -> Groups:
+    if not isinstance(document, list) or not all(isinstance(group, list) for group in document):
+        raise MalformedError("'groups' must hold lists of positions")
+    found: list[tuple[int, ...]] = []
+    for group in document:
+        assert isinstance(group, list)
+        codes = [code for code in group if isinstance(code, int) and not isinstance(code, bool)]
+        if len(codes) != len(group):
+            raise MalformedError("'groups' must hold lists of positions")
+        found.append(tuple(codes))
+    return tuple(found)
+
+
+__all__ = ["ANYTHING", "Boxes", "Groups", "Levels", "Recode"]

@@ -1,0 +1,1 @@
+"""The product channel: attributes randomised independently, axis by axis."""

@@ -1,0 +1,250 @@
+"""Drawing from a product channel: all cells at once where there cannot be many, else some records at a time.
+
+Records with the same values are exchangeable: splitting the count of every cell by a multinomial of its column, axis
+after axis, gives the multiset that randomising every record on its own gives. The multiset is released in the canonical
+order of its values, which says nothing of the original. Each axis reads a stream of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from rrpolicy.channel.product.cells import Cells
+from rrpolicy.channel.values import dictionary, in_canonical_order, order, ranks
+from rrpolicy.source.runs import counted, singly
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis, Sink
+    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channel.sampling.streams import Stream, Streams
+    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.source.protocol import Original
+
+TABLE = "data"
+_BATCH = 1 << 16
+"""Rows handed on, or distinct rows that the record path takes, at a time; part of the record path's definition."""
+_RECORDS = 1 << 19
+"""Records that the record path takes at a time; likewise."""
+_SELDOM = 4
+"""The record path splits counts where rows stand so often on average; likewise."""
+
+
+def draw_cells(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
+    """Draw by splitting counts; hands distinct rows in canonical order to the sink."""
+    cells, carried = _original_cells(product, original)
+    _split(product, cells, [axis_stream(streams, axis) for axis in product.axes])
+    released, values = _released(product, cells, carried)
+    released.sort()
+    for batch, n in _batches(product, released, values):
+        sink.write(TABLE, batch, n, in_order=True)
+
+
+def draw_records(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
+    """Draw some records at a time, in the canonical order of the original rows; the sink puts released rows in order.
+
+    Counts are split where rows stand often, and records are randomised one by one where they do not, or where axes
+    release more than labels.
+    """
+    own = [axis_stream(streams, axis) for axis in product.axes]
+    for rows in _limited(_exactly(tally(original, _names(product)), _BATCH)):
+        n = rows.column(rows.num_columns - 1).to_numpy()
+        if not product.countable or int(n.sum()) < _SELDOM * len(n):
+            sink.write(TABLE, _one_by_one(product, original, _repeated(rows, n), own))
+            continue
+        cells, carried = _cells_of(product, original, pa.Table.from_batches([rows]))
+        _split(product, cells, own)
+        for batch, count in _batches(product, *_released(product, cells, carried)):
+            sink.write(TABLE, batch, count)
+
+
+def _split(product: Product, cells: Cells, streams: Sequence[Stream]) -> None:
+    """Randomise counts, axis after axis."""
+    for slot, (axis, stream) in enumerate(zip(product.axes, streams, strict=True)):
+        parent, released, count = axis.split(cells.slot(slot), cells.n, stream)
+        cells.replace(slot, parent, flatten(released, released_shape(axis)), count)
+        cells.merge()
+
+
+def _released(product: Product, cells: Cells, carried: Sequence[pa.Array]) -> tuple[Cells, list[pa.Array]]:
+    """Return drawn cells by the released columns, as places among the values of each; and these values, sorted."""
+    columns, values = [], []
+    for name in product.order:
+        slot, place = product.locate(name)
+        if slot < len(product.axes):
+            column = product.axes[slot].columns()[place]
+            code = unflatten(cells.slot(slot), released_shape(product.axes[slot]))[place]
+            columns.append(ranks(column)[code])
+            values.append(in_canonical_order(column))
+        else:
+            columns.append(cells.slot(slot))
+            values.append(carried[slot - len(product.axes)])
+    return Cells([len(v) for v in values], columns, cells.n), values
+
+
+def _batches(product: Product, cells: Cells, values: Sequence[pa.Array]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+    """Yield released cells, some at a time, with their counts."""
+    known = [product.locate(name)[0] < len(product.axes) for name in product.order]
+    for low in range(0, len(cells), _BATCH):
+        part = slice(low, low + _BATCH)
+        arrays = [
+            dictionary(cells.slot(i, part), v) if labels else v.take(pa.array(cells.slot(i, part)))
+            for i, (v, labels) in enumerate(zip(values, known, strict=True))
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, names=list(product.order)), cells.n[part]
+
+
+def _one_by_one(
+    product: Product, original: Original, rows: pa.RecordBatch, streams: Sequence[Stream]
+) -> pa.RecordBatch:
+    """Return released rows, each from the original one in its place."""
+    columns: dict[str, pa.Array] = {c.name: rows.column(c.attribute) for c in product.carried}
+    for axis, stream in zip(product.axes, streams, strict=True):
+        codes = np.column_stack([_codes(rows.column(a)) for a in axis.attributes])
+        released = _one_each(axis, flatten(codes, original_shape(axis, original)), stream)
+        columns |= {c.name: v for c, v in zip(axis.columns(), axis.values(released), strict=True)}
+    names = list(product.order)
+    return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+
+
+def _one_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
+    """Randomise records one by one: cells of one record each."""
+    _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), stream)
+    return released
+
+
+def axis_stream(streams: Streams, axis: Axis) -> Stream:
+    """Return the stream of an axis: of its own, whatever the other axes read."""
+    return streams.stream("axis", *axis.attributes)
+
+
+def _codes(column: pa.Array | pa.ChunkedArray) -> Ints:
+    codes: Ints = column.to_numpy().astype(np.int64)
+    return codes
+
+
+def _exactly(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Cut a stream into batches of exactly so many rows, however the engine cuts it; the last one is shorter."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for whole in batches:
+        batch = whole
+        while held + batch.num_rows >= rows:
+            yield _joined([*waiting, batch.slice(0, rows - held)])
+            batch = batch.slice(rows - held)
+            waiting, held = [], 0
+        if batch.num_rows:
+            waiting.append(batch)
+            held += batch.num_rows
+    if waiting:
+        yield _joined(waiting)
+
+
+def _limited(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Cut distinct rows, the last column their counts, such that no part has more records than are taken at a time."""
+    for batch in batches:
+        n = batch.column(batch.num_columns - 1).to_numpy()
+        ends = np.cumsum(n)
+        for low in range(0, int(ends[-1]), _RECORDS):
+            high = min(low + _RECORDS, int(ends[-1]))
+            part = slice(int(np.searchsorted(ends, low, side="right")), int(np.searchsorted(ends, high)) + 1)
+            count = np.minimum(ends[part], high) - np.maximum(ends[part] - n[part], low)
+            rows = batch.slice(part.start, part.stop - part.start)
+            yield pa.RecordBatch.from_arrays([*rows.columns[:-1], pa.array(count)], schema=batch.schema)
+
+
+def _repeated(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
+    """Return each row as often as it counts."""
+    return rows if len(n) == int(n.sum()) else rows.take(pa.array(np.repeat(np.arange(len(n)), n)))
+
+
+def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+
+
+def original_shape(axis: Axis, original: Original) -> tuple[int, ...]:
+    """Return the domain sizes of an axis' original attributes."""
+    if len(axis.attributes) == 1:
+        return (axis.original_size,)
+    domains = [original.policy.attributes[name].domain or () for name in axis.attributes]
+    return tuple(len(domain) for domain in domains)
+
+
+def released_shape(axis: Axis) -> tuple[int, ...]:
+    """Return the number of labels of each released column of an axis."""
+    return tuple(len(column.labels) for column in axis.columns())
+
+
+def flatten(codes: Ints | Codes, shape: Sequence[int]) -> Ints:
+    """Return the C-order index of (k, width) codes."""
+    flat = np.zeros(len(codes), dtype=np.int64)
+    for place, size in enumerate(shape):
+        flat = flat * size + codes[:, place]
+    return flat
+
+
+def unflatten(flat: Ints, shape: Sequence[int]) -> list[Ints]:
+    """Return the codes of a C-order index, one array a column."""
+    if len(shape) == 1:
+        return [flat]
+    return [flat // math.prod(shape[place + 1 :]) % size for place, size in enumerate(shape)]
+
+
+def _original_cells(product: Product, original: Original) -> tuple[Cells, list[pa.Array]]:
+    """Return the occupied cells over all axes and carried columns, and the sorted values of each carried column."""
+    if product.carried:
+        return _cells_of(product, original, pa.Table.from_batches(tally(original, _names(product))))
+    counts = original.counts(*(a for axis in product.axes for a in axis.attributes))
+    return _packed(product, original, counts.codes, counts.n, [])
+
+
+def _cells_of(product: Product, original: Original, rows: pa.Table) -> tuple[Cells, list[pa.Array]]:
+    """Return the same of rows over the axes' attributes and the carried columns, the last column their counts."""
+    n = rows.column(rows.num_columns - 1).to_numpy().astype(np.int64)
+    attributes = [a for axis in product.axes for a in axis.attributes]
+    codes = np.column_stack([_codes(rows.column(a)) for a in attributes] or [np.zeros((len(n), 0), np.int64)])
+    factors = [_factorise(rows.column(c.attribute).combine_chunks()) for c in product.carried]
+    return _packed(product, original, codes, n, factors)
+
+
+def _packed(
+    product: Product, original: Original, codes: Ints | Codes, n: Ints, factors: Sequence[tuple[Ints, pa.Array]]
+) -> tuple[Cells, list[pa.Array]]:
+    sizes, slots, start = [], [], 0
+    for axis in product.axes:
+        width = len(axis.attributes)
+        sizes.append(max(axis.original_size, math.prod(released_shape(axis))))
+        slots.append(flatten(codes[:, start : start + width].astype(np.int64), original_shape(axis, original)))
+        start += width
+    cells = Cells([*sizes, *(len(v) for _, v in factors)], [*slots, *(c for c, _ in factors)], n)
+    cells.merge()
+    return cells, [v for _, v in factors]
+
+
+def _factorise(values: pa.Array) -> tuple[Ints, pa.Array]:
+    """Return the codes of values among their distinct ones, sorted canonically, nulls last; and these."""
+    coded = values.dictionary_encode(null_encoding="encode")
+    where = order(coded.dictionary)
+    rank = np.empty(len(where), dtype=np.int64)
+    rank[where] = np.arange(len(where))
+    return rank[coded.indices.to_numpy(zero_copy_only=False)], coded.dictionary.take(pa.array(where))
+
+
+@runtime_checkable
+class _Tallied(Protocol):
+    """An original whose engine counts rows itself."""
+
+    def tally(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
+
+
+def tally(original: Original, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the original's distinct rows over codes and carried values in canonical order, with a last column `n`."""
+    yield from original.tally(*names) if isinstance(original, _Tallied) else counted(singly(original.rows(*names)))
+
+
+def _names(product: Product) -> list[str]:
+    return [*(a for axis in product.axes for a in axis.attributes), *(c.attribute for c in product.carried)]

@@ -1,0 +1,1 @@
+"""Exact draws: keyed streams of bits, laws over categories, counts, and orders."""

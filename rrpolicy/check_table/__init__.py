@@ -1,0 +1,1 @@
+"""Measuring a table that somebody else anonymised."""

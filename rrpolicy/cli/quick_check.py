@@ -1,0 +1,137 @@
+"""What `rrpolicy check` does, without the option parser: a pre-commit hook calls it again and again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+from rrpolicy.finding import CONDITION, Finding, Verdict
+from rrpolicy.untrusted.printable import listed, visible
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Policy
+    from rrpolicy.release.plan.check import Checked, Stated
+
+ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
+
+
+def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None, root: Path | None = None) -> int:
+    """Check policy files and print what was found.
+
+    Args:
+        policies: the files.
+        json: print one JSON document on standard output in place of text.
+        extends: a baseline that each policy must extend, by itself or through another.
+        root: that the files lie under which the policies name.
+
+    Returns:
+        The worst exit status of any file.
+    """
+    found = [_check(name, extends, root, json=json) for name in policies]
+    worst = max(status for _, status in found)
+    if json:
+        from rrpolicy.canonical import pretty
+
+        print(pretty({"exit_status": worst, "policies": [document for document, _ in found]}).decode(), end="")
+    elif worst == 0:
+        from rrpolicy.cli.text.pasting import command_line
+
+        several = f"all {len(policies)} policies are sound"
+        print(f"next: {command_line('plan', policies[0])}" if len(policies) == 1 else several)
+    return worst
+
+
+def _check(name: str, extends: str | None, root: Path | None, *, json: bool) -> tuple[Json, int]:
+    """Check one file; return it as plain data where that is asked for, with the exit status."""
+    from rrpolicy.release.plan.check import check
+    from rrpolicy.release.plan.opening import open_policy
+
+    try:
+        opened = open_policy(Path(name), root=root)
+        if extends is not None:
+            _demand(opened.policy, extends)
+        checked = check(opened)
+    except RRPolicyError as error:
+        return _refused(name, error.problems, error.exit_status), error.exit_status
+    status = 1 if any(f.verdict is Verdict.FAILS for f in checked.findings) else 0
+    if json:
+        return _document(name, checked, status), status
+    print("\n".join(map(visible, _lines(name, checked))))
+    return None, status
+
+
+def _demand(policy: Policy, baseline: str) -> None:
+    """Refuse a policy that does not extend a baseline."""
+    if Path(baseline).resolve() not in {Path(file).resolve() for file in policy.baselines}:
+        known = f"it extends {', '.join(policy.baselines)}" if policy.baselines else "it extends no policy"
+        message = f"the policy does not extend {baseline}, which this check demands: {known}"
+        hint = "write `extends`, relative to this file, under [policy]"
+        raise PolicyError(Problem("RR245", message, policy.place("policy"), f"a policy above {baseline}", hint))
+
+
+def _document(name: str, checked: Checked, status: int) -> Json:
+    policy = checked.policy
+    return {
+        "file": name,
+        "exit_status": status,
+        "policy": {"name": policy.name, "version": policy.version, "digest": policy.digest()},
+        "extends": list(policy.baselines),
+        "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
+        "derived": [statistic.to_json() for statistic in checked.derived],
+        "unchanged": {a.name: a.why_unchanged for a in checked.unchanged},
+        "warnings": list(checked.warnings),
+        "problems": [],
+    }
+
+
+def _with_origin(finding: Finding, stated: Stated) -> Json:
+    """Return a finding with the baseline that it comes from, and why it adds nothing, if so."""
+    document = finding.to_json()
+    assert isinstance(document, dict)
+    return {**document, "origin": stated.origin, "void": stated.void}
+
+
+def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:
+    from rrpolicy.cli.main import wants_colour
+    from rrpolicy.policy.diagnostics import render, to_json
+
+    print(render(problems, colour=wants_colour()), file=sys.stderr)
+    count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+    print(f"\n{visible(name)}: {count}; `rrpolicy explain {problems[0].code}` says more", file=sys.stderr)
+    return {"file": name, "exit_status": status, "problems": to_json(problems)}
+
+
+def _lines(name: str, checked: Checked) -> list[str]:
+    from rrpolicy.source.units import untold
+
+    policy = checked.policy
+    roles: dict[str, list[str]] = {}
+    for attribute in policy.attributes.values():
+        roles.setdefault(attribute.role.value, []).append(attribute.name)
+    lines = [f"{name}: {policy.name} {policy.version}, mechanism {policy.mechanism.name}"]
+    lines += [f"  extends: {', '.join(policy.baselines)}"] if policy.baselines else []
+    lines += [f"  {role}: {listed(names)}" for role, names in roles.items()]
+    lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
+    lines += [f"  {g.metric} <= {g.max}: decided by `rrpolicy plan`, which counts the data" for g in policy.gates]
+    lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
+    ids = listed(statistic.id for statistic in checked.derived)
+    lines += [f"  may be derived from the data: {ids}"] if ids else []
+    assumed = [a for a in policy.released if a.assume_unlinkable is not None]
+    told = untold(policy)
+    lines += [f"  undecided: {told}"] if told else []
+    lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
+    lines += [f"  warning: {warning}" for warning in checked.warnings]
+    return lines
+
+
+def _finding(finding: Finding, stated: Stated) -> str:
+    where = f"  {finding.model}: {finding.requirement}{stated}: "
+    if finding.verdict is Verdict.HOLDS:
+        return where + ("holds, whatever the data" if not finding.given else f"holds, {CONDITION}")
+    if finding.verdict is Verdict.FAILS:
+        return where + "fails, whatever the data"
+    return where + "decided by `rrpolicy plan`"

@@ -1,0 +1,217 @@
+"""The plan as text: assumptions first, then parameters, requirements, errors, and what is dropped or unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.channel.axes.recode import ANYTHING
+from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
+from rrpolicy.release.plan.derived import to_accept
+from rrpolicy.release.plan.gate import shown
+from rrpolicy.release.plan.plan import WARNINGS
+from rrpolicy.release.plan.preview import parameters, unchanged
+from rrpolicy.source.units import untold
+from rrpolicy.untrusted.printable import listed, visible
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.table import Decoder
+    from rrpolicy.mechanism import Remark
+    from rrpolicy.policy.model import Attribute, Policy
+    from rrpolicy.release.plan.check import Stated
+    from rrpolicy.release.plan.plan import Plan
+    from rrpolicy.release.plan.preview import Outlook
+
+MARKS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.UNDECIDED: "undecided", None: "measured"}
+INDENT = " " * 12
+
+
+def lines(outlook: Outlook) -> list[str]:
+    """Return the plan, line by line; it reads without colour."""
+    plan, policy = outlook.plan, outlook.plan.policy
+    text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
+    text += _section("extends", policy.baselines)
+    text += _section("rests on", outlook.assessment.assumptions)
+    text += _section("derived from the data", _derived(plan))
+    text += ["", "parameters", *_parameters(outlook)]
+    text += _section("warnings", [*_untold(policy), *(r.text for r in plan.remarks if r.name in WARNINGS)])
+    text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
+    text += ["", "requirements"]
+    explained: set[str] = set()
+    for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
+        text += _finding(finding, stated, explained)
+    if outlook.assessment.utility:
+        text += ["", "utility"]
+    for gate in outlook.assessment.utility:
+        expected = "unknown without data" if gate.expected is None else shown(gate.expected)
+        text.append(f"  {MARKS[gate.verdict]:<9} {gate.metric}: {expected}, at most {float(gate.limit):g}")
+    text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
+    text += _section("released unchanged", _unchanged(plan))
+    text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])
+    return text
+
+
+def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
+    return ["", title, *(f"  {item}" for item in items)] if items else []
+
+
+def _untold(policy: Policy) -> list[str]:
+    said = untold(policy)
+    return [said] if said else []
+
+
+def _derived(plan: Plan) -> list[str]:
+    """Return what the release will tell of the table, and what to paste to accept it."""
+    line = to_accept(plan.policy, plan.derived)
+    return [*map(str, plan.derived), *([f"to accept what it tells, under [release]: {line}"] if line else [])]
+
+
+def _dropped(attribute: Attribute) -> str:
+    """Return a column that is not released, and why; one without a place is in the table and not in the policy."""
+    by_itself = "" if attribute.place is not None else ", since the policy does not name it"
+    return f"{attribute.name} ({attribute.role}{by_itself})"
+
+
+def _parameters(outlook: Outlook) -> list[str]:
+    rows = []
+    spread = {",".join(d.attributes): d for d in outlook.plan.channel.decoders() if d.form == "spread"}
+    for name, values in parameters(outlook.plan).items():
+        if not isinstance(values, dict):
+            continue
+        if name in spread:
+            rows += [f"  {column}: {told} ({values['origin']})" for column, told in _labels(spread[name])]
+            continue
+        if values["form"] == "membership":
+            told = f"sets of {values['set_size']} of {values['values']} values"
+        elif values["form"] == "share":
+            told = f"in groups of {values['group_size']} different values"
+        elif values["form"] != "retention":
+            told = f"by a {values['form']}"
+        elif values["keep_probability"] is None:
+            told = f"kept in {len(values['blocks']) if isinstance(values['blocks'], list) else 0} blocks"
+        else:
+            told = (
+                f"keep probability {values['keep_probability']:.6g}, "
+                f"retention probability {values['retention_probability']:.6g}"
+            )
+        rows.append(f"  {name}: {told} ({values['origin']})")
+    return rows or ["  nothing is randomised"]
+
+
+def _labels(decoder: Decoder) -> Iterator[tuple[str, str]]:
+    """Yield what each generalised attribute's categories become."""
+    for name, released, groups in _generalised(decoder):
+        categories = 1 + max(code for group in groups for code in group)
+        starred = len(groups) > 1 and released[-1] == ANYTHING and len(groups[-1]) == categories > 1
+        plain = groups[:-1] if starred else groups
+        if all(len(group) == 1 for group in plain):
+            told = f"its {categories} categories as they are"
+        elif len(plain) == 1:
+            told = f"one label for all {categories} categories"
+        else:
+            told = f"{len(plain)} labels for {categories} categories"
+        yield name, told + (f", or `{ANYTHING}` for any" if starred else "")
+
+
+def _generalised(decoder: Decoder) -> Iterator[tuple[str, list[Any], list[list[int]]]]:
+    """Yield each attribute of a spread form with its labels and the positions of what each stands for."""
+    released: Any = decoder.parameters["released"]
+    groups: Any = decoder.parameters["groups"]
+    yield from zip(decoder.attributes, released, groups, strict=True)
+
+
+def _unchanged(plan: Plan) -> list[str]:
+    """Return what is released as it is: never touched, or by parameters that change nothing."""
+    reasons = {a.release_as: a.why_unchanged for a in plan.policy.released}
+    found = [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(plan)]
+    for decoder in plan.channel.decoders():
+        if decoder.form == "retention":
+            blocks: Any = decoder.parameters["blocks"]
+            if all(Fraction(block["keep_probability"]) == 1 for block in blocks):
+                found.append(f"{decoder.parameters['column']} (keep probability 1: nobody's value is replaced)")
+        elif decoder.form == "spread":
+            kept = [name for name, _, groups in _generalised(decoder) if all(len(group) == 1 for group in groups)]
+            found += [f"{plan.policy.attributes[name].release_as} (not generalised)" for name in kept]
+    return found
+
+
+def _remark(remark: Remark) -> str:
+    """Return a remark with its number, unless the text has it."""
+    if remark.measure is None or any(sign.isdigit() for sign in remark.text):
+        return remark.text
+    return f"{remark.text}: {shown(remark.measure)}"
+
+
+def _finding(finding: Finding, stated: Stated, explained: set[str]) -> list[str]:
+    """Return a finding; `explained` are the terms above it that were explained, and gains its own."""
+    head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
+    if finding.reached is not None:
+        head += f"; reached {shown(finding.reached)}"
+        if finding.limit is not None:
+            head += f", margin {abs(float(finding.limit) - finding.reached.value):.3g}"
+    rows = [f"{head} [{finding.basis.name.lower()}{', conditional' if finding.given else ''}]"]
+    if finding.given:
+        rows.append(f"{INDENT}conditional on what is derived from the data: {listed(finding.given)}")
+    if finding.groups_over:
+        rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
+    return rows + _beside(finding.beside, explained)
+
+
+def _beside(beside: Sequence[Companion], explained: set[str]) -> list[str]:
+    """Return what stands beside a finding: a table by value for each attribute, then what speaks of the whole."""
+    rest, tables = by_value(beside)
+    rows = []
+    for table in tables:
+        rows += _value_table(table)
+        own = [c for c in rest if c.of == table.of]
+        rows += [f"{INDENT}  {'; '.join(f'{c.name} {shown(c.measure)}' for c in own)}"] if own else []
+        rows += _meanings([*(c for _, numbers in table.rows for c in numbers), *own], explained)
+    tabled = {table.of for table in tables}
+    for companion in rest:
+        if companion.of not in tabled:
+            rows.append(f"{INDENT}beside it, {_companion(companion)}")
+            rows += _meanings([companion], explained)
+    return rows
+
+
+def _meanings(companions: Sequence[Companion], explained: set[str]) -> list[str]:
+    """Return what each term means that was not explained yet."""
+    new = {c.name: c.meaning for c in companions if c.meaning and c.name not in explained}
+    explained.update(new)
+    return [f"{INDENT}  {name}: {meaning}" for name, meaning in new.items()]
+
+
+def _companion(companion: Companion) -> str:
+    """Return a number that stands beside a finding, with the value it speaks of and on what it is conditional."""
+    of = f" ({companion.of})" if companion.of else ""
+    return f"{companion.name}{of}: {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
+
+
+def _value_table(table: ValueTable[Companion]) -> list[str]:
+    """Return the numbers of each value side by side."""
+    rows = [["", *table.names]]
+    rows += [[visible(value) or "largest", *(shown(c.measure) for c in numbers)] for value, numbers in table.rows]
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = [
+        "  ".join([row[0].ljust(first), *(cell.rjust(w) for cell, w in zip(row[1:], others, strict=True))])
+        for row in rows
+    ]
+    return [f"{INDENT}beside it, {table.of}:", *(f"{INDENT}  {line}" for line in lines)]
+
+
+def _errors(outlook: Outlook) -> list[str]:
+    if not outlook.errors:
+        dealt = any(d.form == "share" for d in outlook.plan.channel.decoders())
+        return [f"  none: {'it depends on how values go with the other columns' if dealt else 'nothing is randomised'}"]
+    spread = {name for d in outlook.plan.channel.decoders() if d.form == "spread" for name in d.attributes}
+    rows = [
+        f"  {' x '.join(e.attributes)}: {'unknown without data' if e.error is None else f'{e.error:.4g}'}"
+        for e in outlook.errors
+        if not spread & set(e.attributes)
+    ]
+    if spread:
+        names = ", ".join(name for name in outlook.plan.policy.attributes if name in spread)
+        rows.append(f"  {names}: no random error; counts are spread evenly over what a label stands for, and")
+        rows.append(f"{INDENT}`rrpolicy estimate` says in which limits they certainly lie")
+    return rows

@@ -1,0 +1,1 @@
+"""All that is said to DuckDB: connections, quoting in one place, types of columns, errors in plain words."""

@@ -1,0 +1,110 @@
+"""What an engine's column is: its type's family, and the SQL that reads it as text, as a number, or as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rrpolicy.engine.quoting import identifier
+
+
+class Family(StrEnum):
+    """The families of engine types; domains and bins are held against them."""
+
+    TEXT = "text"
+    INTEGER = "whole numbers"
+    REAL = "numbers"
+    BOOLEAN = "true or false"
+    MOMENT = "dates or times"
+    OTHER = "values that no release can carry"
+
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_NOTHING = '"NULL"'  # a column that never held a value
+_REALS = {"FLOAT", "DOUBLE"}
+_WIDE = {"HUGEINT": "DECIMAL(38,0)", "UBIGINT": "DECIMAL(20,0)"}
+MOMENTS = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+
+
+def family(kind: str) -> Family:
+    """Return the family of an engine type, by DuckDB's name of it."""
+    if kind.endswith("]"):
+        return Family.OTHER
+    if kind in {"VARCHAR", _NOTHING} or kind.startswith("ENUM("):
+        return Family.TEXT
+    if kind in _INTEGERS:
+        return Family.INTEGER
+    if kind in _REALS or kind.startswith("DECIMAL("):
+        return Family.REAL
+    if kind == "BOOLEAN":
+        return Family.BOOLEAN
+    return Family.MOMENT if kind in MOMENTS else Family.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A column as the engine stores it.
+
+    Attributes:
+        name: its name.
+        type: DuckDB's name of its type; for text that spells values of another type (CSV), that type.
+        spelled: whether it is stored as text, whatever its type (CSV).
+        collated: whether comparing its text might take different texts for equal.
+        comma: whether its numbers are spelled with a decimal comma (CSV).
+        odd: of text beside numbers, how many records hold text that spells no number (CSV); 0 elsewhere.
+        other_mark: of those, how many would spell one with the other decimal separator.
+    """
+
+    name: str
+    type: str
+    spelled: bool = False
+    collated: bool = False
+    comma: bool = False
+    odd: int = 0
+    other_mark: int = 0
+
+    @property
+    def family(self) -> Family:
+        """Return the family of its type."""
+        return family(self.type)
+
+    @property
+    def text(self) -> str:
+        """Return SQL for its text, compared by code points."""
+        sql = identifier(self.name)
+        if self.type != "VARCHAR" and not self.spelled:
+            return f"{sql}::VARCHAR"
+        return f"decode(encode({sql}))" if self.collated else sql
+
+    @property
+    def typed(self) -> str:
+        """Return SQL for its values in its type; NaN is null and there is no negative zero."""
+        if self.family is Family.TEXT:
+            return self.text
+        sql = identifier(self.name)
+        if self.spelled:
+            point = f"replace({sql}, ',', '.')" if self.comma and self.type == "DOUBLE" else sql
+            sql = f"{point}::{self.type}"
+        if self.type in _REALS:
+            # DuckDB 2.0 takes isnan() for false where a file's statistics, which NaN is not in, have a zero
+            return f"(CASE WHEN isfinite({sql}) OR isinf({sql}) THEN {sql} + 0 END)"
+        return sql
+
+    @property
+    def released_type(self) -> str:
+        """Return the engine type of its values when released as they are; integers beyond 64 bits are decimals."""
+        return "VARCHAR" if self.family is Family.TEXT else _WIDE.get(self.type, self.type)
+
+    @property
+    def released(self) -> str:
+        """Return SQL for its values as they are released."""
+        return f"({self.typed})::{_WIDE[self.type]}" if self.type in _WIDE else self.typed
+
+    @property
+    def observed(self) -> str:
+        """Return SQL for its values as an observed domain lists them."""
+        if self.family is Family.MOMENT:
+            return f"({self.typed})::VARCHAR"
+        if self.family is Family.REAL and self.type != "FLOAT":
+            return f"({self.typed})::DOUBLE"
+        return self.released

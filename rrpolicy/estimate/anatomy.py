@@ -1,0 +1,193 @@
+"""Counting in a release of dealt groups: two tables, joined by group; uniform spread inside groups.
+
+A group has n records, a of which satisfy what is asked of the columns that stand beside its number, and n values, b of
+which satisfy what is asked of the sensitive one. Of the records that satisfy both it is certain that
+
+    max(0, a + b - n) <= X <= min(a, b)
+
+and any such number is possible; the spread estimate a b / n, the mean over all matchings, lies between. Groups add up:
+the sums are the tightest bounds of the count that the two tables leave open, whatever goes with what.
+
+It is biased where, in the original, the sensitive values go with other columns: it is drawn towards independence. No
+standard error belongs to it. The spread of the matchings around their mean would be one only if values went with
+records by chance, which the release cannot show, and the bias it leaves out is often many times as large. Counts by the
+columns of one table alone are exact.
+
+References:
+    Xiao, Tao 2006, "Anatomy", section 5, for the spread; Fréchet 1940 for the bounds (joint counts of given margins).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.engine.asking import asking
+from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.estimate.counts.condition import Condition
+from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.counts.scan import DataFile, codes_of, relation, sql_of, unlike_description
+from rrpolicy.estimate.release import Release
+from rrpolicy.estimate.results.table import Crosstab
+from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.weights.anatomy import ShareWeights
+from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array, Ints
+
+METHOD = "uniform spread inside groups (biased: drawn towards independence)"
+
+
+@dataclass(frozen=True)
+class DealtRelease(Release):
+    """A release of dealt groups; `data` is the table of the records.
+
+    Attributes:
+        values: the table of the sensitive values.
+    """
+
+    values: DataFile = field(kw_only=True)
+
+    def reading(self, names: Iterable[str]) -> Release:
+        """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
+        exact = {self.columns.name(name) for name in names}
+        shared = next((self.columns.axes[n] for n in exact if n in self.columns.axes), None)
+        if not isinstance(shared, ShareWeights) or exact != set(shared.columns):
+            return self
+        own = IdentityWeights(shared.columns, shared.original, shared.original)
+        columns = replace(self.columns, axes={**self.columns.axes, **dict.fromkeys(own.columns, own)})
+        values = replace(self.values, times=shared.count)
+        return Release(self.folder, self.document, self.records, columns, values)
+
+    def tables(
+        self,
+        by: Sequence[str],
+        subsets: Sequence[Sequence[str]],
+        where: str | None,
+        condition: Condition,
+        *,
+        target: Target,
+        level: float,
+    ) -> list[Crosstab]:
+        """Estimate tables by subsets of some columns, one after the other; see `Release.tables`."""
+        del by
+        return [self._crosstab(subset, where, condition, target, level) for subset in subsets]
+
+    def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
+        """Return sums of weights and squares as `Release.moments` does.
+
+        Raises:
+            PolicyError: RR288 with the sensitive column, whose weights depend on one another.
+        """
+        for axis in (*axes, *(axis for axis, _ in condition.masks.values())):
+            if isinstance(axis, ShareWeights):
+                raise axis.refusal()
+        return super().moments(axes, condition)
+
+    def _crosstab(
+        self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
+    ) -> Crosstab:
+        names, axes = grouping(self.columns, by, condition)
+        shared = [a for a in (*axes, *(a for a, _ in condition.masks.values())) if isinstance(a, ShareWeights)]
+        if not shared:
+            return super()._crosstab(by, where, condition, target, level)
+        if all(axis is shared[0] for axis in axes) and set(condition.masks) <= {id(shared[0])} and not condition.filter:
+            alone = self.reading(shared[0].columns)
+            own = alone.columns.axis(shared[0].columns[0])
+            masks = {id(own): (own, mask) for _, mask in condition.masks.values()}
+            return alone._crosstab(by, where, Condition(masks, "", ()), target, level)  # noqa: SLF001 - one class
+        check_target(target, level, self.max_records)
+        grouped = [groups_of(axis, names, condition) for axis in axes]
+        check_size(axes, [g for g, _ in grouped], names)
+        by_value = next((t for axis, (_, t) in zip(axes, grouped, strict=True) if axis is shared[0]), None)
+        if shared[0] not in axes:
+            by_value = condition.masks[id(shared[0])][1][:, None]
+        estimate, least, most = self._spread(shared[0], axes, by_value, condition)
+        for place, (axis, (_, kept)) in enumerate(zip(axes, grouped, strict=True)):
+            if axis is not shared[0]:
+                estimate, least, most = (axis.contract(x, place, kept, 1) for x in (estimate, least, most))
+        return Crosstab(
+            names,
+            where,
+            target,
+            level,
+            self.records,
+            tuple(g for g, _ in grouped),
+            estimate,
+            estimate,
+            most,
+            METHOD,
+            _axes=tuple((axis, t) for axis, (_, t) in zip(axes, grouped, strict=True)),
+            certain=least,
+            max_records=self.max_records,
+        )
+
+    def _spread(
+        self, shared: ShareWeights, axes: Sequence[AxisWeights], by_value: Mask | None, condition: Condition
+    ) -> tuple[Array, Array, Array]:
+        """Return the estimates, and the least and the most records that each can be, by cells of the axes.
+
+        Args:
+            shared: the sensitive column.
+            axes: what is grouped by, the sensitive column among it or not.
+            by_value: (values, groups) what is counted of the sensitive column; None for every value by itself.
+            condition: on columns that are released as they are.
+        """
+        targets = np.eye(len(shared.original), dtype=bool) if by_value is None else by_value
+        plain = [axis for axis in axes if axis is not shared]
+        table = self._joined(shared, plain, targets, condition)
+        codes = dict(zip(map(id, plain), codes_of(plain, table), strict=True))
+        codes[id(shared)] = table.column("target").to_numpy().astype(np.int64)
+        shape = [targets.shape[1] if axis is shared else len(axis.released) for axis in axes]
+        flat: Ints = np.zeros(table.num_rows, dtype=np.int64)
+        for axis, size in zip(axes, shape, strict=True):
+            flat = flat * size + codes[id(axis)]
+        cells = math.prod(shape)
+
+        def sums(name: str) -> Array:
+            return np.bincount(flat, table.column(name).to_numpy(), cells).astype(np.float64).reshape(shape)
+
+        return sums("estimate"), sums("least"), sums("most")
+
+    def _joined(self, shared: ShareWeights, plain: Sequence[AxisWeights], targets: Mask, condition: Condition) -> Any:
+        """Return sums by the columns c0, c1, … of some axes and by the column `target`, as an arrow table."""
+        import duckdb
+
+        kinds = {c.name: c for c in self.data.columns}
+        wanted = [sql_of(kinds[name], self.data.format) for axis in plain for name in axis.columns]
+        shown = "".join(f", {sql} AS c{i}" for i, sql in enumerate(wanted))
+        listed = "".join(f"c{i}, " for i in range(len(wanted)))
+        key, count = identifier(shared.key), identifier(shared.count)
+        held = next(c for c in self.values.columns if c.name == shared.columns[0])
+        value = sql_of(held, self.values.format)
+        spelled = dict(zip(held.labels, held.spelled, strict=True))
+        pairs = ", ".join(
+            f"({literal(spelled[cell[0]])}, {place})"
+            for cell, row in zip(shared.original, targets, strict=True)
+            for place in np.flatnonzero(row)
+        )
+        where = f" WHERE {condition.filter}" if condition.filter else ""
+        if not pairs:
+            pairs = "(NULL, NULL)"
+        with asking(self.data.format) as connection:
+            try:
+                qit, st = (relation(connection, file) for file in (self.data, self.values))
+            except duckdb.Error as error:
+                raise unlike_description(str(error).splitlines()[0]) from error
+            query = f"""
+WITH asked(v, target) AS (VALUES {pairs}),
+a AS (SELECT {key} AS g{shown}, count(*) AS a FROM {qit}{where} GROUP BY ALL),
+n AS (SELECT {key} AS g, sum({count})::DOUBLE AS n FROM {st} GROUP BY ALL),
+b AS (SELECT {key} AS g, target, sum({count}) AS b FROM {st} JOIN asked ON {value} = v GROUP BY ALL)
+SELECT {listed}target, sum(a * b / n) AS estimate, sum(greatest(a + b - n, 0))::DOUBLE AS least,
+    sum(least(a, b))::DOUBLE AS most
+FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL"""  # noqa: S608 - names quoted, constants are parameters
+            try:
+                return connection.sql(query, params=list(condition.parameters)).to_arrow_table()
+            except duckdb.Error as error:
+                raise unlike_description(str(error).splitlines()[0]) from error

@@ -1,0 +1,254 @@
+"""How two columns go together: measures of the corrected two-way table, with standard errors and intervals.
+
+se^2 = gradient' Sigma gradient with Sigma the covariance of the moment estimate of the counts (delta method; Guo 2010,
+chapter 3). Where a cell or margin that a measure needs is not positive, the maximum likelihood table takes the place of
+the moment estimate, without a standard error. Intervals do not rest on these errors: they are the values of the measure
+over all tables that a score test does not reject (`rrpolicy.estimate.association.region`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.association.grid import Grid, grid
+from rrpolicy.estimate.association.measures import MEASURES, Measure
+from rrpolicy.estimate.association.reach import reach
+from rrpolicy.estimate.association.region import score_region
+from rrpolicy.estimate.results.estimates import LARGE, MAXIMUM_LIKELIHOOD, MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.results.intervals import Ends, normal_ends
+from rrpolicy.estimate.results.table import POPULATION_VARIANCE
+from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.weights.base import Mask
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+ALIASES: Mapping[str, str] = {
+    "i": "mutual_information",
+    "lift": "interest",
+    "uncertainty_coefficient": "u",
+    "odds": "odds_ratio",
+    "j": "j_measure",
+    "piatetsky_shapiro": "ps",
+}
+
+
+@dataclass(frozen=True)
+class Association(Estimates):
+    """Measures of association of two columns; `keys` name the measure.
+
+    Attributes:
+        row: the column in the rows.
+        column: the column in the columns.
+        present: the categories that count as present in a 2 x 2 table; None if there is none.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.association/1"
+
+    row: str
+    column: str
+    present: tuple[tuple[Value, ...], tuple[Value, ...]] | None = field(default=None)
+
+    @property
+    def title(self) -> str:
+        """Return what is measured, and what counts as present."""
+        if self.present is None:
+            return f"Association of {self.row} (rows) and {self.column} (columns)"
+        row, column = (" or ".join(map(str, p)) for p in self.present)
+        return f"Association of {self.row} (present: {row}) and {self.column} (present: {column})"
+
+    def __getitem__(self, measure: str) -> float:
+        """Return one estimate by the name of its measure."""
+        return float(self.estimate[[k["measure"] for k in self.keys].index(named(measure).name)])
+
+
+def association(
+    release: Release,
+    row: str,
+    column: str,
+    *,
+    measures: Sequence[Measure] | None,
+    where: str | None,
+    present: tuple[Sequence[Value], Sequence[Value]] | None,
+    target: Target,
+    level: float,
+) -> Association:
+    """Estimate measures of association; `Release.association` says how.
+
+    Raises:
+        PolicyError: RR273 if a measure is not defined for this table.
+    """
+    asked = release.crosstab([row, column], where, target, level)
+    table, chosen = _dichotomised(grid(asked), present)
+    wanted = _wanted(measures, table)
+    likely: list[Array] = []
+
+    def likeliest() -> Array:
+        if not likely:
+            again = grid(release.crosstab([row, column], where, target, level, estimator="em"))
+            likely.append(_dichotomised(again, present)[0].estimate)
+        return likely[0]
+
+    rows = [_estimated(m, table, target, likeliest) for m in wanted]
+    estimate = np.array([r.value for r in rows])
+    errors: dict[Target, Array] = {t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")}
+    within = np.array([[m.low, m.high] for m in wanted])
+    everybody = where is None
+    tested = _tested(table, wanted, estimate, within, asked.records, everybody=everybody)
+    return Association(
+        target=target,
+        level=level,
+        records=asked.records,
+        where=where,
+        keys=tuple({"measure": m.name} for m in wanted),
+        estimate=estimate,
+        errors=errors,
+        range=within,
+        estimator=tuple(r.estimator for r in rows),
+        flags=tuple(r.flags if tested else (*r.flags, LARGE) for r in rows),
+        ends=tested or normal_ends(estimate, errors, within),
+        row=asked.by[0],
+        column=asked.by[1],
+        present=chosen,
+        max_records=asked.max_records,
+    )
+
+
+def named(name: str) -> Measure:
+    """Return a measure by its name or another name of it; the case of letters does not matter.
+
+    Raises:
+        PolicyError: RR273 if there is none.
+    """
+    folded = name.casefold().replace("-", "_").replace(" ", "_")
+    found = ALIASES.get(folded, folded)
+    if found not in MEASURES:
+        raise PolicyError(Problem("RR273", f"no such measure: {name!r}", hint=f"measures are {', '.join(MEASURES)}"))
+    return MEASURES[found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimated:
+    value: float
+    errors: Mapping[Target, float]
+    estimator: str
+    flags: tuple[str, ...]
+
+
+_NO_ERRORS: Mapping[Target, float] = {"table": np.nan, "population": np.nan}
+
+
+def _tested(
+    table: Grid, measures: Sequence[Measure], estimate: Array, within: Array, records: int, *, everybody: bool
+) -> Ends | None:
+    """Return intervals by score tests; None where the error is not known at other tables than the estimate."""
+    products = table.products()
+    if products is None:
+        return None
+    cross = table.covariance["table"] + np.diag(table.estimate.reshape(-1))
+    low, high = within.T
+
+    @cache
+    def ends(level: float, target: Target) -> Array:
+        region = score_region(
+            table.estimate, products, cross,
+            known=table.exact_zero, records=float(records), everybody=everybody, population=target == "population",
+        )  # fmt: skip
+        found = reach(region, measures, level)
+        # a point estimate stands in its interval, and neither leaves what is possible
+        least, most = np.fmin(found[:, 0], estimate), np.fmax(found[:, 1], estimate)
+        # where no table of the region defines a measure nothing speaks against any value
+        least, most = np.where(np.isnan(least), low, least), np.where(np.isnan(most), high, most)
+        return np.asarray(np.clip(np.stack([least, most], axis=1), low[:, None], high[:, None]))
+
+    return ends
+
+
+def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callable[[], Array]) -> _Estimated:
+    with np.errstate(all="ignore"):
+        value, gradient = measure.of(table.estimate)
+    flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
+    # with cells below 0 a denominator can vanish where all margins are positive
+    if _exists(measure, table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
+        variance = {t: float(flat @ table.covariance[t] @ flat) for t in table.covariance}
+        noise = 1e-12 * float(flat**2 @ np.abs(np.diag(table.covariance["population"])))
+        variance = {t: 0.0 if abs(v) <= noise else v for t, v in variance.items()}
+        flags: tuple[str, ...] = ()
+        if variance["table"] < 0:
+            variance["table"] = variance["population"]
+            flags = (POPULATION_VARIANCE,) if target == "table" else ()
+        errors: dict[Target, float] = {t: float(np.sqrt(v)) for t, v in variance.items()}
+        return _Estimated(float(value), errors, MOMENT, flags)
+    proper = _proper(measure, likeliest)
+    if proper is not None:
+        with np.errstate(all="ignore"):
+            value = measure.of(proper)[0]
+        return _Estimated(float(value), _NO_ERRORS, MAXIMUM_LIKELIHOOD, ())
+    return _Estimated(np.nan, _NO_ERRORS, NOT_ESTIMABLE, ())
+
+
+def _proper(measure: Measure, likeliest: Callable[[], Array]) -> Array | None:
+    """Return the maximum likelihood table, without empty categories, if the measure is defined there; 0 log 0 is 0."""
+    try:
+        x = likeliest()
+    except PolicyError:
+        return None
+    if measure.shape == "rxc":
+        x = x[x.sum(axis=1) > 0][:, x.sum(axis=0) > 0]
+        return x if min(x.shape) > 1 else None
+    return x if _exists(measure, x, np.zeros(x.shape, dtype=bool)) else None
+
+
+def _exists(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
+    """Return whether a measure is defined at a table."""
+    margins = min(float(x.sum(axis=0).min()), float(x.sum(axis=1).min()))
+    if margins <= 0 or min(x.shape) < 2:  # noqa: PLR2004 - a single category goes with nothing
+        return False
+    return measure.needs == "margins" or bool(((x > 0) | (allowed_zero & (x == 0))).all())
+
+
+def _wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:
+    square = table.estimate.shape == (2, 2)
+    if measures is None:
+        return [m for m in MEASURES.values() if square or m.shape == "rxc"]
+    for measure in measures:
+        if measure.shape == "2x2" and not square:
+            rows, columns = table.estimate.shape
+            raise PolicyError(
+                Problem(
+                    "RR273",
+                    f"{measure.name!r} is a measure of two categories by two, and this table has {rows} by {columns}",
+                    hint='say which categories count as present: present=(["F"], ["Flu"])',
+                )
+            )
+    return list(measures)
+
+
+def _dichotomised(
+    table: Grid, present: tuple[Sequence[Value], Sequence[Value]] | None
+) -> tuple[Grid, tuple[tuple[Value, ...], tuple[Value, ...]] | None]:
+    if present is None:
+        if table.estimate.shape != (2, 2):
+            table = table.occupied()
+        if table.estimate.shape != (2, 2):
+            return table, None
+        return table, ((table.rows[1],), (table.columns[1],))
+    chosen = []
+    for labels, given in zip((table.rows, table.columns), present, strict=True):
+        values = (given,) if isinstance(given, (str, int, float)) else tuple(given)
+        unknown = [v for v in values if v not in labels]
+        if unknown or len(set(values)) == len(labels) or not values:
+            shown = ", ".join(map(repr, unknown)) or "none or all of the categories"
+            raise PolicyError(
+                Problem("RR273", f"{shown} cannot count as present", hint="name some categories of the column, not all")
+            )
+        chosen.append(values)
+    return table.collapsed(chosen[0], chosen[1]), (chosen[0], chosen[1])

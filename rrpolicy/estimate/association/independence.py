@@ -1,0 +1,158 @@
+"""Testing independence: on the released table as it is, or by Wald; never on a corrected table by the chi-square law.
+
+Independent columns that are randomised apart stay independent, so Pearson's test on the release keeps its level and
+only loses power (van den Hout and van der Heijden 2002; Guo 2010, chapter 4). The statistic of a corrected table has
+another law: referred to the chi-square law it rejects about half the time at independence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.association.grid import Grid, grid
+from rrpolicy.estimate.association.measures import chi2
+from rrpolicy.estimate.association.wald import chi_square_tail, wald
+from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.counts.grouping import grouping
+from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.invert.estimators import dense
+from rrpolicy.estimate.results.estimates import number
+from rrpolicy.estimate.results.target import refuse_dependent
+from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rrpolicy.estimate.release import Release
+
+RELEASED = "Pearson's chi-square on the released table (level kept, power lost)"
+WALD = "Wald, by the covariance of the corrected table"
+_EXPECTED = 5.0
+
+
+@dataclass(frozen=True)
+class Independence:
+    """A test of independence in the population.
+
+    Attributes:
+        row: the column in the rows.
+        column: the column in the columns.
+        where: the condition, as asked.
+        method: how it was tested.
+        statistic: NaN if the data do not allow the test.
+        df: degrees of freedom.
+        p_value: by the chi-square law.
+        remark: what makes the law unreliable here; "" for nothing.
+    """
+
+    row: str
+    column: str
+    where: str | None
+    method: str
+    statistic: float
+    df: int
+    p_value: float
+    remark: str = ""
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return plain data; numbers that are not there are null."""
+        return {
+            "schema": "rrpolicy.independence/1",
+            "row": self.row,
+            "column": self.column,
+            "where": self.where,
+            "method": self.method,
+            "statistic": number(self.statistic),
+            "df": self.df,
+            "p_value": number(self.p_value),
+            "remark": self.remark,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row of a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame([self.to_dict()]).drop(columns="schema")
+
+    def summary(self) -> str:
+        """Return the test as text."""
+        where = f" where {self.where}" if self.where else ""
+        found = "no test"
+        if math.isfinite(self.statistic):
+            found = f"statistic {self.statistic:.4g}, {self.df} degrees of freedom, p = {self.p_value:.4g}"
+        lines = [f"Independence of {self.row} and {self.column}{where} in the population", self.method, found]
+        return "\n".join([*lines, self.remark] if self.remark else lines)
+
+
+def independence(release: Release, row: str, column: str, where: str | None, method: str | None) -> Independence:
+    """Test independence; `Release.independence` says how.
+
+    Raises:
+        PolicyError: RR276 if the test asked for is unknown or not valid, RR247 if a person may have several records.
+    """
+    condition = split(where, release.columns)
+    (first, second), axes = grouping(release.columns, [row, column])
+    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "independence")
+    names = (first, second)
+    reason = (
+        f"{first!r} and {second!r} were randomised together, so they are dependent in the release in any case"
+        if len(axes) == 1
+        else "the condition is on a randomised column, so the released rows that satisfy it are not the original ones"
+        if condition.masks
+        else "a column that was randomised together with another has no one-column table that keeps independence"
+        if any(len(a.columns) > 1 for a in axes)
+        else "a column is released as sets of values"
+        if any(a.counted != len(a.released) for a in axes)
+        else ""
+    )
+    refuse_dependent(release.max_records)
+    if method not in {None, "released", "wald"}:
+        raise PolicyError(Problem("RR276", f"no such test: {method!r}", expected='"released" or "wald"'))
+    if method == "released" and reason:
+        raise PolicyError(Problem("RR276", f"the released table cannot be tested: {reason}", hint='method="wald"'))
+    if method == "wald" or reason:
+        table = grid(release.crosstab([row, column], where, "population"))
+        return _by_wald(names, where, table)
+    codes, n = count(release.data, axes, condition.filter, condition.parameters)
+    return _by_release(names, where, dense([(a, None) for a in axes], codes, n))
+
+
+def _by_release(names: tuple[str, str], where: str | None, x: Array) -> Independence:
+    x = x[x.sum(axis=1) > 0][:, x.sum(axis=0) > 0]
+    df = (x.shape[0] - 1) * (x.shape[1] - 1) if x.size else 0
+    if df == 0:
+        return Independence(*names, where, RELEASED, np.nan, 0, np.nan, "a column has one released value only")
+    expected = np.outer(x.sum(axis=1), x.sum(axis=0)) / x.sum()
+    small = int((expected < _EXPECTED).sum())
+    remark = f"{small} of {x.size} cells have expected counts below 5: the law is approximate" if small else ""
+    statistic = float(chi2(x)[0])
+    return Independence(*names, where, RELEASED, statistic, df, chi_square_tail(statistic, df), remark)
+
+
+def _by_wald(names: tuple[str, str], where: str | None, table: Grid) -> Independence:
+    """Test pi_ij - pi_i+ pi_+j = 0 in all but the last row and column."""
+    x, (R, C) = table.estimate, table.estimate.shape
+    total = float(x.sum())
+    p, r, c = x / total, x.sum(axis=1) / total, x.sum(axis=0) / total
+    h, rows = [], []
+    for i in range(R - 1):
+        for j in range(C - 1):
+            gradient = np.zeros((R, C))
+            gradient[i, j] += 1
+            gradient[i, :] -= c[j]
+            gradient[:, j] -= r[i]
+            h.append(float(p[i, j] - r[i] * c[j]))
+            rows.append((gradient - (gradient * p).sum()).reshape(-1) / total)
+    J = np.array(rows).reshape(len(h), R * C)
+    statistic, df, p_value = wald(np.array(h), J @ table.covariance["population"] @ J.T)
+    remark = "the covariance is singular: too few records speak for some categories" if np.isnan(statistic) else ""
+    if not remark and bool((table.support < _EXPECTED).any()):
+        remark = "fewer than 5 released records speak for some cells: the law is approximate"
+    return Independence(*names, where, WALD, statistic, df, p_value, remark)

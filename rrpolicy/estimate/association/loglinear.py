@@ -1,0 +1,193 @@
+"""Loglinear models of a release: whether randomisation preserves one, its fit to the corrected table, a valid test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.association.fitting import Fit, contrasts, fit
+from rrpolicy.estimate.association.formula import Model, parse_formula, survives
+from rrpolicy.estimate.association.wald import chi_square_tail, wald
+from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.invert.estimators import dense
+from rrpolicy.estimate.results.estimates import number
+from rrpolicy.estimate.results.table import Crosstab
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.plot import Figure
+
+RELEASED = "likelihood ratio G2 of the model on the released table: valid because the model survives"
+WALD = "Wald, log contrasts of the corrected table that vanish under the model"
+NO_TEST = "no test: a corrected cell is not positive, or the covariance is singular"
+
+
+@dataclass(frozen=True)
+class Loglinear:
+    """A hierarchical loglinear model and its fit to the corrected table.
+
+    Attributes:
+        model: its highest-order terms.
+        where: the condition, as asked.
+        randomised: columns that were randomised.
+        reasons: what keeps it from surviving; empty if the released data obey it whenever the original ones do.
+        estimator: what table it was fitted to: moment, or EM where a corrected cell is not positive.
+        fit: expected counts, chi2 and G2 of the corrected table. They do not follow the chi-square law.
+        method: of the test.
+        statistic: of a test that is valid; NaN if there is none.
+        p_value: likewise, by the chi-square law.
+        table: the corrected table.
+    """
+
+    model: Model
+    where: str | None
+    randomised: tuple[str, ...]
+    reasons: tuple[str, ...]
+    estimator: str
+    fit: Fit = field(repr=False)
+    method: str
+    statistic: float
+    p_value: float
+    table: Crosstab = field(repr=False)
+
+    @property
+    def survives(self) -> bool:
+        """Return whether every table that obeys the model still does after randomisation."""
+        return not self.reasons
+
+    @property
+    def fitted(self) -> Array:
+        """Return the expected counts, one dimension a column, in the order of the formula."""
+        return self.fit.fitted
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame: the columns, the corrected count, the fitted count."""
+        import pandas as pd
+
+        groups = self.table.group_values()
+        named = zip(self.table.by, self.table.column_names, strict=True)
+        frame = pd.DataFrame({name: [g[b] for g in groups] for b, name in named})
+        frame["estimate"] = self.table.estimate.reshape(-1)
+        frame["fitted"] = self.fitted.reshape(-1)
+        return frame
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return plain data; numbers that are not there are null."""
+        return {
+            "schema": "rrpolicy.loglinear/1",
+            "model": str(self.model),
+            "where": self.where,
+            "randomised": list(self.randomised),
+            "survives": self.survives,
+            "reasons": list(self.reasons),
+            "estimator": self.estimator,
+            "df": self.fit.df,
+            "corrected": {"chi2": self.fit.chi2, "g2": self.fit.g2, "converged": self.fit.converged},
+            "test": {
+                "method": self.method,
+                "statistic": number(self.statistic),
+                "p_value": number(self.p_value),
+            },
+            "fitted": [
+                {"of": dict(group), "count": float(count)}
+                for group, count in zip(self.table.group_values(), self.fitted.reshape(-1), strict=True)
+            ],
+        }
+
+    def summary(self) -> str:
+        """Return the model, whether it survives, its fit and its test as text."""
+        where = f" where {self.where}" if self.where else ""
+        verdict = (
+            "survives randomisation: the released data obey it whenever the original ones do"
+            if self.survives
+            else f"does not survive randomisation: {'; '.join(self.reasons)}"
+        )
+        found = self.method
+        if np.isfinite(self.p_value):
+            found += f"\nstatistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, p = {self.p_value:.4g}"
+        elif not self.fit.df:
+            found += "\nno test: the model has as many parameters as the table has cells"
+        return "\n".join(
+            [
+                f"Loglinear model {self.model}{where}",
+                verdict,
+                f"fitted to the corrected table ({self.estimator}): chi2 {self.fit.chi2:.4g}, G2 {self.fit.g2:.4g}",
+                "(the law of these two is not the chi-square law)",
+                found,
+            ]
+        )
+
+    def plot(self) -> Figure:
+        """Return the fitted counts as dots with the intervals of the corrected counts, as SVG."""
+        from rrpolicy.estimate.results.plot import forest
+
+        rows = zip(self.table.group_values(), self.fitted.reshape(-1), self.table.conf_int(), strict=True)
+        marks = [(", ".join(map(str, g.values())), (float(v), float(a), float(b))) for g, v, (a, b) in rows]
+        title = f"{self.model}: fitted counts, {100 * self.table.level:g} % intervals of the corrected ones"
+        return forest([n for n, _ in marks], [m for _, m in marks], title)
+
+
+def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
+    """Fit a model and test it; `Release.loglinear` says how.
+
+    Raises:
+        PolicyError: RR275 if the formula cannot be read or names columns that were randomised together.
+    """
+    asked = parse_formula(formula)
+    names = {c: release.columns.name(c) for c in asked.columns}
+    asked = parse_formula(" + ".join("*".join(f"`{names[c]}`" for c in t) for t in asked.terms))
+    axes = list({id(a): a for a in map(release.columns.axis, asked.columns)}.values())
+    together = next((a for a in axes if sum(c in asked.columns for c in a.columns) > 1), None)
+    if together is not None:
+        listed = ", ".join(map(repr, together.columns))
+        raise PolicyError(Problem("RR275", f"{listed} were randomised together: a table by both has no grid of cells"))
+    terms = [[asked.columns.index(c) for c in t] for t in asked.terms]
+    randomised = [a for a in axes if a.randomised]
+    condition = split(where, release.columns)
+    reasons = survives(asked, [a.columns for a in randomised])
+    if condition.masks:
+        reasons += ("the condition is on a randomised column",)
+    if any(a.counted != len(a.released) for a in axes):
+        reasons += ("a column is released as sets of values",)
+    table = release.crosstab(asked.columns, where, "population")
+    positive = bool((table.moment > 0).all())
+    if not positive:
+        table = release.crosstab(asked.columns, where, "population", estimator="em")
+    found = fit(table.estimate, terms)
+    if reasons:
+        statistic, p_value = _by_wald(table, terms) if positive else (np.nan, np.nan)
+        method = WALD if np.isfinite(statistic) else NO_TEST
+    else:
+        codes, n = count(release.data, axes, condition.filter, condition.parameters)
+        released = fit(dense([(a, None) for a in axes], codes, n), terms)
+        statistic, method = released.g2, RELEASED
+        p_value = chi_square_tail(statistic, released.df) if released.df else np.nan
+    return Loglinear(
+        model=asked,
+        where=where,
+        randomised=tuple(c for c in asked.columns if release.columns.axes[c].randomised),
+        reasons=reasons,
+        estimator="moment" if positive else "EM",
+        fit=found,
+        method=method,
+        statistic=statistic,
+        p_value=p_value,
+        table=table,
+    )
+
+
+def _by_wald(table: Crosstab, terms: list[list[int]]) -> tuple[float, float]:
+    """Test L log pi = 0, L the contrasts orthogonal to the model; the covariance of log pi is D^-1 Sigma D^-1."""
+    L = contrasts(table.moment.shape, terms)
+    flat = table.moment.reshape(-1)
+    J = L / flat
+    statistic, _, p_value = wald(L @ np.log(flat), J @ table.covariance("population") @ J.T)
+    return statistic, p_value

@@ -1,0 +1,207 @@
+"""Measures of association as functions of a table of counts, with analytic gradients for the delta method.
+
+For r x c tables: chi-square, G2, mutual information I, M = I/H(row), U = I/H(column), Goodman and Kruskal's tau
+(Guo 2010, chapter 3; Agresti 2002). All but chi-square, G2 and Laplace are functions of the shares alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from rrpolicy.estimate.association import two_by_two
+from rrpolicy.source.counts import Array
+
+Valued: TypeAlias = tuple[Array, Array]
+"""The value of each table (...,), and its gradient by each cell (..., rows, columns)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure of a table of counts.
+
+    Attributes:
+        name: as asked for.
+        title: in words.
+        shape: for tables of two categories by two, or of any.
+        needs: what must be positive for it to exist: each margin, or each cell too.
+        low: its least value.
+        high: its largest value.
+        of: counts (..., rows, columns) -> values and gradients, of many tables at once.
+        symmetric: whether the result is the same with rows and columns exchanged.
+        dependence: whether it is 0 where rows and columns are independent, and positive elsewhere.
+    """
+
+    name: str
+    title: str
+    shape: Literal["2x2", "rxc"]
+    needs: Literal["margins", "cells"]
+    low: float
+    high: float
+    of: Callable[[Array], Valued]
+    symmetric: bool = True
+    dependence: bool = False
+
+
+def chi2(x: Array) -> Valued:
+    """Return N sum (pi_ij - pi_i+ pi_+j)^2 / (pi_i+ pi_+j); of counts it is N (sum n_ij^2 / (n_i+ n_+j) - 1)."""
+    N, r, c = _margins(x)
+    each = x**2 / (r * c)
+    S = _total(each)
+    gradient = 2 * x / (r * c) - each.sum(axis=-1, keepdims=True) / r - each.sum(axis=-2, keepdims=True) / c
+    return _number(N * (S - 1)), S - 1 + N * gradient
+
+
+def mutual_information(x: Array) -> Valued:
+    """Return I = sum pi_ij log(pi_ij / (pi_i+ pi_+j)), natural logarithm; 0 log 0 is 0."""
+    N, r, c = _margins(x)
+    quotient = x * N / (r * c)
+    log = np.log(quotient, out=np.zeros_like(quotient), where=quotient > 0)
+    value = _total(x * log) / N
+    return _number(value), (log - value) / N
+
+
+def g2(x: Array) -> Valued:
+    """Return the likelihood ratio statistic 2 N I."""
+    N = _total(x)
+    value, gradient = mutual_information(x)
+    return 2 * _number(N) * value, 2 * (value[..., None, None] + N * gradient)
+
+
+def tau(x: Array) -> Valued:
+    """Return Goodman and Kruskal's tau: how much better the column is guessed in proportion, knowing the row.
+
+    tau = (A - B) / (1 - B), A = sum pi_ij^2 / pi_i+, B = sum pi_+j^2.
+    """
+    N, r, c = _margins(x)
+    p, r, c = x / N, r / N, c / N
+    row = (p**2).sum(axis=-1, keepdims=True) / r
+    A, B = row.sum(axis=-2, keepdims=True), (c**2).sum(axis=-1, keepdims=True)
+    value = (A - B) / (1 - B)
+    gradient = (2 * p / r - row / r - 2 * c * np.ones_like(p)) / (1 - B) + value * 2 * c / (1 - B)
+    return _number(value), _of_counts(gradient, p, N)
+
+
+def laplace(x: Array) -> Valued:
+    """Return (n_11 + 1) / (n_1+ + 2)."""
+    size = x[..., 1, :].sum(axis=-1) + 2
+    value = (x[..., 1, 1] + 1) / size
+    none = np.zeros_like(value)
+    return value, _two_by_two(none, none, -value / size, (1 - value) / size)
+
+
+def entropy(x: Array, axis: int) -> Valued:
+    """Return the entropy of the rows (axis 0) or columns (axis 1), natural logarithm, with its gradient by cell."""
+    N, rows, columns = _margins(x)
+    share = (columns if axis else rows) / N
+    log = np.log(share, out=np.zeros_like(share), where=share > 0)
+    value = -_total(share * log)
+    return _number(value), -(log + value) / N * np.ones_like(x)
+
+
+def _coefficient(axis: int) -> Callable[[Array], Valued]:
+    def of(x: Array) -> Valued:
+        information, by_cell = mutual_information(x)
+        H, gradient = entropy(x, axis)
+        value = information / H
+        return value, (by_cell - value[..., None, None] * gradient) / H[..., None, None]
+
+    return of
+
+
+def _of_cells(point: Callable[[Array, Array, Array], two_by_two.Point]) -> Callable[[Array], Valued]:
+    """Return a measure in (a, r, c) as one of counts."""
+
+    def of(x: Array) -> Valued:
+        N = _total(x)
+        p = x / N
+        value, by_a, by_r, by_c = point(p[..., 1, 1], p[..., 1, :].sum(axis=-1), p[..., :, 1].sum(axis=-1))
+        return value, _of_counts(_two_by_two(np.zeros_like(by_a), by_c, by_r, by_a + by_r + by_c), p, N)
+
+    return of
+
+
+def _of_counts(gradient: Array, p: Array, N: Array) -> Array:
+    """Turn a gradient by shares into one by counts."""
+    return (gradient - _total(gradient * p)) / N
+
+
+def _total(x: Array) -> Array:
+    """Return the sum of each table, (..., 1, 1)."""
+    return np.asarray(x.sum(axis=(-2, -1), keepdims=True))
+
+
+def _margins(x: Array) -> tuple[Array, Array, Array]:
+    """Return the sum of each table, of its rows and of its columns, with the dimensions of the table."""
+    return _total(x), x.sum(axis=-1, keepdims=True), x.sum(axis=-2, keepdims=True)
+
+
+def _number(value: Array) -> Array:
+    """Return (...,) what is (..., 1, 1)."""
+    return value[..., 0, 0]
+
+
+def _two_by_two(n00: Array, n01: Array, n10: Array, n11: Array) -> Array:
+    return np.stack([np.stack([n00, n01], axis=-1), np.stack([n10, n11], axis=-1)], axis=-2)
+
+
+def _pair(
+    function: Callable[[Array, Array, Array], two_by_two.Point],
+    title: str,
+    low: float,
+    high: float,
+    *,
+    cells: bool = False,
+    symmetric: bool = True,
+    dependence: bool = False,
+) -> Measure:
+    needs: Literal["margins", "cells"] = "cells" if cells else "margins"
+    return Measure(function.__name__, title, "2x2", needs, low, high, _of_cells(function), symmetric, dependence)
+
+
+_INF = math.inf
+MEASURES: Mapping[str, Measure] = {
+    m.name: m
+    for m in (
+        _pair(two_by_two.phi, "phi coefficient", -1, 1),
+        _pair(two_by_two.odds_ratio, "odds ratio", 0, _INF, cells=True),
+        _pair(two_by_two.log_odds_ratio, "logarithm of the odds ratio", -_INF, _INF, cells=True),
+        _pair(two_by_two.risk_difference, "risk difference (row where column present or not)", -1, 1, symmetric=False),
+        _pair(two_by_two.support, "support", 0, 1),
+        _pair(two_by_two.confidence, "confidence (column given row)", 0, 1, symmetric=False),
+        _pair(two_by_two.jaccard, "Jaccard", 0, 1),
+        _pair(two_by_two.kappa, "Cohen's kappa", -1, 1),
+        _pair(two_by_two.cosine, "cosine", 0, 1),
+        _pair(two_by_two.interest, "interest (lift)", 0, _INF),
+        _pair(two_by_two.ps, "Piatetsky-Shapiro", -0.25, 0.25),
+        _pair(two_by_two.conviction, "conviction", 0, _INF, cells=True, symmetric=False),
+        _pair(two_by_two.certainty, "certainty factor", -_INF, 1, symmetric=False),
+        _pair(two_by_two.added_value, "added value", -1, 1, symmetric=False),
+        Measure("laplace", "Laplace", "2x2", "margins", 0, 1, laplace, symmetric=False),
+        _pair(two_by_two.j_measure, "J-measure", 0, _INF, cells=True, symmetric=False, dependence=True),
+        _pair(two_by_two.collective_strength, "collective strength", 0, _INF, cells=True),
+        Measure("chi2", "chi-square statistic", "rxc", "margins", 0, _INF, chi2, dependence=True),
+        Measure("g2", "likelihood ratio statistic G2", "rxc", "cells", 0, _INF, g2, dependence=True),
+        Measure(
+            "mutual_information", "mutual information", "rxc", "cells", 0, _INF, mutual_information, dependence=True
+        ),
+        Measure("m", "M = I/H(row)", "rxc", "cells", 0, 1, _coefficient(0), symmetric=False, dependence=True),
+        Measure(
+            "u",
+            "uncertainty coefficient U = I/H(column)",
+            "rxc",
+            "cells",
+            0,
+            1,
+            _coefficient(1),
+            symmetric=False,
+            dependence=True,
+        ),
+        Measure("tau", "Goodman and Kruskal's tau", "rxc", "margins", 0, 1, tau, symmetric=False, dependence=True),
+    )
+}
+"""Every measure by name."""

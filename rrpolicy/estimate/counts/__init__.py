@@ -1,0 +1,1 @@
+"""From names and conditions to counts of released values: one pass over the data."""

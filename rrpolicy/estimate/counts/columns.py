@@ -1,0 +1,214 @@
+"""Released columns by name: how each is undone, its categories, and constants that are compared with it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, time
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.table import Column
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
+from rrpolicy.estimate.weights.recode import SpreadWeights
+
+Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
+_SHOWN = 12
+_ALIKE = 0.8
+_DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})")
+"""A date that does not sort as text."""
+"""Categories such as `<12 yrs` and `12-18 yrs` are much alike without being meant for one another."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a release's manifest says of its columns.
+
+    Attributes:
+        columns: the released columns by name, in file order.
+        axes: how each category column is undone; coupled columns share one. Generalised columns are counted by the
+            labels that were released, which is exact.
+        refused: columns whose form this version cannot count, with the error.
+        missing: column -> its category of missing values, of those that have one.
+        spread: generalised columns, with what their labels stand for.
+    """
+
+    columns: Mapping[str, Column]
+    axes: Mapping[str, AxisWeights]
+    refused: Mapping[str, PolicyError]
+    missing: Mapping[str, Value] = field(default_factory=dict)
+    spread: Mapping[str, SpreadWeights] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, Column],
+        axes: Mapping[str, AxisWeights],
+        refused: Mapping[str, PolicyError],
+        missing: Mapping[str, Value],
+    ) -> Columns:
+        """Return what decoders say of columns, generalised ones at the level that was released."""
+        spread = {name: a for name, a in axes.items() if isinstance(a, SpreadWeights)}
+        level = {name: IdentityWeights(a.columns, a.released, a.released) for name, a in spread.items()}
+        inside = {name: a for name, a in spread.items() if a.randomised}
+        return cls(columns, {**axes, **level}, refused, missing, inside)
+
+    def inside(self) -> Columns:
+        """Return the same columns, generalised ones counted by the original categories inside their labels."""
+        return replace(self, axes={**self.axes, **self.spread})
+
+    def name(self, name: str) -> str:
+        """Return the exact name of a released column; the case of letters is forgiven where that is unambiguous.
+
+        Raises:
+            PolicyError: RR262 if there is none, RR270 if its form is not counted by this version.
+        """
+        folded = [c for c in self.columns if c.casefold() == name.casefold()]
+        found = name if name in self.columns else folded[0] if len(folded) == 1 else None
+        if found is None:
+            released_as = [c.name for c in self.columns.values() if c.attribute == name]
+            close = released_as or difflib.get_close_matches(name, self.columns, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"released are {', '.join(map(repr, self.columns))}"
+            raise PolicyError(Problem("RR262", f"the release has no column {name!r}", hint=hint))
+        if found in self.refused:
+            raise self.refused[found]
+        return found
+
+    def axis(self, name: str) -> AxisWeights:
+        """Return how a category column is undone.
+
+        Raises:
+            PolicyError: as for `name`; RR263 if the column has no categories.
+        """
+        found = self.name(name)
+        if found not in self.axes:
+            categories = ", ".join(map(repr, self.axes))
+            raise PolicyError(
+                Problem(
+                    "RR263",
+                    f"{found!r} is released as it is, without a list of categories: there is nothing to group by",
+                    hint=f"group by {categories}; {found!r} may stand in a condition",
+                )
+            )
+        return self.axes[found]
+
+    def domain(self, name: str) -> tuple[Value, ...]:
+        """Return the original categories of a column, in domain order; raises as `axis` does."""
+        exact = self.name(name)
+        axis = self.spread.get(exact) or self.axis(exact)
+        j = axis.columns.index(exact)
+        return tuple(dict.fromkeys(cell[j] for cell in axis.original))
+
+    def numberless(self, name: str) -> tuple[Value, ...]:
+        """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).
+
+        Args:
+            name: exact name of a column.
+        """
+        if name not in self.axes:
+            return ()
+        j = self.axes[name].columns.index(name)
+        labels = tuple(dict.fromkeys(cell[j] for cell in self.axes[name].original))
+        beside = any(kind_of(v) == "number" for v in labels)
+        absent = self.missing.get(name)
+        return tuple(v for v in labels if (absent is not None and same(v, absent)) or (beside and kind_of(v) == "text"))
+
+    def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
+        """Check a constant that a column is compared with, and return it as the column's type needs it.
+
+        Args:
+            name: exact name of the column.
+            value: as DuckDB reads it.
+            ordered: compared by <, >, <= or >=.
+
+        Raises:
+            PolicyError: RR265 if it is of another type or no category of the column.
+        """
+        if name in self.spread:
+            labels = tuple(cell[0] for cell in self.spread[name].released)
+            if not ordered and value in labels:
+                return value
+            return category(name, self.domain(name), value, ordered=ordered, labels=labels)
+        if name in self.axes:
+            return category(name, self.domain(name), value, ordered=ordered)
+        kind = kind_of_type(self.columns[name].type)
+        if kind not in {"other", kind_of(value)}:
+            message = f"{name!r} holds a {kind}, and the condition compares it with a {kind_of(value)}"
+            raise PolicyError(Problem("RR265", message))
+        if ordered and isinstance(value, str) and _DAY.fullmatch(value):
+            message = f"{name!r} holds text, which < and > compare letter by letter: {value!r} is not ordered as a date"
+            hint = "list the values with IN; the publisher may release a column of dates, or dates as 2026-01-31"
+            raise PolicyError(Problem("RR265", message, hint=hint))
+        return float(value) if isinstance(value, Decimal) and self.columns[name].type in {"DOUBLE", "FLOAT"} else value
+
+
+def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, labels: Sequence[Value] = ()) -> Any:
+    """Check a constant that is compared with a category column.
+
+    Args:
+        name: of the column.
+        domain: its categories.
+        value: the constant.
+        ordered: compared by <, >, <= or >=.
+        labels: what else it could have been: the released labels of a generalised column.
+
+    Raises:
+        PolicyError: RR265 if it is of another type, is no category, or categories are compared by < or > that have
+            no order of their own.
+    """
+    kinds = {kind_of(v) for v in (domain if ordered else (*labels, *domain))}
+    value = _moment(value) if kinds == {"text"} else value
+    if kind_of(value) not in kinds:
+        expected = " or ".join(sorted(kinds))
+        raise PolicyError(Problem("RR265", f"{name!r} has a {expected} for each category, not a {kind_of(value)}"))
+    if ordered and not (kind_of(value) == "number" and kinds <= {"number", "text"}):
+        message = f"the categories of {name!r} are no numbers: < and > do not apply"
+        raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))
+    if not ordered and value not in domain:
+        close = difflib.get_close_matches(str(value), [str(v) for v in (*labels, *domain)], n=1, cutoff=_ALIKE)
+        hint = f"its categories are {_some(domain)}"
+        if labels:
+            hint = f"released were {_some(labels)}; {hint}"
+        if close:
+            hint = f"did you mean {close[0]!r}? {hint}"
+        raise PolicyError(Problem("RR265", f"{value!r} is no category of {name!r}", hint=hint))
+    return value
+
+
+def _some(values: Sequence[Value]) -> str:
+    return ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
+
+
+def _moment(value: Any) -> Any:
+    """Return a date or time as text, as its category is spelled; anything else as it is."""
+    if not isinstance(value, (date, time)):
+        return value
+    return str(value).rstrip("0") if "." in str(value) else str(value)
+
+
+def same(value: Value, other: Value) -> bool:
+    """Whether two categories are one; text is not a number, true is not 1."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
+
+
+def kind_of(value: Any) -> Kind:
+    """Return what a value is, in a word for messages."""
+    if isinstance(value, bool):
+        return "truth value"
+    if isinstance(value, str):
+        return "text"
+    return "number" if isinstance(value, (int, float, Decimal)) else "other"
+
+
+def kind_of_type(name: str) -> Kind:
+    """Return what an engine type holds, in a word for messages."""
+    if name == "VARCHAR":
+        return "text"
+    if name == "BOOLEAN":
+        return "truth value"
+    numbers = ("TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "DOUBLE", "FLOAT", "DECIMAL")
+    return "number" if name.removeprefix("U").startswith(numbers) and not name.startswith("INTERVAL") else "other"

@@ -1,0 +1,120 @@
+"""A condition on a release: 0/1 vectors over randomised axes, and a filter over columns released as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.columns import Columns
+from rrpolicy.estimate.counts.predicate import parse_condition
+from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
+from rrpolicy.estimate.weights.base import AxisWeights, Cell, Mask
+from rrpolicy.estimate.weights.recode import SpreadWeights, by_category, inside_labels
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition, split by how its parts are counted.
+
+    Attributes:
+        masks: for each randomised axis (by identity) the original cells that satisfy all parts on it.
+        filter: SQL over the other columns; "" for none.
+        parameters: its constants.
+        kept: for columns released as they are with a list of categories (by identity of the axis), the cells that no
+            part on that column alone excludes: others have no record.
+    """
+
+    masks: dict[int, tuple[AxisWeights, Mask]]
+    filter: str
+    parameters: tuple[Any, ...]
+    kept: dict[int, Mask] = field(default_factory=dict)
+
+
+def split(where: str | Sequence[Expression] | None, columns: Columns) -> Condition:
+    """Read a condition, or take one that was read, and split it.
+
+    Raises:
+        PolicyError: RR262, RR264, RR265 for what cannot be read, RR266 where OR or NOT joins a randomised axis with
+            anything else.
+    """
+    masks: dict[int, tuple[AxisWeights, Mask]] = {}
+    filters: list[str] = []
+    parameters: list[Any] = []
+    kept: dict[int, Mask] = {}
+    for part in parse_condition(where) if isinstance(where, str) else where or ():
+        expression = rewrite(part, lambda leaf: _typed(leaf, columns))
+        names = columns_of(expression)
+        inside = inside_labels(expression, columns.spread)
+        if inside:
+            expression = by_category(expression, inside)
+        by_label = {n for n in names if n in columns.spread and n not in inside}
+        undone = {n: inside.get(n, columns.axes[n]) for n in names if n in columns.axes and n not in by_label}
+        randomised = {id(a): a for a in undone.values() if a.randomised}
+        if not randomised:
+            spelled = rewrite(expression, lambda leaf: _spelled(leaf, columns))
+            filters.append(f"({to_sql(spelled, identifier, parameters)})")
+            if len(set(names)) == 1 and names[0] in columns.axes:
+                plain = columns.axes[names[0]]
+                kept[id(plain)] = _kept(plain, expression) & kept.get(id(plain), np.True_)
+            continue
+        axis = next(iter(randomised.values()))
+        if not all(n in axis.columns for n in names):
+            raise _mixed(names)
+        mask = _mask(axis, expression)
+        masks[id(axis)] = (axis, mask & masks[id(axis)][1] if id(axis) in masks else mask)
+    return Condition(masks, " AND ".join(filters), tuple(parameters), kept)
+
+
+def _mask(axis: AxisWeights, expression: Expression) -> Mask:
+    return _satisfying(axis.columns, axis.original, expression)
+
+
+def _kept(axis: AxisWeights, expression: Expression) -> Mask:
+    """Return which original cells can have a record whose released value satisfies an expression."""
+    if not isinstance(axis, SpreadWeights):
+        return _mask(axis, expression)
+    labels = _satisfying(axis.columns, axis.released, expression)
+    kept = np.zeros(len(axis.original), dtype=bool)
+    kept[[v for u in np.flatnonzero(labels) for v in axis.groups[u]]] = True
+    return kept
+
+
+def _satisfying(columns: Sequence[str], cells: Sequence[Cell], expression: Expression) -> Mask:
+    values = [dict(zip(columns, cell, strict=True)) for cell in cells]
+    return np.array([holds(expression, v) for v in values], dtype=bool)
+
+
+def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
+    """Return a leaf with its column's exact name and constants of its column's type."""
+    name = columns.name(leaf.column)
+    match leaf:
+        case Null():
+            return Null(name)
+        case Comparison(operator=o, value=v):
+            return Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
+        case Member(values=vs):
+            return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
+
+
+def _spelled(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
+    """Return a leaf as the data file can be asked it: numbers that are spelled as text there are listed."""
+    column = columns.columns[leaf.column]
+    if isinstance(leaf, Null) or leaf.column not in columns.axes or column.spelled == column.labels:
+        return leaf
+    found = [t for v, t in zip(column.labels, column.spelled, strict=True) if holds(leaf, {leaf.column: v})]
+    return Member(leaf.column, tuple(found)) if found else Null(leaf.column)  # categories are never null
+
+
+def _mixed(names: tuple[str, ...]) -> PolicyError:
+    return PolicyError(
+        Problem(
+            "RR266",
+            f"OR and NOT may not mix {', '.join(map(repr, names))}: randomised columns are corrected one by one",
+            hint="join conditions on different columns by AND; add the counts of cases that exclude each other",
+        )
+    )

@@ -1,0 +1,147 @@
+"""Grouping: the axes of the columns that are named, the weights of a condition, and the sums of both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.columns import Columns
+from rrpolicy.estimate.counts.condition import Condition
+from rrpolicy.estimate.results.table import Crosstab, GroupAxis
+from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.source.counts import Array, Ints
+
+CELLS = 10_000_000
+"""The largest marginal that is reconstructed densely."""
+
+
+def grouping(
+    columns: Columns, by: Sequence[str], condition: Condition | None = None
+) -> tuple[tuple[str, ...], list[AxisWeights]]:
+    """Return the exact names of columns and their axes, each axis once.
+
+    Args:
+        columns: of the release.
+        by: names as asked for.
+        condition: its columns of sets are counted as those grouped by are, and then form one group.
+
+    Raises:
+        PolicyError: RR262 or RR263 for a name that cannot be grouped by, or one that is named twice.
+    """
+    names = tuple(map(columns.name, by))
+    if len(set(names)) < len(names):
+        raise PolicyError(Problem("RR263", "a column is grouped by twice", hint="name each column once"))
+    axes = {id(a): a for a in map(columns.axis, names)}
+    sets = (a for a, _ in condition.masks.values() if isinstance(a, MembershipWeights)) if condition else ()
+    return names, list((axes | {id(a): a for a in sets}).values())
+
+
+def records(axes: Sequence[AxisWeights], codes: Sequence[Ints], n: Ints) -> int:
+    """Return the number of records that were counted; those with sets stand in several cells, the first holds all."""
+    whole = np.ones(len(n), dtype=bool)
+    for axis, code in zip(axes, codes, strict=False):
+        if isinstance(axis, MembershipWeights):
+            whole &= code == 0
+    return int(n[whole].sum())
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Groups of released records: which cell of the grouping axes each lies in, and its weight in the condition.
+
+    Attributes:
+        shape: released cells of each grouping axis.
+        flat: (groups,) cell in C order.
+        weight: (groups,) product of the condition's weights.
+        speaks: (groups,) 1 where the released values speak for the condition, else 0.
+    """
+
+    shape: tuple[int, ...]
+    flat: Ints
+    weight: Array
+    speaks: Array
+
+    def sums(self, values: Array) -> Array:
+        """Return the sums of values by cell, of `shape`."""
+        cells = math.prod(self.shape)
+        return np.bincount(self.flat, weights=values, minlength=cells).astype(float).reshape(self.shape)
+
+
+def beside(axes: Sequence[AxisWeights], condition: Condition) -> list[tuple[AxisWeights, Mask]]:
+    """Return the randomised axes of a condition that are not grouped by, with what each must satisfy."""
+    return [(axis, mask) for axis, mask in condition.masks.values() if all(axis is not a for a in axes)]
+
+
+def weighed(
+    axes: Sequence[AxisWeights], others: Sequence[tuple[AxisWeights, Mask]], codes: Sequence[Ints], size: int
+) -> Weighed:
+    """Weigh groups of released records by a condition's axes.
+
+    Args:
+        axes: what is grouped by.
+        others: the axes of the condition, with what each must satisfy.
+        codes: released cells of the grouping axes, then of the others.
+        size: groups of released records.
+    """
+    weight, speaks, flat = np.ones(size), np.ones(size), np.zeros(size, dtype=np.int64)
+    for (axis, mask), code in zip(others, codes[len(axes) :], strict=False):
+        weight *= axis.vector(mask)[code]
+        speaks *= axis.under(mask[:, None])[code, 0]
+    shape = tuple(a.counted for a in axes)
+    for length, code in zip(shape, codes, strict=False):
+        flat = flat * length + code
+    return Weighed(shape, flat, weight, speaks)
+
+
+def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> tuple[GroupAxis, Mask | None]:
+    """Return the groups of an axis, and what each counts: (V, groups), or None for every category by itself."""
+    shown = tuple(c for c in axis.columns if c in names)
+    mask = condition.masks[id(axis)][1] if id(axis) in condition.masks else np.ones(len(axis.original), dtype=bool)
+    mask = mask & condition.kept.get(id(axis), np.True_)
+    if not shown:
+        return GroupAxis((), ((),)), mask[:, None]
+    positions = [axis.columns.index(c) for c in shown]
+    labels = [tuple(cell[j] for j in positions) for cell in axis.original]
+    groups = tuple(dict.fromkeys(v for v, keep in zip(labels, mask, strict=True) if keep))
+    if len(groups) == len(axis.original):
+        return GroupAxis(shown, groups), None
+    number = {g: i for i, g in enumerate(groups)}
+    targets = np.zeros((len(axis.original), len(groups)), dtype=bool)
+    for v in np.flatnonzero(mask):
+        targets[v, number[labels[v]]] = True
+    return GroupAxis(shown, groups), targets
+
+
+def check_size(axes: Sequence[AxisWeights], groups: Sequence[GroupAxis], names: Sequence[str]) -> None:
+    """Refuse a table that cannot be held densely.
+
+    Raises:
+        PolicyError: RR268.
+    """
+    cells = max(math.prod(a.counted for a in axes), math.prod(len(g.labels) for g in groups))
+    if cells > CELLS:
+        raise PolicyError(
+            Problem(
+                "RR268",
+                f"a table by {', '.join(map(repr, names))} has {cells:,} cells, more than {CELLS:,}",
+                hint="group by fewer columns, and name the categories you need in the condition",
+            )
+        )
+
+
+def contracted(table: Crosstab, axes: Sequence[AxisWeights], targets: Sequence[Mask | None]) -> Crosstab:
+    """Apply the weights of the grouping axes, one axis after the other."""
+    estimate: Array = table.estimate
+    second, support, certain = table.second_moment, table.support, table.certain
+    for i, (axis, target) in enumerate(zip(axes, targets, strict=True)):
+        estimate = axis.contract(estimate, i, target, 1)
+        second = axis.contract(second, i, target, 2)
+        support = axis.support(support, i, target)
+        certain = None if certain is None else axis.within(certain, i, target)
+    found = table.with_moments(estimate, second, support, tuple(zip(axes, targets, strict=True)))
+    return replace(found, certain=certain)

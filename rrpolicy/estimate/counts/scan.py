@@ -1,0 +1,270 @@
+"""One pass over the released data: counts of released values of the columns that a query names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rrpolicy.channel.table import Column, text
+from rrpolicy.engine.asking import asking
+from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.weights.anatomy import ShareWeights
+from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.estimate.weights.sets import MembershipWeights, counted_cells
+from rrpolicy.source.counts import Array, Ints
+from rrpolicy.source.duckdb.promised import beyond
+from rrpolicy.untrusted import formulas
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """Where released rows are.
+
+    Attributes:
+        path: the file.
+        format: parquet, csv or duckdb.
+        columns: every released column, in file order.
+        table: its name.
+        times: the column that says how many records a row stands for; "" for one each.
+        formulas: what became of text in CSV that a spreadsheet would run as a formula.
+    """
+
+    path: Path
+    format: str
+    columns: tuple[Column, ...] = field(repr=False)
+    table: str = "data"
+    times: str = ""
+    formulas: formulas.Handling = "escape"
+
+
+def count(
+    data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
+) -> tuple[list[Ints], Ints]:
+    """Count released records by the released cells of some axes.
+
+    Args:
+        data: where the rows are.
+        axes: what to group by.
+        condition: a filter over columns released as they are, as SQL with `?` for its parameters.
+        parameters: of the condition.
+
+    Returns:
+        For each axis the (groups,) released cell, and the (groups,) records; only occupied groups.
+
+    Raises:
+        PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does
+            not fit its column.
+    """
+    n = f"coalesce(sum({identifier(data.times)}), 0)::BIGINT" if data.times else "count(*)"
+    table = _grouped(data, axes, [f"{n} AS n"], condition, parameters)
+    return codes_of(axes, table), np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of a number over released records, by the released cells of some axes.
+
+    Attributes:
+        codes: for each axis the (groups,) released cell.
+        n: (groups,) records that have the number.
+        centre: what was subtracted from the number, for the sake of digits.
+        first: (groups,) sums of the rest.
+        second: (groups,) sums of its squares.
+        missing: records without the number.
+    """
+
+    codes: list[Ints]
+    n: Ints
+    centre: float
+    first: Array
+    second: Array
+    missing: int
+
+
+def total(
+    data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
+) -> Sums:
+    """Sum a column of numbers, released as it is, by the released cells of some axes; arguments as for `count`.
+
+    Raises:
+        PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
+    """
+    y = f"CAST({identifier(value)} AS DOUBLE)"
+    whole = _grouped(data, (), [f"avg({y}) AS centre, count(*) - count({y}) AS missing"], condition, parameters)
+    found = whole.column("centre")[0].as_py()
+    centre = 0.0 if found is None else float(found)
+    rest = f"({y} - CAST({centre!r} AS DOUBLE))" if math.isfinite(centre) else y
+    parts = [f"count({y}) AS n", f"sum({rest}) AS first", f"sum({rest} * {rest}) AS second"]
+    table = _grouped(data, axes, parts, condition, parameters)
+    first, second = (np.nan_to_num(table.column(c).to_numpy(), nan=0.0) for c in ("first", "second"))
+    if not math.isfinite(centre) or not np.isfinite([*first, *second]).all():
+        raise PolicyError(
+            Problem("RR274", f"{value!r} holds infinite numbers or NaN", hint="leave them out by a condition")
+        )
+    missing = int(whole.column("missing")[0].as_py())
+    return Sums(
+        codes_of(axes, table), np.asarray(table.column("n").to_numpy(), np.int64), centre, first, second, missing
+    )
+
+
+def _grouped(
+    data: DataFile, axes: Sequence[AxisWeights], parts: Sequence[str], condition: str, parameters: Sequence[Any]
+) -> Any:
+    """Return aggregates by the released columns of some axes, named c0, c1, ..., as an arrow table."""
+    import duckdb
+
+    for axis in axes:
+        if isinstance(axis, ShareWeights):
+            raise axis.refusal()
+    kinds = {c.name: c for c in data.columns}
+    sets = [axis for axis in axes if isinstance(axis, MembershipWeights)]
+    wanted = [
+        expression
+        for axis in axes
+        for expression in (
+            [f"cell{sets.index(axis)}"]
+            if isinstance(axis, MembershipWeights)
+            else [sql_of(kinds[name], data.format) for name in axis.columns]
+        )
+    ]
+    select = ", ".join([*(f"{expression} AS c{i}" for i, expression in enumerate(wanted)), *parts])
+    by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(wanted)))}" if wanted else ""
+    where = f" WHERE {condition}" if condition else ""
+    with asking(data.format) as connection:
+        try:
+            source = relation(connection, data)
+            for number, axis in enumerate(sets):
+                cells = counted_cells(axis, *_lists([kinds[name] for name in axis.columns], data.format))
+                source = f"(SELECT *, unnest({cells}) AS cell{number} FROM {source}{where})"  # noqa: S608 - likewise
+                where = ""
+            query = f"SELECT {select} FROM {source}{where}{by}"  # noqa: S608 - names quoted, constants are parameters
+            return connection.sql(query, params=list(parameters)).to_arrow_table()
+        except duckdb.ConversionException as error:
+            raise PolicyError(
+                Problem("RR265", "a constant of the condition does not fit the type of its column")
+            ) from error
+        except duckdb.Error as error:
+            raise unlike_description(str(error).splitlines()[0]) from error
+
+
+def codes_of(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
+    """Return, for each axis, the cell of each row of a table whose first columns are those of the axes."""
+    codes, start = [], 0
+    for axis in axes:
+        if isinstance(axis, MembershipWeights):
+            codes.append(_held(axis, table.column(start)))
+            start += 1
+            continue
+        codes.append(_cells(axis, [table.column(start + j) for j in range(len(axis.columns))]))
+        start += len(axis.columns)
+    return codes
+
+
+def relation(connection: Any, data: DataFile) -> str:
+    """Return what to select from; a DuckDB file is attached read-only, and holds the promised table and nothing else.
+
+    Raises:
+        PolicyError: RR269 for an unknown format, or a database that holds something else.
+    """
+    if data.format != "duckdb":
+        return scan(_no_glob(str(data.path)), data.format, data.columns, data.formulas)
+    name = f"released_{data.table}"
+    connection.execute(f"ATTACH {literal(str(data.path))} AS {identifier(name)} (READ_ONLY)")
+    kinds = [(c.name, c.type or ("BIGINT" if c.kind in {"count", "group"} else "VARCHAR")) for c in data.columns]
+    found = beyond(connection, name, data.table, kinds)
+    if found:
+        raise unlike_description(f"the database must hold the one table {data.table!r} as promised; it holds {found}")
+    return f"{identifier(name)}.{identifier(data.table)}"
+
+
+def scan(path: str, file_format: str, columns: Sequence[Column], handling: formulas.Handling) -> str:
+    """Return the SQL that reads a Parquet or CSV file with the types of the manifest; lists in CSV stay JSON text.
+
+    In CSV an empty text stands in quotes, so that it is told from null; what escapes text is taken off.
+    """
+    if file_format == "parquet":
+        return f"read_parquet({literal(path)})"
+    if file_format == "csv":
+        texts = {c.name: "VARCHAR" if c.type.endswith("[]") else c.type or "VARCHAR" for c in columns}
+        types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in texts.items())
+        cells = (
+            f"read_csv({literal(path)}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
+            f"nullstr = '', allow_quoted_nulls = false, columns = {{{types}}})"
+        )
+        escaped = [c for c in columns if handling == "escape" and c.escapable]
+        said = ((identifier(c.name), formulas.unescaped_sql(identifier(c.name))) for c in escaped)
+        replaced = ", ".join(f"{sql} AS {name}" for name, sql in said)
+        return f"(SELECT * REPLACE ({replaced}) FROM {cells})" if escaped else cells  # noqa: S608 - names quoted
+    raise unlike_description(f"the format {file_format!r} is unknown")
+
+
+def unlike_description(message: str) -> PolicyError:
+    """Return the error for data that are not what the manifest says."""
+    return PolicyError(
+        Problem(
+            "RR269",
+            f"the data file is not what release.json describes: {message}",
+            hint="the release was changed or damaged; `rrpolicy verify` tells where",
+        )
+    )
+
+
+def sql_of(column: Column, file_format: str) -> str:
+    """Return a column of categories as SQL, in the type of its labels."""
+    name = f"CAST({identifier(column.name)} AS {column.type or 'VARCHAR'})"
+    # CSV cannot tell null from an empty text, and categories are never null
+    return f"coalesce({name}, '')" if file_format == "csv" and "" in column.labels else name
+
+
+def _lists(columns: Sequence[Column], file_format: str) -> tuple[list[str], list[str]]:
+    """Return list columns and their domains as SQL."""
+    kinds = [column.type if column.type.endswith("[]") else "VARCHAR[]" for column in columns]
+    text = "::JSON" if file_format == "csv" else ""
+    lists = [f"({identifier(c.name)}{text}::{kind})" for c, kind in zip(columns, kinds, strict=True)]
+    domains = [f"[{', '.join(map(literal, c.spelled))}]::{kind}" for c, kind in zip(columns, kinds, strict=True)]
+    return lists, domains
+
+
+def _held(axis: MembershipWeights, cells: Any) -> Ints:
+    """Return the cells that records are counted in by the sets they release."""
+    if cells.null_count:
+        names = ", ".join(map(repr, axis.columns))
+        raise unlike_description(f"{names} holds values outside its domain, or sets of another size")
+    return np.asarray(cells.to_numpy(), dtype=np.int64)
+
+
+def _no_glob(path: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
+    """Return (groups,) the position of each released cell in `axis.released`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    flat, cell = np.zeros(len(parts[0]), dtype=np.int64), np.zeros(len(axis.released), dtype=np.int64)
+    size = 1
+    for j, part in enumerate(parts):
+        labels = list(dict.fromkeys(c[j] for c in axis.released))
+        try:
+            known = pa.array(map(text, labels) if pa.types.is_string(part.type) else labels, type=part.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise unlike_description(f"the column {axis.columns[j]!r} is of another type") from error
+        codes = pc.index_in(part, value_set=known)
+        if codes.null_count:
+            raise unlike_description(f"the column {axis.columns[j]!r} holds a value outside its domain")
+        position = {v: i for i, v in enumerate(labels)}
+        flat = flat * len(labels) + codes.to_numpy().astype(np.int64)
+        cell = cell * len(labels) + np.array([position[c[j]] for c in axis.released], dtype=np.int64)
+        size *= len(labels)
+    order = np.argsort(cell)
+    found = np.minimum(np.searchsorted(cell[order], flat), len(cell) - 1)
+    if not np.array_equal(cell[order][found], flat):
+        raise unlike_description(f"the columns {', '.join(axis.columns)} hold a combination outside their domain")
+    return np.asarray(order[found], dtype=np.int64)

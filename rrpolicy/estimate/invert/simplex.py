@@ -1,0 +1,151 @@
+"""Estimates that are proper tables: maximum likelihood by EM, and projection on the simplex; both are biased.
+
+EM for lambda = P pi with multinomial counts, axis by axis (Agrawal and Aggarwal 2001, "iterative Bayes"; van den Hout
+and van der Heijden 2002): pi <- pi * P^T(n / P pi) / N. In the interior it ends at the moment estimate. Intervals
+belong to the moment estimate in every case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
+from rrpolicy.source.counts import Array
+
+_STEPS = 20_000
+_GAP = 1e-6
+_EMPTY = 1e-3
+_SLACK = 1e-3
+_SMALL = 4096
+
+
+@dataclass(frozen=True)
+class Likeliest:
+    """The end of an EM run.
+
+    Attributes:
+        counts: original cells, all >= 0, of the same total as the released ones.
+        gap: the log-likelihood lies at most this far below its maximum (N (max gradient - 1), by concavity).
+        converged: whether the gap is below 1e-6.
+    """
+
+    counts: Array
+    gap: float
+    converged: bool
+
+
+def transition(axis: AxisWeights) -> Array:
+    """Return (U, V) the column-stochastic matrix of an axis.
+
+    Raises:
+        PolicyError: RR278 for a form whose likelihood is not that of a matrix.
+    """
+    match axis:
+        case IdentityWeights():
+            return np.eye(len(axis.original))
+        case RetentionWeights(blocks=blocks):
+            P = np.zeros((len(axis.released), len(axis.original)))
+            for members, keep in blocks:
+                q = float((1 - keep) / (len(members) - 1)) if len(members) > 1 else 0.0
+                P[np.ix_(members, members)] = q
+                P[members, members] = float(keep) if len(members) > 1 else 1.0
+            return P
+        case MatrixWeights(rows=rows):
+            return np.array([[float(v) for v in row] for row in rows])
+        case _:
+            columns = ", ".join(map(repr, axis.columns))
+            raise PolicyError(
+                Problem("RR278", f"{columns} is not released through a matrix: EM is not defined for it here")
+            )
+
+
+def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> Likeliest:
+    """Find the original table under which the released counts are likeliest.
+
+    Args:
+        released: counts, one dimension an axis.
+        matrices: (U, V) of each axis.
+    """
+    total = float(released.sum())
+    shape = tuple(P.shape[1] for P in matrices)
+    if total <= 0:
+        return Likeliest(np.zeros(shape), 0.0, converged=True)
+    if len(shape) > 1 and math.prod(P.size for P in matrices) <= _SMALL:
+        # one product with a small matrix costs less than one an axis
+        found = maximum_likelihood(released.reshape(-1), [reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)])
+        return replace(found, counts=found.counts.reshape(shape))
+    n = released / total
+    pi = _start(n, matrices)
+    gap, ratio = np.inf, np.ones(shape)
+    for _ in range(_STEPS):
+        ratio = _ratio(pi, n, matrices)
+        gap = total * (float(ratio.max()) - 1)
+        if gap <= _GAP:
+            break
+        pi = _accelerated(pi, pi * ratio, n, matrices)
+    # a cell that tends to 0 never reaches it: its gradient says so
+    pi = np.where((total * pi < _EMPTY) & (ratio < 1 - _SLACK), 0.0, pi)
+    return Likeliest(total * pi / pi.sum(), gap, converged=gap <= _GAP)
+
+
+def projected(counts: Array, total: float) -> Array:
+    """Return the table nearest to `counts` in L2 among those with no negative cell and the given total.
+
+    Sorting and one threshold (Held, Wolfe, Crowder 1974): max(x - theta, 0).
+    """
+    flat = np.sort(counts.reshape(-1))[::-1]
+    if total <= 0:
+        return np.zeros(counts.shape)
+    excess = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
+    theta = excess[np.flatnonzero(flat > excess)[-1]]
+    return np.asarray(np.maximum(counts - theta, 0.0))
+
+
+def along(x: Array, matrices: Sequence[Array], *, transpose: bool = False) -> Array:
+    """Apply each axis' matrix along its dimension."""
+    if x.ndim == 1:
+        return np.asarray((matrices[0].T if transpose else matrices[0]) @ x)
+    for i, P in enumerate(matrices):
+        x = np.moveaxis(np.tensordot(P.T if transpose else P, x, axes=(1, i)), 0, i)
+    return x
+
+
+def _start(n: Array, matrices: Sequence[Array]) -> Array:
+    """Start from one posterior step of the uniform table: positive wherever the data allow it."""
+    shape = tuple(P.shape[1] for P in matrices)
+    uniform = np.full(shape, 1 / np.prod(shape))
+    return np.asarray(uniform * _ratio(uniform, n, matrices))
+
+
+def _ratio(pi: Array, n: Array, matrices: Sequence[Array]) -> Array:
+    expected = along(pi, matrices)
+    quotient = np.divide(n, expected, out=np.zeros_like(n), where=n > 0)
+    return along(quotient, matrices, transpose=True)
+
+
+def _accelerated(first: Array, second: Array, n: Array, matrices: Sequence[Array]) -> Array:
+    """Extrapolate two EM steps (SQUAREM, Varadhan and Roland 2008), and fall back where that is not uphill."""
+    third = second * _ratio(second, n, matrices)
+    r, v = second - first, third - 2 * second + first
+    length = float(np.linalg.norm(v))
+    if length == 0:
+        return np.asarray(third)
+    step = max(1.0, float(np.linalg.norm(r)) / length)
+    jumped = first + 2 * step * r + step**2 * v
+    if jumped.min() < 0:
+        jumped = np.where(jumped < 0, third / 2, jumped)
+    jumped = jumped / jumped.sum()
+    return np.asarray(jumped if _likelihood(jumped, n, matrices) >= _likelihood(third, n, matrices) else third)
+
+
+def _likelihood(pi: Array, n: Array, matrices: Sequence[Array]) -> float:
+    expected = along(pi, matrices)
+    if bool((expected[n > 0] <= 0).any()):
+        return -np.inf
+    return float((n[n > 0] * np.log(expected[n > 0])).sum())

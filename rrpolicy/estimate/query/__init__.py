@@ -1,0 +1,1 @@
+"""SQL on a release: read, corrected, answered."""

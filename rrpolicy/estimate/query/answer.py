@@ -1,0 +1,279 @@
+"""From a query to its answer: every aggregate by every set of groups, then ORDER BY and LIMIT over the estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.expression import Expression, Null, columns_of
+from rrpolicy.estimate.query.aggregate import Aggregate, refused
+from rrpolicy.estimate.query.parse import Order, Query, parse_query
+from rrpolicy.estimate.results.answer import LONE, PARTS, Answer, Measured
+from rrpolicy.estimate.results.estimates import NOT_ESTIMABLE, SELECTED, Estimates
+from rrpolicy.estimate.results.table import Crosstab, group_values
+from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.sums.means import mean
+from rrpolicy.estimate.sums.shares import shares
+from rrpolicy.estimate.sums.totals import totals
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+Key: TypeAlias = tuple[Value, ...]
+_BASES: Mapping[str, str] = {"count": "count", "share": "share", "avg": "avg_{}", "sum": "sum_{}"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query of a release: its sets of groups by exact names, and the groups of each."""
+
+    release: Release
+    query: Query
+    sets: tuple[tuple[str, ...], ...]
+    keys: tuple[Sequence[Key], ...]
+    target: Target
+    level: float
+
+
+def answer(release: Release, sql: str, target: Target, level: float) -> Answer:
+    """Answer a query; `Release.query` says how.
+
+    Raises:
+        PolicyError: RR272 for what cannot be corrected; else as `Release.crosstab` and `Release.mean`.
+    """
+    query = parse_query(sql)
+    check_target(target, level, release.max_records)
+    by = tuple(map(release.columns.name, query.by))
+    sets = tuple(tuple(b for b in by if b in set(map(release.columns.name, chosen))) for chosen in query.sets)
+    keys = tuple(_keys(release, chosen, query.conjuncts) for chosen in sets)
+    asked = _Asked(release, query, sets, keys, target, level)
+    shown: list[tuple[str, str] | Measured] = []
+    for item, names in zip(query.items, _names(query, release), strict=True):
+        if isinstance(item.of, str):
+            shown.append((names[0], release.columns.name(item.of)))
+        else:
+            shown.append(_measured(asked, item.of, names))
+    grouped = [dict(zip(chosen, key, strict=True)) for chosen, part in zip(sets, keys, strict=True) for key in part]
+    rows = tuple({b: key.get(b) for b in by} for key in grouped)
+    notes = tuple(_left_out(asked))
+    return _ordered(
+        Answer(sql, by, query.where, target, level, release.records, rows, tuple(shown), notes, release.max_records),
+        query,
+    )
+
+
+def _left_out(asked: _Asked) -> Iterator[str]:
+    """Yield which records averages and sums leave out, for every column that has a category of missing values."""
+    items = (item.of for item in asked.query.items if isinstance(item.of, Aggregate))
+    values = dict.fromkeys(
+        asked.release.columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value
+    )
+    for value in values:
+        if asked.release.columns.numberless(value):
+            whole = mean(asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level)
+            yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
+
+
+def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) -> list[Key]:
+    """Return the groups of a set of columns that a condition leaves, in the order of a crosstab."""
+    condition = split(conjuncts, release.columns)
+    names, axes = grouping(release.columns, by, condition)
+    groups = [groups_of(axis, names, condition)[0] for axis in axes]
+    check_size(axes, groups, names)
+    return [tuple(key.values()) for key in group_values(names, groups)]
+
+
+def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:
+    """Return the names of the result's columns, item by item; each name is given once."""
+    aggregates = [i for i in asked.items if isinstance(i.of, Aggregate)]
+    lone = len(aggregates) == 1 and not aggregates[0].alias
+    taken = {(i.alias or release.columns.name(i.of)).casefold() for i in asked.items if isinstance(i.of, str)}
+    found: list[tuple[str, ...]] = []
+    for item in asked.items:
+        if isinstance(item.of, str):
+            found.append((item.alias or release.columns.name(item.of),))
+            continue
+        base = item.alias or _BASES[item.of.kind].format(item.of.value)
+        names = LONE if lone else tuple(base + part for part in PARTS)
+        while taken & {n.casefold() for n in names}:
+            base += "_"
+            names = tuple(n + "_" for n in names) if lone else tuple(base + part for part in PARTS)
+        taken |= {n.casefold() for n in names}
+        found.append(names)
+    if len({n[0].casefold() for n in found}) < len(found):
+        raise refused("two of its columns have the same name; give one an alias")
+    return found
+
+
+def _measured(asked: _Asked, what: Aggregate, names: tuple[str, ...]) -> Measured:
+    """Return one aggregate over the rows of all sets of groups."""
+    release = asked.release
+    part = _effective(release, what.condition)
+    if what.kind == "count":
+        condition = split([*asked.query.conjuncts, *part], release.columns)
+        counted = release.tables(asked.query.by, asked.sets, None, condition, target=asked.target, level=asked.level)
+        parts = [_counted(table, rows, names) for table, rows in zip(counted, asked.keys, strict=True)]
+    else:
+        one = _estimator(asked, what, part)
+        parts = [_aligned(one(chosen), rows, names) for chosen, rows in zip(asked.sets, asked.keys, strict=True)]
+    return _scaled(reduce(_joined, parts), what.scale)
+
+
+def _effective(release: Release, conjuncts: Sequence[Expression]) -> tuple[Expression, ...]:
+    """Return conditions without those that leave out nulls of category columns, which have none."""
+    return tuple(
+        e
+        for e in conjuncts
+        if not (_without_nulls(e) and all(release.columns.name(c) in release.columns.axes for c in columns_of(e)))
+    )
+
+
+def _without_nulls(expression: Expression) -> bool:
+    return isinstance(getattr(expression, "part", None), Null)
+
+
+def _estimator(asked: _Asked, what: Aggregate, part: Sequence[Expression]) -> Callable[[tuple[str, ...]], Estimates]:
+    """Return what estimates an aggregate other than a count, by some columns."""
+    release, target, level = asked.release, asked.target, asked.level
+    whole, value = asked.query.conjuncts, str(what.value)
+    if what.kind == "share":
+        return lambda by: shares(
+            release,
+            by,
+            by if what.within is None else what.within,
+            condition=whole,
+            part=part,
+            target=target,
+            level=level,
+        )
+    if what.kind == "avg":
+        return lambda by: mean(release, value, by, (*whole, *part), target=target, level=level)
+    return lambda by: totals(release, value, by, (*whole, *part), target=target, level=level)
+
+
+def _counted(table: Crosstab, rows: Sequence[Key], names: tuple[str, ...]) -> Measured:
+    """Return the counts of a table by row; a group that a FILTER leaves empty has 0 records."""
+    place = {tuple(key.values()): i for i, key in enumerate(table.group_values())}
+    at = np.array([place.get(key, -1) for key in rows], dtype=np.int64)
+
+    def along(values: Array) -> Array:
+        """Return values by row, 0 where there is none."""
+        return np.concatenate([values, np.zeros((1, *values.shape[1:]))])[at]
+
+    cells = table.rows
+    certain = table.conf_int(target="table") if table.biased else None
+    return Measured(
+        names,
+        along(table.estimate.reshape(-1)),
+        {t: along(table.se(t).reshape(-1)) for t in table.spoken.targets},
+        lambda level, target: along(table.conf_int(level, target)),
+        tuple(cells[i].flags if i >= 0 else () for i in at),
+        along(table.support.reshape(-1)),
+        None if certain is None else along(certain),
+    )
+
+
+def _aligned(found: Estimates, rows: Sequence[Key], names: tuple[str, ...]) -> Measured:
+    """Return estimates by row; a group that a FILTER leaves empty has none."""
+    place = {tuple(key.values()): i for i, key in enumerate(found.keys)}
+    at = np.array([place.get(key, -1) for key in rows], dtype=np.int64)
+
+    def along(values: Array) -> Array:
+        """Return values by row, NaN where there is none."""
+        return np.where(at >= 0, np.append(values, np.nan)[at], np.nan)
+
+    return Measured(
+        names,
+        along(found.estimate),
+        {target: along(errors) for target, errors in found.errors.items()},
+        lambda level, target: np.stack([along(end) for end in found.ends(level, target).T], axis=1),
+        tuple(_marks(found, i) if i >= 0 else (NOT_ESTIMABLE,) for i in at),
+        None,
+        None,
+    )
+
+
+def _marks(found: Estimates, row: int) -> tuple[str, ...]:
+    """Return the marks of a row; an answer has no column that says how it was estimated."""
+    return (*found.flags[row], *((NOT_ESTIMABLE,) if found.estimator[row] == NOT_ESTIMABLE else ()))
+
+
+def _joined(a: Measured, b: Measured) -> Measured:
+    """Return the rows of one set of groups after those of another."""
+    both = None if a.released is None or b.released is None else np.append(a.released, b.released)
+    certain = None if a.certain is None or b.certain is None else np.concatenate([a.certain, b.certain])
+    errors = {t: np.append(e, b.errors[t]) for t, e in a.errors.items()}
+
+    def ends(level: float, target: Target) -> Array:
+        return np.concatenate([a.ends(level, target), b.ends(level, target)])
+
+    return Measured(a.names, np.append(a.estimate, b.estimate), errors, ends, (*a.flags, *b.flags), both, certain)
+
+
+def _scaled(found: Measured, scale: float) -> Measured:
+    if scale == 1:
+        return found
+    return replace(
+        found,
+        estimate=scale * found.estimate,
+        errors={t: scale * e for t, e in found.errors.items()},
+        ends=lambda level, target: scale * found.ends(level, target),
+        certain=None if found.certain is None else scale * found.certain,
+    )
+
+
+def _ordered(found: Answer, asked: Query) -> Answer:
+    """Apply ORDER BY, OFFSET and LIMIT; null and not estimable rows come last unless NULLS FIRST is said."""
+    columns = found.columns()
+    chosen = list(range(len(found.keys)))
+    by_estimate = False
+    for key in reversed(asked.order):
+        values, estimated = _values(found, columns, key)
+        by_estimate |= estimated
+        absent = [i for i in chosen if _absent(values[i])]
+        present = sorted(
+            (i for i in chosen if not _absent(values[i])), key=lambda i: _sortable(values[i]), reverse=key.descending
+        )
+        chosen = absent + present if key.nulls_first else present + absent
+    end = None if asked.limit is None else asked.offset + asked.limit
+    chosen = chosen[asked.offset : end]
+    notes = (*found.notes, SELECTED) if by_estimate and len(chosen) < len(found.keys) else found.notes
+    return replace(
+        found,
+        keys=tuple(found.keys[i] for i in chosen),
+        shown=tuple(part.picked(chosen) if isinstance(part, Measured) else part for part in found.shown),
+        notes=notes,
+    )
+
+
+def _values(found: Answer, columns: Mapping[str, list[Any]], key: Order) -> tuple[list[Any], bool]:
+    """Return what a key of ORDER BY sorts by, and whether it was estimated."""
+    if isinstance(key.of, int):
+        part = found.shown[key.of]
+        return columns[part.name if isinstance(part, Measured) else part[0]], isinstance(part, Measured)
+    folded = key.of.casefold()
+    grouped = {part[0].casefold(): part[1] for part in found.shown if not isinstance(part, Measured)}
+    grouped |= {b.casefold(): b for b in found.by if b.casefold() not in grouped}
+    if folded in grouped:
+        return [k[grouped[folded]] for k in found.keys], False
+    for name, values in columns.items():
+        if name.casefold() == folded:
+            return values, True
+    raise refused(f"it has no column “{key.of}” to order by; select what it orders by")
+
+
+def _sortable(value: Any) -> tuple[bool, Any]:
+    """Return what values sort by: text, such as a category of missing values, comes after numbers."""
+    return isinstance(value, str), value
+
+
+def _absent(value: Any) -> bool:
+    return value is None or value != value  # noqa: PLR0124 - NaN

@@ -1,0 +1,186 @@
+"""How intervals are made: normal ones for what is linear in the counts, Fieller's set for ratios.
+
+Measures of association have theirs from `rrpolicy.estimate.association.reach`. What all have in common: the ends depend
+on the level and on what is spoken of, and no end is invented where the data give none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rrpolicy.estimate.results.possible import clipped
+from rrpolicy.estimate.results.target import Target
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.weights.base import Mask
+    from rrpolicy.source.counts import Array
+
+_ROUNDING = 1e-9
+
+Ends: TypeAlias = "Callable[[float, Target], Array]"
+"""(level, target) -> (rows, 2) intervals; NaN for none, infinite where an end is not bounded."""
+
+
+def normal_ends(estimate: Array, errors: Mapping[Target, Array], within: Array) -> Ends:
+    """Return normal intervals, clipped to what is possible.
+
+    Args:
+        estimate: (rows,).
+        errors: target -> (rows,) standard errors.
+        within: (rows, 2) what is possible.
+    """
+
+    def ends(level: float, target: Target) -> Array:
+        return clipped(estimate, _quantile(level) * errors[target], within)
+
+    return ends
+
+
+Quadratic: TypeAlias = "tuple[Array, Array, Array]"
+"""v0, v1, v2 of v0 - 2 r v1 + r^2 v2, a variance for every ratio r."""
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Ratios R = n / d of two estimates, with the variance of n - r d for every r.
+
+    Attributes:
+        n: (rows,) numerators.
+        d: (rows,) denominators; not positive where a ratio cannot be estimated.
+        variances: target -> variances of n - r d, (rows,) each.
+        stand_in: (rows,) where this table's variance came out negative, and the population's stands in its place.
+        within: (rows, 2) what is possible for R.
+        centre: what was subtracted from the numbers averaged, and is added to R; `within` has it.
+    """
+
+    n: Array = field(repr=False)
+    d: Array = field(repr=False)
+    variances: Mapping[Target, Quadratic] = field(repr=False)
+    stand_in: Mask = field(repr=False)
+    within: Array = field(repr=False)
+    centre: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        n: Array,
+        d: Array,
+        *,
+        square: Quadratic,
+        own: Quadratic,
+        sampled: Quadratic,
+        within: tuple[float, float],
+        centre: float = 0.0,
+    ) -> Ratios:
+        """Return ratios whose variances are sums over released records; arrays of any shape are made flat.
+
+        Args:
+            n: numerators.
+            d: denominators.
+            square: sums of squares of a record's part in n - r d.
+            own: what is expected of these squares given the originals, which is no error of this table.
+            sampled: the variance of n - r d for the population.
+            within: what is possible for a ratio, `centre` included.
+            centre: what was subtracted from the numbers averaged.
+        """
+        n, d = n.reshape(-1), d.reshape(-1)
+        squares, owns, sampling = (_flat(q) for q in (square, own, sampled))
+        table = squares - owns
+        R = np.divide(n, d, out=np.full(n.shape, np.nan), where=d > 0)
+        scale = np.abs(squares[0]) + 2 * np.abs(R * squares[1]) + R**2 * np.abs(squares[2])
+        table = np.where(np.abs(_at(table, R)) <= _ROUNDING * scale, 0.0, table)
+        stand_in = _at(table, R) < 0
+        table = np.where(stand_in, sampling, table)
+        variances: dict[Target, Quadratic] = {
+            "table": (table[0], table[1], table[2]),
+            "population": (sampling[0], sampling[1], sampling[2]),
+        }
+        return cls(n, d, variances, stand_in, np.tile(np.array(within, dtype=float), (n.size, 1)), centre)
+
+    @classmethod
+    def shares(cls, part: Array, whole: Array, square: Quadratic, records: int) -> Ratios:
+        """Return the shares of parts in wholes that hold them, by the same records.
+
+        The population's variance is this table's and that of drawing r of the whole, r (1 - r) sum d: where nothing is
+        randomised the test is Wilson's.
+
+        Args:
+            part: sums of the weights g in the part.
+            whole: sums of the weights d in the whole.
+            square: sums of g^2, g d, d^2.
+            records: N.
+        """
+        drawn, more = np.maximum(whole, 0.0), records / max(records - 1, 1)
+        v0, v1, v2 = square
+        sampled = (more * (v0 - part), more * (v1 - part - drawn / 2), more * (v2 - whole - drawn))
+        return cls.of(part, whole, square=square, own=(part, part, whole), sampled=sampled, within=(0.0, 1.0))
+
+    @property
+    def estimate(self) -> Array:
+        """Return (rows,) R; NaN where the denominator is not positive."""
+        ratio = np.divide(self.n, self.d, out=np.full(self.n.shape, np.nan), where=self.d > 0)
+        return np.asarray(ratio + self.centre)
+
+    def errors(self) -> dict[Target, Array]:
+        """Return target -> (rows,) standard errors (delta method)."""
+        R = self.estimate - self.centre
+        return {t: np.sqrt(np.maximum(_at(np.stack(v), R), 0.0)) / self.d for t, v in self.variances.items()}
+
+    def ends(self, level: float, target: Target) -> Array:
+        """Return (rows, 2) Fieller's sets: the r for which n - r d is no farther than z standard errors from 0.
+
+        Where the denominator cannot be told from 0 such a set is everything, or everything outside of an interval; the
+        smallest interval that holds it is returned, infinite where nothing bounds R. Where the estimate is outside
+        the possible, distances are counted from that of the nearest possible value, so that no set is empty (Fieller
+        1954; Cox 1967 for ratios with limits).
+        """
+        low, high = (self.within - self.centre).T
+        v0, v1, v2 = self.variances[target]
+        cut = _quantile(level) ** 2 + self._beyond(target)
+        # A r^2 - 2 B r + C <= 0
+        A, B, C = self.d**2 - cut * v2, self.n * self.d - cut * v1, self.n**2 - cut * v0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(np.maximum(B**2 - A * C, 0.0))
+            first, second = np.sort([(B - root) / A, (B + root) / A], axis=0)
+        outer = (A < 0) & (root > 0)
+        ends = np.stack(
+            [
+                np.where(A > 0, first, np.where(outer & (first < low), second, low)),
+                np.where(A > 0, second, np.where(outer & (second > high), first, high)),
+            ],
+            axis=1,
+        )
+        possible = np.stack([low, high], axis=1)
+        ends = np.where((self.d > 0)[:, None], np.clip(ends, low[:, None], high[:, None]), possible)
+        return np.where(np.isnan(self.d)[:, None] | np.isnan(ends), possible, ends) + self.centre
+
+    def outside(self, level: float, target: Target) -> Mask:
+        """Return (rows,) where every possible value is rejected, so that the set stands around the nearest one."""
+        return np.asarray(self._beyond(target) > _quantile(level) ** 2)
+
+    def _beyond(self, target: Target) -> Array:
+        """Return (rows,) the squared distance, in standard errors, of n - r d from 0 at the nearest possible r."""
+        low, high = (self.within - self.centre).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            R = self.n / self.d
+            edge = np.clip(R, low, high)
+            beyond = (self.n - edge * self.d) ** 2 / _at(np.stack(self.variances[target]), edge)
+        return np.where((edge != R) & (beyond > 0), beyond, 0.0)
+
+
+def _quantile(level: float) -> float:
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _flat(quadratic: Quadratic) -> Array:
+    """Return (3, rows)."""
+    return np.stack([v.reshape(-1) for v in quadratic])
+
+
+def _at(quadratic: Array, r: Array) -> Array:
+    return np.asarray(quadratic[0] - 2 * r * quadratic[1] + r**2 * quadratic[2])

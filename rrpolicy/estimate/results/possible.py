@@ -1,0 +1,32 @@
+"""Intervals cut off at what is possible, and never to a point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.weights.base import Mask
+    from rrpolicy.source.counts import Array
+
+
+def clipped(centre: Array, half: Array, within: Array) -> Array:
+    """Return (rows, 2) intervals centre ± half, clipped to what is possible.
+
+    One that lies outside altogether would shrink to a point, which reads as certainty: it is drawn around the nearest
+    possible value.
+
+    Args:
+        centre: (rows,) estimates.
+        half: (rows,) half lengths; NaN for none.
+        within: (rows or 1, 2) what is possible.
+    """
+    middle = np.where(outside(centre, half, within), np.clip(centre, within[:, 0], within[:, 1]), centre)
+    ends = np.stack([middle - half, middle + half], axis=1)
+    return np.clip(ends, within[:, :1], within[:, 1:])
+
+
+def outside(centre: Array, half: Array, within: Array) -> Mask:
+    """Return which intervals hold no inner point of what is possible; never one of length 0."""
+    return np.asarray((half > 0) & ((centre + half <= within[:, 0]) | (centre - half >= within[:, 1])))

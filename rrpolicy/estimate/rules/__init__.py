@@ -1,0 +1,1 @@
+"""Association rules with corrected supports and confidences."""

@@ -1,0 +1,1 @@
+"""Sums of weights and their ratios: cubes, totals, means, shares."""

@@ -1,0 +1,143 @@
+"""The tables of every subset of some columns, from one pass: a column that a table does not name has weight 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.condition import Condition, split
+from rrpolicy.estimate.counts.grouping import check_size, contracted, grouping, groups_of
+from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab
+from rrpolicy.estimate.results.target import Target, check_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.plot import Figure
+
+MOST = 12
+
+
+@dataclass(frozen=True)
+class Cube:
+    """One table for each subset of the columns.
+
+    Attributes:
+        by: the columns.
+        tables: from the grand total to the table by all columns.
+    """
+
+    by: tuple[str, ...]
+    tables: tuple[Crosstab, ...] = field(repr=False)
+
+    def table(self, *by: str) -> Crosstab:
+        """Return the table by some of the columns.
+
+        Raises:
+            KeyError: if the cube has none.
+        """
+        for table in self.tables:
+            if set(table.by) == set(by):
+                return table
+        raise KeyError(by)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all tables below each other, as SQL's CUBE does: a column that a table sums over is null."""
+        import pandas as pd
+
+        names = self.tables[-1].column_names
+        frames = [t.to_frame().astype(dict.fromkeys(t.column_names, "object")) for t in self.tables]
+        for frame in frames:
+            for name in names:
+                if name not in frame:
+                    frame[name] = pd.Series([None] * len(frame), dtype="object")
+        rest = [c for c in frames[-1].columns if c not in names]
+        return pd.concat([f[[*names, *rest]] for f in frames], ignore_index=True)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return plain data: one document a table."""
+        return {
+            "schema": "rrpolicy.cube/1",
+            "by": list(self.by),
+            "tables": [t.to_dict() for t in self.tables],
+        }
+
+    def summary(self) -> str:
+        """Return every table as text."""
+        return "\n\n".join(t.summary() for t in self.tables)
+
+    def plot(self) -> Figure:
+        """Return the plot of the table by all columns."""
+        return self.tables[-1].plot()
+
+
+def cube(release: Release, by: Sequence[str], where: str | None, target: Target, level: float) -> Cube:
+    """Estimate the table of every subset of columns; `Release.cube` says how.
+
+    Raises:
+        PolicyError: RR268 for more than 12 columns or too many cells; else as `Release.crosstab`.
+    """
+    if len(by) > MOST:
+        raise PolicyError(
+            Problem("RR268", f"a cube of {len(by)} columns has {2 ** len(by):,} tables", hint=f"at most {MOST} columns")
+        )
+    subsets = [subset for size in range(len(by) + 1) for subset in combinations(by, size)]
+    found = release.tables(by, subsets, where, split(where, release.columns), target=target, level=level)
+    return Cube(found[-1].by, tuple(found))
+
+
+def tables(
+    release: Release,
+    by: Sequence[str],
+    subsets: Sequence[Sequence[str]],
+    where: str | None,
+    condition: Condition,
+    *,
+    target: Target,
+    level: float,
+) -> list[Crosstab]:
+    """Estimate tables by subsets of some columns, in one pass over the data.
+
+    Args:
+        release: opened.
+        by: all columns.
+        subsets: what each table is by.
+        where: the condition, as asked.
+        condition: the same, split.
+        target: as for `Release.crosstab`.
+        level: as for `Release.crosstab`.
+
+    Raises:
+        PolicyError: as `Release.crosstab`.
+    """
+    check_target(target, level, release.max_records)
+    names, axes = grouping(release.columns, by, condition)
+    check_size(axes, [groups_of(axis, names, condition)[0] for axis in axes], names)
+    first, second, support = release.moments(axes, condition)
+    certain = release.certain(axes, condition)
+    method = METHOD if certain is None else EVEN
+    found = []
+    for subset in subsets:
+        exact = tuple(map(release.columns.name, subset))
+        grouped = [groups_of(axis, exact, condition) for axis in axes]
+        groups = tuple(g for g, _ in grouped)
+        table = Crosstab(
+            exact,
+            where,
+            target,
+            level,
+            release.records,
+            groups,
+            first,
+            second,
+            support,
+            method,
+            max_records=release.max_records,
+        )
+        found.append(contracted(replace(table, certain=certain), axes, [targets for _, targets in grouped]))
+    return found

@@ -1,0 +1,173 @@
+"""Shares: how many of the records of a larger group lie in a smaller one, both corrected, and by the same records.
+
+With g the weight of a record in the part and d in the whole, the share is R = sum g / sum d. Its error is that of
+sum e, e = g - R d, over sum d (delta method). This table: sum e^2 less the squares of what e is expected to be given
+the original record, 1 - R in the part and -R in the rest of the whole; population: that and R (1 - R) sum d, which is
+sum e^2 in all, as sum e = 0, times N/(N-1). With every r in place of R the same tests whether the share is r (Fieller
+1954; where nothing is randomised it is Wilson's test), and what is not rejected is the interval.
+Sums of g d come from squares: a part lies in its whole, d - g weighs the rest, and 2 g d = d^2 + g^2 - (d - g)^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.condition import Condition, split
+from rrpolicy.estimate.counts.grouping import CELLS, beside, check_size, grouping, groups_of, weighed
+from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.expression import Expression, columns_of
+from rrpolicy.estimate.results.estimates import MOMENT, NOT_ESTIMABLE, Estimates, flags_of
+from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.results.table import OUTSIDE, POPULATION_VARIANCE, group_values
+from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.source.counts import Array, Ints
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+
+@dataclass(frozen=True)
+class Shares(Estimates):
+    """Estimated shares; `keys` are the groups."""
+
+    schema: ClassVar[str] = "rrpolicy.share/1"
+
+    @property
+    def title(self) -> str:
+        """Return what the estimates are."""
+        return "Estimated shares"
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Sums over released records by cell of the grouping axes: of the part's weight, the whole's, and products.
+
+    The weights are those of the conditions' other axes; the grouping axes' follow by contraction.
+    """
+
+    part: Array
+    whole: Array
+    part_part: Array
+    part_whole: Array
+    whole_whole: Array
+
+
+def shares(
+    release: Release,
+    by: Sequence[str],
+    within: Sequence[str],
+    *,
+    condition: Sequence[Expression] = (),
+    part: Sequence[Expression] = (),
+    target: Target = "table",
+    level: float = 0.95,
+) -> Shares:
+    """Estimate which share of larger groups lies in smaller ones.
+
+    Args:
+        release: opened.
+        by: what the smaller groups are formed by.
+        within: what the larger groups are formed by, some of `by`.
+        condition: what all records must satisfy.
+        part: what those of the smaller groups must satisfy besides.
+        target: as for `Release.crosstab`.
+        level: as for `Release.crosstab`.
+
+    Raises:
+        PolicyError: as `Release.crosstab`; RR263 if the larger groups are not formed by some of the columns; RR288 if
+            counts are spread inside released groups.
+    """
+    check_target(target, level, release.max_records)
+    release = release.reading([*by, *(c for e in (*condition, *part) for c in columns_of(e))])
+    smaller, larger = split([*condition, *part], release.columns), split(condition, release.columns)
+    names, axes = grouping(release.columns, by, smaller)
+    outer = {release.columns.name(c) for c in within}
+    if not outer <= set(names):
+        raise PolicyError(Problem("RR263", "a share is taken within some of the columns that are grouped by"))
+    refuse_biased([*axes, *(axis for axis, _ in smaller.masks.values())], "shares")
+    groups = tuple(groups_of(axis, names, larger)[0] for axis in axes)
+    check_size(axes, groups, names)
+    masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
+    found = _contracted(_moments(release, axes, smaller, larger), axes, masks)
+    N = release.records
+    square = (found.part_part, found.part_whole, found.whole_whole)
+    ratio = Ratios.shares(found.part, found.whole, square, N)
+    marks = ((POPULATION_VARIANCE, ratio.stand_in & (target == "table")), (OUTSIDE, ratio.outside(level, target)))
+    return Shares(
+        target=target,
+        level=level,
+        records=N,
+        where=None,
+        keys=tuple(group_values(names, groups)),
+        estimate=ratio.estimate,
+        errors=ratio.errors(),
+        range=ratio.within,
+        estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
+        flags=flags_of(marks),
+        ends=ratio.ends,
+        max_records=release.max_records,
+    )
+
+
+def _masks(
+    axis: AxisWeights, names: Sequence[str], outer: set[str], smaller: Condition, larger: Condition
+) -> tuple[Mask, Mask]:
+    """Return what each smaller group of an axis counts, and what the larger one that it lies in: (V, groups) each."""
+    group, targets = groups_of(axis, names, larger)
+    V = len(axis.original)
+    if V * len(group.labels) > CELLS:
+        raise PolicyError(Problem("RR268", f"{', '.join(map(repr, axis.columns))} has too many groups for shares"))
+    own = np.eye(V, dtype=bool) if targets is None else targets
+    everywhere = np.ones(V, dtype=bool)
+    kept = larger.masks[id(axis)][1] if id(axis) in larger.masks else everywhere
+    part = smaller.masks[id(axis)][1] if id(axis) in smaller.masks else everywhere
+    shared = [c for c in group.columns if c in outer]
+    whole = np.repeat(kept[:, None], own.shape[1], axis=1)
+    for c in shared:
+        here = [cell[axis.columns.index(c)] for cell in axis.original]
+        there = [label[group.columns.index(c)] for label in group.labels]
+        whole &= np.array([[a == b for b in there] for a in here], dtype=bool)
+    return own & part[:, None], whole
+
+
+def _moments(release: Release, axes: Sequence[AxisWeights], smaller: Condition, larger: Condition) -> _Moments:
+    others = beside(axes, smaller)
+    wider = [(a, larger.masks[id(a)][1] if id(a) in larger.masks else np.ones_like(mask)) for a, mask in others]
+
+    def counted(condition: Condition) -> tuple[list[Ints], Ints]:
+        return count(release.data, [*axes, *(a for a, _ in others)], condition.filter, condition.parameters)
+
+    codes, n = counted(larger)
+    whole = weighed(axes, wider, codes, len(n))
+    sums = whole.sums(n * whole.weight), whole.sums(n * whole.weight**2)
+    same = (smaller.filter, smaller.parameters) == (larger.filter, larger.parameters)
+    codes, n = (codes, n) if same else counted(smaller)
+    part, around = weighed(axes, others, codes, len(n)), weighed(axes, wider, codes, len(n)).weight
+    return _Moments(
+        part=part.sums(n * part.weight),
+        whole=sums[0],
+        part_part=part.sums(n * part.weight**2),
+        part_whole=part.sums(n * part.weight * around),
+        whole_whole=sums[1],
+    )
+
+
+def _contracted(x: _Moments, axes: Sequence[AxisWeights], masks: Sequence[tuple[Mask, Mask]]) -> _Moments:
+    """Apply the weights of the grouping axes, one axis after the other."""
+    for i, (axis, (part, whole)) in enumerate(zip(axes, masks, strict=True)):
+        squares = [axis.contract(x.part_whole, i, mask, 2) for mask in (whole, part, whole & ~part)]
+        x = _Moments(
+            part=axis.contract(x.part, i, part, 1),
+            whole=axis.contract(x.whole, i, whole, 1),
+            part_part=axis.contract(x.part_part, i, part, 2),
+            part_whole=(squares[0] + squares[1] - squares[2]) / 2,
+            whole_whole=axis.contract(x.whole_whole, i, whole, 2),
+        )
+    return x

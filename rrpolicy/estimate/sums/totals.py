@@ -1,0 +1,113 @@
+"""Totals by randomised groups: weighted sums of numbers, with the errors of counts.
+
+With w the weight of a record in a group and y its number, the total is T = sum w y. Its variance is that of a count
+with y in place of 1: this table, sum y^2 (w^2 - w); population, N/(N-1) (sum w^2 y^2 - T^2/N).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.expression import Expression, columns_of
+from rrpolicy.estimate.results.estimates import MOMENT, Estimates, flags_of
+from rrpolicy.estimate.results.intervals import normal_ends
+from rrpolicy.estimate.results.table import FEW, FEW_RECORDS, POPULATION_VARIANCE, group_values
+from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.sums.means import Sums, numbers_of
+from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Totals(Estimates):
+    """Estimated totals; `keys` are the groups."""
+
+    schema: ClassVar[str] = "rrpolicy.total/1"
+
+    @property
+    def title(self) -> str:
+        """Return what the estimates are."""
+        return "Estimated totals"
+
+
+def totals(
+    release: Release,
+    value: str,
+    by: Sequence[str],
+    condition: Sequence[Expression] = (),
+    *,
+    target: Target = "table",
+    level: float = 0.95,
+) -> Totals:
+    """Estimate totals of a column of numbers; records without the number are left out.
+
+    Args:
+        release: opened.
+        value: as for `Release.mean`.
+        by: as for `Release.crosstab`.
+        condition: what records must satisfy.
+        target: as for `Release.crosstab`.
+        level: as for `Release.crosstab`.
+
+    Raises:
+        PolicyError: as `Release.mean`.
+    """
+    check_target(target, level, release.max_records)
+    release = release.reading([value, *by, *(c for e in condition for c in columns_of(e))])
+    chosen = split(condition, release.columns)
+    names, axes = grouping(release.columns, by, chosen)
+    refuse_biased([*axes, *(axis for axis, _ in chosen.masks.values())], "totals")
+    grouped = [groups_of(axis, names, chosen) for axis in axes]
+    groups = tuple(g for g, _ in grouped)
+    check_size(axes, groups, names)
+    numbers = numbers_of(release, release.columns.name(value), axes, chosen)
+    sums, c = Sums(axes, [targets for _, targets in grouped], numbers), numbers.centre
+
+    def moment(n: Array, first: Array, second: Array, power: int) -> Array:
+        """Return sums of w^power y^2, y = c and the rest."""
+        return sums.of(second, power) + 2 * c * sums.of(first, power) + c**2 * sums.of(n, power)
+
+    N = release.records
+    T = sums.of(numbers.first, 1) + c * sums.of(numbers.n, 1)
+    square, own = (
+        moment(numbers.counted, numbers.cross, numbers.second, 2),
+        moment(numbers.n, numbers.first, numbers.squares, 1),
+    )
+    population = N / max(N - 1, 1) * np.maximum(square - T**2 / N, 0.0)
+    table = np.where(np.abs(square - own) <= _ROUNDING * np.abs(square), 0.0, square - own)
+    errors: dict[Target, Array] = {
+        "table": np.sqrt(np.where(table < 0, population, table)),
+        "population": np.sqrt(population),
+    }
+    speaks = numbers.cells.sums(numbers.everybody * numbers.cells.speaks)
+    for i, (axis, (_, targets)) in enumerate(zip(axes, grouped, strict=True)):
+        speaks = axis.support(speaks, i, targets)
+    few = (speaks < FEW) & (errors[target] > 0)
+    stand_in = (table < 0) & (target == "table")
+    estimate, by_target = T.reshape(-1), {t: e.reshape(-1) for t, e in errors.items()}
+    within = np.tile([-np.inf, np.inf], (T.size, 1))
+    return Totals(
+        target=target,
+        level=level,
+        records=N,
+        where=None,
+        keys=tuple(group_values(names, groups)),
+        estimate=estimate,
+        errors=by_target,
+        range=within,
+        estimator=(MOMENT,) * T.size,
+        flags=flags_of(((FEW_RECORDS, few.reshape(-1)), (POPULATION_VARIANCE, stand_in.reshape(-1)))),
+        ends=normal_ends(estimate, by_target, within),
+        max_records=release.max_records,
+    )

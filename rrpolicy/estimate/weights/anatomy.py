@@ -1,0 +1,77 @@
+"""Record weights of dealt groups: what share of a record's group has a sensitive value.
+
+    w(record in group g, predicate c) = (values of g that satisfy c) / (values of g)
+
+Which of them is the record's own is not released; the share is what follows if inside a group values go with records by
+chance. The share depends on the group, not on a released value of the record, so that there is no vector of weights;
+counts are taken from both tables, see `rrpolicy.estimate.anatomy`.
+
+References:
+    Xiao, Tao 2006, "Anatomy", section 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, cells_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rrpolicy.channel.table import Decoder
+    from rrpolicy.source.counts import Array
+
+
+@dataclass(frozen=True)
+class ShareWeights(AxisWeights):
+    """The sensitive column of dealt groups.
+
+    Attributes:
+        key: the column by which both tables are joined.
+        count: how often a value stands in a group.
+        values_in: the table of the values.
+        records_in: the table of the records.
+    """
+
+    key: str
+    count: str
+    values_in: str
+    records_in: str
+
+    @property
+    def unbiased(self) -> bool:
+        """Return False."""
+        return False
+
+    def refusal(self) -> PolicyError:
+        """Return the error (RR288) for what would need the weight of a record by what it is released as."""
+        return PolicyError(
+            Problem(
+                "RR288",
+                f"{self.columns[0]!r} is released in a table of its own, by groups of records: this calculation cannot "
+                "weigh records by it",
+                hint="ask for a crosstab or a cube",
+            )
+        )
+
+    def solve(self, targets: Mask) -> Array:  # noqa: ARG002 refused whatever is asked
+        """Refuse: no released value of a record tells its weight.
+
+        Raises:
+            PolicyError: RR288.
+        """
+        raise self.refusal()
+
+    def under(self, targets: Mask) -> Mask:  # noqa: ARG002 likewise
+        """Refuse, as `solve` does."""
+        raise self.refusal()
+
+
+def share_weights(decoder: Decoder) -> ShareWeights:
+    """Return the weights of a share decoder."""
+    p: Any = decoder.parameters
+    cells = cells_of(p["labels"])
+    return ShareWeights((str(p["column"]),), cells, cells, p["key"], p["count"], p["table"], p["of"])

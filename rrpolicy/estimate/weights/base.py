@@ -1,0 +1,297 @@
+"""Record weights of each decoder form: a count of original records is a sum of weights of released ones.
+
+For a predicate with 0/1 vector c over the original categories of an axis, the weight of a released value is w with
+P^T w = c (moment estimator: Kuk 1990; Gouweleeuw et al. 1998; Chaudhuri and Mukerjee 1988). No predicate: w = 1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.channel.table import Decoder
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
+from rrpolicy.source.counts import Array
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Cell: TypeAlias = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class AxisWeights(ABC):
+    """How released values of one axis are weighted.
+
+    Attributes:
+        columns: released columns; several if the axis couples them.
+        released: (U) released cells, one label a column.
+        original: (V) original cells, one label a column, under the released names.
+    """
+
+    columns: tuple[str, ...]
+    released: tuple[Cell, ...]
+    original: tuple[Cell, ...]
+
+    @property
+    def randomised(self) -> bool:
+        """Whether a released value can differ from the original."""
+        return True
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether sums of weights are unbiased for counts, and squares tell their errors."""
+        return True
+
+    def within(self, x: Array, axis: int, targets: Mask | None) -> Array:
+        """Sum released counts that are certain to satisfy each predicate, where nothing is randomised."""
+        return self.contract(x, axis, targets, 1)
+
+    @property
+    def counted(self) -> int:
+        """Return the number of cells that released records are counted in: U, where each lies in one."""
+        return len(self.released)
+
+    @abstractmethod
+    def solve(self, targets: Mask) -> Array:
+        """Return (U, k) weights with P^T w = c for each column c of `targets` (V, k).
+
+        Raises:
+            PolicyError: RR267 where no weights satisfy the equation.
+        """
+
+    @abstractmethod
+    def under(self, targets: Mask) -> Mask:
+        """Return (U, k): which released values speak for each predicate.
+
+        A released value does if it is likelier, on average, under the predicate than outside it; for retention those
+        are the values that satisfy the predicate.
+        """
+
+    def vector(self, predicate: Mask) -> Array:
+        """Return (U,) the weights of one predicate, (V,) over the original cells."""
+        return self.solve(predicate[:, None])[:, 0]
+
+    @cached_property
+    def table(self) -> Array:
+        """Return (U, V): the weight of released u in the count of original v, that is (P^-1)^T."""
+        return self.solve(np.eye(len(self.original), dtype=bool))
+
+    def contract(self, x: Array, axis: int, targets: Mask | None, power: int) -> Array:
+        """Sum weights, or their squares, along one axis of an array of released counts.
+
+        Args:
+            x: released counts; `x.shape[axis]` is `counted`.
+            axis: where this axis stands in x.
+            targets: (V, k) what is counted; None for every original category by itself.
+            power: 1, or 2 for squared weights.
+        """
+        w = self.table if targets is None else self.solve(targets)
+        return np.moveaxis(np.tensordot(x, w**power, axes=(axis, 0)), -1, axis)
+
+    def support(self, x: Array, axis: int, targets: Mask | None) -> Array:
+        """Sum the released counts that speak for each predicate; arguments as for `contract`."""
+        w = self.under(np.eye(len(self.original), dtype=bool) if targets is None else targets)
+        return np.moveaxis(np.tensordot(x, w.astype(float), axes=(axis, 0)), -1, axis)
+
+    def lifted(self, x: Array, axis: int) -> Array:
+        """Return released counts by the rows of `factors`, along one axis."""
+        del axis
+        return x
+
+    def factors(self, targets: Mask | None) -> Array:
+        """Return (rows, k) F such that F^T diag(n) F sums the products of a record's weights, n `lifted` counts."""
+        return self.table if targets is None else self.solve(targets)
+
+
+@dataclass(frozen=True)
+class IdentityWeights(AxisWeights):
+    """A column released as it is: w = c."""
+
+    @property
+    def randomised(self) -> bool:
+        """Return False."""
+        return False
+
+    def solve(self, targets: Mask) -> Array:
+        """Return the targets themselves."""
+        return targets.astype(float)
+
+    def under(self, targets: Mask) -> Mask:
+        """Return the targets themselves."""
+        return targets
+
+    def contract(self, x: Array, axis: int, targets: Mask | None, power: int) -> Array:
+        """Return x, or its sums over the targets."""
+        return x if targets is None else super().contract(x, axis, targets, power)
+
+    def support(self, x: Array, axis: int, targets: Mask | None) -> Array:
+        """Return x, or its sums over the targets."""
+        return x if targets is None else super().support(x, axis, targets)
+
+
+@dataclass(frozen=True)
+class RetentionWeights(AxisWeights):
+    """Retention in blocks: closed form, (I - q J)/(p - q) in every block, O(V) for any size.
+
+    Attributes:
+        blocks: members and exact keep probability p; q = (1-p)/(d-1).
+    """
+
+    blocks: tuple[tuple[tuple[int, ...], Fraction], ...]
+
+    @property
+    def randomised(self) -> bool:
+        """Whether any value can be released as another."""
+        return any(keep != 1 for members, keep in self.blocks if len(members) > 1)
+
+    def kept_and_moved(self, members: tuple[int, ...], keep: Fraction) -> tuple[float, float]:
+        """Return the weights of a released value in the count of itself and of another value of its block.
+
+        Raises:
+            PolicyError: RR267 if p = q: the release says nothing of the values of the block.
+        """
+        d = len(members)
+        if d == 1:
+            return 1.0, 0.0
+        q = (1 - keep) / (d - 1)
+        if keep == q:
+            raise not_estimable(self.columns)
+        return float((1 - q) / (keep - q)), float(-q / (keep - q))
+
+    def solve(self, targets: Mask) -> Array:
+        """Return the closed form; constant predicates of a block need no inverse."""
+        w = targets.astype(float)
+        for members, keep in self.blocks:
+            inside = w[list(members)]
+            varies = inside.min(axis=0) != inside.max(axis=0)
+            if len(members) > 1 and varies.any():
+                kept, moved = self.kept_and_moved(members, keep)
+                part = inside[:, varies]
+                inside_too = part.sum(axis=0)
+                solved = np.where(part > 0, kept + moved * (inside_too - 1), moved * inside_too)
+                w[np.ix_(np.array(members), np.flatnonzero(varies))] = solved
+        return w
+
+    def under(self, targets: Mask) -> Mask:
+        """Return the targets, or their complement inside blocks whose keep probability lies below 1/d."""
+        speaks = targets.copy()
+        for members, keep in self.blocks:
+            if keep * len(members) < 1:
+                inside = targets[list(members)]
+                speaks[list(members)] = ~inside & inside.any(axis=0)
+        return speaks
+
+    def contract(self, x: Array, axis: int, targets: Mask | None, power: int) -> Array:
+        """Apply the closed form along the axis without building a matrix."""
+        if targets is not None:
+            return super().contract(x, axis, targets, power)
+        moved_axis = np.moveaxis(x, axis, 0)
+        out = moved_axis.astype(float)
+        for members, keep in self.blocks:
+            if len(members) > 1:
+                kept, moved = self.kept_and_moved(members, keep)
+                part = moved_axis[list(members)]
+                out[list(members)] = (kept**power - moved**power) * part + moved**power * part.sum(axis=0)
+        return np.moveaxis(out, 0, axis)
+
+    def support(self, x: Array, axis: int, targets: Mask | None) -> Array:
+        """Return the counts of each category itself where that is what speaks for it."""
+        ordinary = all(keep * len(members) >= 1 for members, keep in self.blocks)
+        return x if targets is None and ordinary else super().support(x, axis, targets)
+
+
+@dataclass(frozen=True)
+class MatrixWeights(AxisWeights):
+    """Any explicit matrix, rectangular and coupled ones included.
+
+    Attributes:
+        rows: (U, V) exact, column-stochastic.
+    """
+
+    rows: tuple[tuple[Fraction, ...], ...]
+
+    def solve(self, targets: Mask) -> Array:
+        """Return the weights of least variance under a uniform original that are unbiased."""
+        if max(len(self.rows), len(self.original)) <= EXACT_LIMIT:
+            exact, solved = minimum_variance(self.rows, [[Fraction(int(v)) for v in row] for row in targets])
+            w = np.array([[float(v) for v in row] for row in exact]).reshape(len(self.rows), targets.shape[1])
+        else:
+            w, flags = minimum_variance_float(self.rows, targets.astype(float))
+            solved = list(flags)
+        constant = np.asarray(targets.all(axis=0) | ~targets.any(axis=0))
+        if not all(s or c for s, c in zip(solved, constant.tolist(), strict=True)):
+            raise not_estimable(self.columns)
+        w[:, constant] = targets[:1, constant]
+        return w
+
+    def under(self, targets: Mask) -> Mask:
+        """Compare mean probabilities under the predicate and outside it."""
+        P = np.array([[float(v) for v in row] for row in self.rows])
+        inside = targets.sum(axis=0)
+        outside = len(self.original) - inside
+        mean_inside = P @ targets / np.maximum(inside, 1)
+        mean_outside = P @ ~targets / np.maximum(outside, 1)
+        return cast("Mask", ((mean_inside > mean_outside) | (outside == 0)) & (inside > 0))
+
+
+def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
+    """Return the weights of a decoder: one axis; of identity and spread one a column, whose weights multiply.
+
+    The list of forms is closed: no plugin brings an estimator.
+
+    Raises:
+        PolicyError: RR270 for a form that counts cannot be estimated from in this version.
+    """
+    p: Mapping[str, Any] = decoder.parameters
+    match decoder.form:
+        case "identity":
+            return tuple(
+                IdentityWeights((column,), cells_of(labels), cells_of(labels))
+                for column, labels in zip(p["columns"], p["labels"], strict=True)
+                if labels
+            )
+        case "retention":
+            cells = cells_of(p["labels"])
+            blocks = tuple((tuple(b["members"]), Fraction(b["keep_probability"])) for b in p["blocks"])
+            return (RetentionWeights((p["column"],), cells, cells, blocks),)
+        case "matrix":
+            columns = tuple(p["columns"]) if "columns" in p else (p["column"],)
+            rows = tuple(tuple(Fraction(str(v)) for v in row) for row in p["rows"])
+            return (MatrixWeights(columns, cells_of(p["released"]), cells_of(p["original"]), rows),)
+        case "membership":
+            from rrpolicy.estimate.weights.sets import membership_weights
+
+            return (membership_weights(decoder),)
+        case "spread":
+            from rrpolicy.estimate.weights.recode import spread_weights
+
+            return spread_weights(decoder)
+        case "share":
+            from rrpolicy.estimate.weights.anatomy import share_weights
+
+            return (share_weights(decoder),)
+
+
+def not_estimable(columns: Sequence[str]) -> PolicyError:
+    """Return the error for a count that the released values do not determine."""
+    names = ", ".join(repr(c) for c in columns)
+    return PolicyError(
+        Problem(
+            "RR267",
+            f"this count cannot be estimated: the released values of {names} do not tell its categories apart",
+            hint=f"ask for groups of categories of {names} that the transition matrix does tell apart, or leave it out",
+        )
+    )
+
+
+def cells_of(labels: Json) -> tuple[Cell, ...]:
+    """Return a decoder's categories as cells: one label each, or one a coupled column."""
+    return tuple(tuple(v) if isinstance(v, list) else (v,) for v in labels)  # type: ignore[union-attr, misc, arg-type]

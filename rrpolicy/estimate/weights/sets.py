@@ -1,0 +1,180 @@
+"""Record weights of released sets: a set speaks for every value that it holds.
+
+Of S values a set of l holds the record's own and any other with probability P_E = (l-1)/(S-1), so that
+
+    w = (1[j in set] - P_E) / (1 - P_E)
+
+sums without bias to the count of value j; of a group of values, to the sum (Sei, Ohsuga). Too many sets exist to count
+records by them. Instead all records are counted, and those that hold each value: first moments are linear in these, and
+so is the expectation of a square given what was counted. For single values that is the sum of squared weights itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, cells_of, not_estimable
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.table import Decoder
+    from rrpolicy.source.counts import Array
+
+FACTOR_ENTRIES = 20_000_000
+
+
+@dataclass(frozen=True)
+class MembershipWeights(AxisWeights):
+    """Sets of l distinct values; `released` lists what a set can hold, and equals `original`.
+
+    Records are counted in 1 + S cells: all of them, and those whose set holds each value.
+
+    Attributes:
+        set_size: l.
+    """
+
+    set_size: int
+
+    @property
+    def counted(self) -> int:
+        """Return 1 + S."""
+        return 1 + len(self.original)
+
+    @property
+    def inclusion(self) -> Fraction:
+        """Return P_E, the probability that a set holds a value other than the record's own."""
+        return Fraction(self.set_size - 1, len(self.original) - 1)
+
+    @property
+    def held(self) -> float:
+        """Return the weight of a set in the count of a value that it holds: 1."""
+        return 1.0
+
+    @property
+    def not_held(self) -> float:
+        """Return the weight of a set in the count of a value that it does not hold: -P_E/(1 - P_E)."""
+        return float(-self.inclusion / (1 - self.inclusion))
+
+    def solve(self, targets: Mask) -> Array:
+        """Refuse: sets are not listed, so that no vector of weights by released value exists."""
+        del targets
+        raise PolicyError(
+            Problem(
+                "RR279",
+                f"{' and '.join(map(repr, self.columns))} is released as sets, which this calculation cannot weigh",
+                hint="ask for a crosstab, a cube or an association",
+            )
+        )
+
+    def under(self, targets: Mask) -> Mask:
+        """Refuse, as `solve` does."""
+        return self.solve(targets).astype(bool)
+
+    def own(self, x: Array, axis: int) -> Array:
+        """Return the estimated sums by original value of what is given by counted cell."""
+        moved = np.moveaxis(x, axis, 0)
+        return np.moveaxis((moved[1:] - float(self.inclusion) * moved[:1]) / float(1 - self.inclusion), 0, axis)
+
+    def contract(self, x: Array, axis: int, targets: Mask | None, power: int) -> Array:
+        """Sum weights, or what their squares are expected to be, along one axis.
+
+        A record with a value of a group of t holds m of the group, m - 1 hypergeometric; any other has m so.
+        """
+        moved = np.moveaxis(x, axis, 0).astype(float)
+        single = self.own(moved, 0)
+        estimate = single if targets is None else np.tensordot(targets.astype(float).T, single, axes=1)
+        if power > 1:
+            sizes = np.ones(len(estimate)) if targets is None else targets.sum(axis=0)
+            inside, outside = (
+                np.array([self._spread(int(t) - less) for t in sizes]).reshape(-1, *[1] * (moved.ndim - 1))
+                for less in (1, 0)
+            )
+            estimate = np.where(inside < 0, 0.0, (1 + inside) * estimate) + outside * (moved[:1] - estimate)
+        return np.moveaxis(estimate, 0, axis)
+
+    def support(self, x: Array, axis: int, targets: Mask | None) -> Array:
+        """Return how many sets hold a value; of a group, so many at least."""
+        moved = np.moveaxis(x, axis, 0)
+        held = moved[1:]
+        if targets is not None:
+            most = np.clip(targets.sum(axis=0), 1, self.set_size).reshape(-1, *[1] * (moved.ndim - 1))
+            held = np.ceil(np.tensordot(targets.astype(float).T, held, axes=1) / most)
+        return np.moveaxis(held, 0, axis)
+
+    def lifted(self, x: Array, axis: int) -> Array:
+        """Return the estimated sums by original value, once for each row of `factors` that belongs to it."""
+        return np.repeat(self.own(x, axis), len(self.original), axis=axis)
+
+    def factors(self, targets: Mask | None) -> Array:
+        """Return (S S, k) rows whose squares add up, value by value, to E[w w^T | value].
+
+        For value v: e_v, its mean, and the covariance alpha^2 var (I - J/(S-1)) (S-1)/(S-2) over the other values,
+        alpha = 1/(1 - P_E) and var = P_E (1 - P_E).
+
+        Raises:
+            PolicyError: RR268 if that is too much to hold.
+        """
+        size = len(self.original)
+        if size**3 > FACTOR_ENTRIES:
+            message = f"the covariance of sets of {size:,} values is too large"
+            raise PolicyError(Problem("RR268", message, hint="ask for a crosstab, whose standard errors need none"))
+        others = size - 1
+        root = math.sqrt(self.inclusion * (1 - self.inclusion) * others / max(others - 1, 1)) / float(
+            1 - self.inclusion
+        )
+        rows = np.zeros((size, size, size))
+        for v in range(size):
+            rest = np.flatnonzero(np.arange(size) != v)
+            rows[v, v, v] = 1.0
+            rows[v][np.ix_(rest, rest)] = root * (np.eye(others) - 1 / others)
+        flat = rows.reshape(size * size, size)
+        return flat if targets is None else np.asarray(flat @ targets.astype(float))
+
+    def _spread(self, marked: int) -> float:
+        """Return the variance of the weight of so many values that are not the record's own; -1 if there are none."""
+        others = len(self.original) - 1
+        if marked < 0:
+            return -1.0
+        share = Fraction(marked, others)
+        left = Fraction(others - self.set_size + 1, max(others - 1, 1))
+        return float((self.set_size - 1) * share * (1 - share) * left / (1 - self.inclusion) ** 2)
+
+
+def membership_weights(decoder: Decoder) -> MembershipWeights:
+    """Return the weights of a membership decoder.
+
+    Raises:
+        PolicyError: RR267 if every set holds every value, which says nothing.
+    """
+    p = decoder.parameters
+    listed = p["columns"] if "columns" in p else [p["column"]]
+    names = tuple(str(c) for c in listed) if isinstance(listed, list) else ()
+    cells, size = cells_of(p["labels"]), p["set_size"]
+    if not isinstance(size, int) or not 1 <= size < len(cells):
+        raise not_estimable(names)
+    return MembershipWeights(names, cells, cells, size)
+
+
+def counted_cells(axis: MembershipWeights, lists: Sequence[str], domains: Sequence[str]) -> str:
+    """Return the SQL list of the cells that a record is counted in: 0, and 1 + code for each value that its set holds.
+
+    Args:
+        axis: of the columns.
+        lists: each column as SQL, a list.
+        domains: its categories as SQL, a list.
+    """
+    code = ""
+    for part, domain in zip(lists, domains, strict=True):
+        place = f"(list_position({domain}, {part}[i]) - 1)"
+        code = f"({code}) * len({domain}) + {place}" if code else place
+    first = lists[0]
+    same = " AND ".join(f"len({part}) = {axis.set_size}" for part in lists)
+    return (
+        f"CASE WHEN {same} THEN list_prepend(0, list_transform(range(1, len({first}) + 1), lambda i: 1 + {code})) END"
+    )

@@ -1,0 +1,256 @@
+"""A baseline is a floor: what of a policy is weaker than the baseline that it extends, by the direction of each key."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rrpolicy.errors import Problem
+from rrpolicy.policy.directions import NAME, RULES, Direction, Rule
+from rrpolicy.policy.tree.document import Node
+from rrpolicy.policy.tree.problems import spelled
+
+DROPPED = ("identifier", "excluded")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""Begins a uri that is no path."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A key of a policy beside the baseline's.
+
+    Attributes:
+        key: dotted, such as `attributes.age.bins`.
+        column: whose key it is; None of what is no column's.
+        old: the baseline's value, if it states one.
+        new: the policy's, if it states one.
+        above: the policy's table that the key stands in, or would.
+        named: the baseline has the table, too.
+    """
+
+    key: str
+    column: str | None
+    old: Node | None
+    new: Node | None
+    above: Node
+    named: bool
+
+    @property
+    def told(self) -> str:
+        """Return the key as messages tell it, with its column."""
+        last = f"`{self.key.rpartition('.')[2]}`"
+        return last if self.column is None else f"{last} of '{self.column}'"
+
+    @property
+    def dropped(self) -> bool:
+        """Return whether the policy drops the column."""
+        role = self.above.get("role")
+        return self.column is not None and role is not None and role.value in DROPPED
+
+
+def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[Problem]:
+    """Yield a problem for everything in which a policy is weaker than its baseline and may not be.
+
+    Args:
+        base: the baseline, its own baselines folded in.
+        relaxable: dotted keys, or their last parts, in which a policy may be weaker.
+        child: the policy, not folded.
+    """
+    for key, rule in RULES.items():
+        if rule.direction is Direction.UNIT and not covered(key, relaxable):
+            yield from _units(key, base, child)
+        for compared in _compared(key, base, child):
+            if rule.direction is Direction.PASSED_ON:
+                yield from _passed_on(compared, relaxable)
+            elif rule.direction is Direction.ROLE:
+                yield from _role(compared)
+            else:
+                for at, what in _weaker(compared, rule):
+                    if not covered(compared.key, relaxable):
+                        yield _refusal(compared.key, at, what)
+
+
+def covered(key: str, relaxable: frozenset[str]) -> bool:
+    """Return whether a dotted key may be relaxed."""
+    return key in relaxable or key.rpartition(".")[2] in relaxable
+
+
+def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
+    """Yield a key as it stands in a policy and its baseline; a column's once for every column that the policy names."""
+    section, _, last = key.rpartition(".")
+    if section == "attributes.*":
+        attributes = child.get("attributes")
+        for name, table in attributes.table.items() if attributes is not None else ():
+            before = base.get("attributes", name)
+            old = None if before is None else before.get(last)
+            if old is None and table.get(last) is not None:
+                old = base.get("source", last)  # what holds of every column that says nothing of its own
+            yield _Compared(f"attributes.{name}.{last}", name, old, table.get(last), table, before is not None)
+    elif section == "privacy":
+        yield from _of_entries(last, base, child)
+    elif section and last != "*":
+        above = child.get(*section.split("."))
+        if above is not None and (above.get(last) is not None or _another_mechanism(section, base, child)):
+            yield _Compared(key, None, base.get(*key.split(".")), above.get(last), above, named=True)
+
+
+def _of_entries(option: str, base: Node, child: Node) -> Iterator[_Compared]:
+    """Yield an option of each [[privacy]] entry of a model that the baseline asks for, beside the same entry there."""
+    for entry in _entries(child):
+        model = entry.get("model")
+        before = [e for e in _entries(base) if model is not None and (m := e.get("model")) and m.value == model.value]
+        if before and entry.get(option) is not None:
+            old = next((e.get(option) for e in before if _same_but(e, entry, option)), None)
+            yield _Compared(f"privacy.{option}", None, old, entry.get(option), entry, named=True)
+
+
+def _entries(root: Node) -> list[Node]:
+    privacy = root.get("privacy")
+    return [] if privacy is None else [entry for entry in privacy.items if isinstance(entry.value, dict)]
+
+
+def without_restated(base: Node, relaxable: frozenset[str], child: Node) -> Node:
+    """Return a baseline without the [[privacy]] entries that a policy restates, but for an option that it may relax."""
+    options = [key for key in RULES if key.startswith("privacy.") and covered(key, relaxable)]
+    names = [key.rpartition(".")[2] for key in options]
+    restated = [e for e in _entries(base) if any(_same_but(e, new, n) for new in _entries(child) for n in names)]
+    privacy = base.get("privacy")
+    if privacy is None or not restated:
+        return base
+    kept = [entry for entry in privacy.items if not any(entry is gone for gone in restated)]
+    return Node({**base.table, "privacy": Node(kept, privacy.place, privacy.key, privacy.wrong)}, base.place, base.key)
+
+
+def _same_but(one: Node, other: Node, option: str) -> bool:
+    """Return whether two entries say the same, but for one option."""
+    said = [{k: v for k, v in entry.plain().items() if k != option} for entry in (one, other)]
+    return bool(said[0] == said[1])
+
+
+def _another_mechanism(section: str, base: Node, child: Node) -> bool:
+    """Return whether a policy takes the place of the whole [mechanism], with keys that it does not state."""
+    old, new = base.get("mechanism", "name"), child.get("mechanism", "name")
+    return section == "mechanism" and old is not None and new is not None and old.value != new.value
+
+
+def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
+    """Yield in what a key is weaker: where, and what the policy does there."""
+    old, new = one.old, one.new
+    match rule.direction:
+        case Direction.STATED if new is not None:
+            yield from _stated(one, new)
+        case Direction.ADMITTED if new is not None and one.named and new.value != rule.value:
+            if old is None or old.value == rule.value:
+                yield new, f"states {one.told}, which the baseline does not"
+        case Direction.SET if new is not None and new.value == rule.value:
+            if old is None or old.value != rule.value:
+                yield new, f"sets {one.told} to {spelled(new.value)}, which the baseline does not"
+        case Direction.LOWERED | Direction.RAISED if new is not None:
+            limit = rule.value if old is None else old.value
+            if _beyond(new.value, limit, rule.direction):
+                verb = "raises" if rule.direction is Direction.RAISED else "lowers"
+                yield new, f"{verb} {one.told} from {limit} to {new.value}"
+        case Direction.CHANGED if old is not None and not one.dropped and (new is None or not _same(old, new, rule)):
+            yield new or one.above, f"has another {one.told} than the baseline"
+        case Direction.FINER if old is not None and not one.dropped:
+            yield from _finer(one, old)
+
+
+def _beyond(number: object, limit: object, direction: Direction) -> bool:
+    if not isinstance(number, int) or not isinstance(limit, int):
+        return False
+    return number > limit if direction is Direction.RAISED else number < limit
+
+
+def _stated(one: _Compared, new: Node) -> Iterator[tuple[Node, str]]:
+    """Yield what is stated that the baseline does not state; of a list, each item."""
+    if not isinstance(new.value, list):
+        if one.old is None:
+            yield new, f"states {one.told}, which the baseline does not"
+        return
+    known = [item.plain() for item in one.old.items] if one.old is not None else []
+    for item in new.items:
+        if item.plain() not in known:
+            yield item, f"lists {spelled(item.value)} under {one.told}, which the baseline does not"
+
+
+def _finer(one: _Compared, old: Node) -> Iterator[tuple[Node, str]]:
+    """Yield why categories are not the baseline's in its order, or some of them."""
+    if not isinstance(old.value, list):
+        return
+    if one.new is None or not isinstance(one.new.value, list):
+        instead = one.above.get("domain") or one.above.get("bins")
+        observed = instead is not None and instead.value == "observed"
+        what = f"takes the categories of '{one.column}' from the data" if observed else f"declares no {one.told}"
+        yield instead or one.above, f"{what}, where the baseline declares them"
+        return
+    rest = iter(old.plain())
+    for item in one.new.items:
+        if item.plain() not in rest:
+            what = f"lists {spelled(item.value)} under {one.told}"
+            yield item, f"{what}, which the baseline does not, or in another place"
+            return
+
+
+def _same(old: Node, new: Node, rule: Rule) -> bool:
+    """Return whether two values are one; of two files, whether they are the same file."""
+    named = rule.value == NAME or any(SCHEME.match(str(n.value)) for n in (old, new))
+    if isinstance(old.value, str) and isinstance(new.value, str) and not named:
+        files = [os.path.join(os.path.dirname(n.place.file), str(n.value)) for n in (old, new)]  # noqa: PTH118, PTH120
+        return os.path.realpath(files[0]) == os.path.realpath(files[1])
+    return bool(old.plain() == new.plain())
+
+
+def _units(key: str, base: Node, child: Node) -> Iterator[Problem]:
+    """Yield that a policy tells other units of protection apart: by a name for them, or by other identifiers."""
+    old = _unit(base)
+    new = _unit(base, child)
+    if old is None or new == old:
+        return
+    attributes = child.get("attributes")
+    roles = [table.get("role") for table in attributes.table.values()] if attributes is not None else []
+    at = child.get(*key.split(".")) or next((role for role in roles if role is not None), child)
+    yield _refusal(key, at, f"tells units of protection apart otherwise than by '{old}'")
+
+
+def _unit(*files: Node) -> object:
+    """Return the column that tells units apart, the later files over the earlier: as `Policy.unit`."""
+    named, roles = None, {}
+    for file in files:
+        named = file.get("source", "unit") or named
+        attributes = file.get("attributes")
+        for name, table in attributes.table.items() if attributes is not None else ():
+            role = table.get("role")
+            roles[name] = None if role is None else role.value
+    identifiers = [name for name, role in roles.items() if role == "identifier"]
+    return named.value if named is not None else identifiers[0] if len(identifiers) == 1 else None
+
+
+def _role(one: _Compared) -> Iterator[Problem]:
+    was, role = one.old, one.new
+    if was is None or role is None or not isinstance(was.value, str) or not isinstance(role.value, str):
+        return
+    if was.value not in {"insensitive", role.value} and role.value not in DROPPED:
+        message = f"'{one.column}' is {was.value} in the baseline and cannot become {role.value}"
+        expected = f"{was.value}, or a dropped role (identifier, excluded)"
+        yield Problem("RR242", message, role.place, expected, f"the baseline says so at {was.place}")
+
+
+def _passed_on(one: _Compared, relaxable: frozenset[str]) -> Iterator[Problem]:
+    for item in one.new.items if one.new is not None else ():
+        if isinstance(item.value, str) and not covered(item.value, relaxable):
+            message = f"the baseline does not let '{item.value}' be relaxed, so this policy cannot pass that on"
+            yield Problem("RR244", message, item.place, "a part of the baseline's `may_relax`")
+
+
+def _refusal(key: str, at: Node, what: str) -> Problem:
+    last = key.rpartition(".")[2]
+    return Problem(
+        "RR243",
+        f"the policy {what}; a baseline is a floor",
+        at.place,
+        "no less than the baseline asks",
+        f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]',
+    )

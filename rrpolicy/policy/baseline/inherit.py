@@ -1,0 +1,171 @@
+"""Inheritance: a policy that extends a baseline adds to it and may not fall below it."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.policy.baseline.floor import SCHEME, below_floor, without_restated
+from rrpolicy.policy.file import SCHEMA, PolicyFile
+from rrpolicy.policy.folder.root import OutsideError, Root
+from rrpolicy.policy.tree.document import DEEPEST, Node, read_document
+from rrpolicy.policy.tree.problems import mark, problems_of, spelled
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A policy file with its baselines folded in.
+
+    Attributes:
+        root: the merged tree; each node keeps the place in the file that it came from.
+        relaxable: what a policy that extends this one may relax; None if it extends none and says nothing.
+        complete: every baseline could be read, so what is missing is really missing.
+        baselines: the files that it extends, the nearest first.
+    """
+
+    root: Node
+    relaxable: frozenset[str]
+    complete: bool = True
+    baselines: tuple[str, ...] = ()
+
+
+def read_merged(path: Path, problems: list[Problem], root: Root) -> Merged:
+    """Read a policy file and its baselines.
+
+    Args:
+        path: the policy file.
+        problems: gets what is wrong with the shape of any of the files and with their inheritance.
+        root: that the baselines must lie under.
+
+    Raises:
+        PolicyError: if the file itself cannot be read as TOML.
+    """
+    return _merged(path, str(path), problems, (), root)
+
+
+def _merged(path: Path, shown: str, problems: list[Problem], below: tuple[str, ...], reach: Root) -> Merged:
+    root = read_document(path, shown, reach if below else None)
+    problems += _shape(root)
+    extends = root.get("policy", "extends")
+    own = _listed(root, "policy", "may_relax")
+    if extends is None or extends.wrong:
+        return Merged(root, own, extends is None)
+    base = _baseline(extends, shown, problems, (*below, os.path.realpath(path)), reach)
+    if base is None:
+        return Merged(root, own, complete=False)
+    problems += below_floor(base.root, base.relaxable, root)
+    stated = root.get("policy", "may_relax") is not None
+    relaxable = base.relaxable & own if stated else base.relaxable
+    floor = without_restated(base.root, base.relaxable, root)
+    return Merged(_fold(floor, root), relaxable, base.complete, (base.root.place.file, *base.baselines))
+
+
+def _shape(root: Node) -> Iterator[Problem]:
+    schema = root.get("schema")
+    if schema is not None and (type(schema.value) is not int or schema.value != SCHEMA):
+        mark(root, ("schema",))
+        message = f"the policy language {spelled(schema.value)} is unknown"
+        yield Problem("RR204", message, schema.place, f"schema = {SCHEMA}", "upgrade rrpolicy if the policy is newer")
+    try:
+        PolicyFile.model_validate(root.plain())
+    except ValidationError as error:
+        for problem in problems_of(error, root, PolicyFile):
+            if problem.code == "RR206" and problem.message.startswith("the key 'schema'"):
+                hint = f"begin the file with `schema = {SCHEMA}`"
+                yield Problem(
+                    "RR204", "the policy does not say its language", problem.place, f"schema = {SCHEMA}", hint
+                )
+            elif problem.place is None or problem.place.key != "schema":
+                yield problem
+
+
+def _baseline(extends: Node, shown: str, problems: list[Problem], below: tuple[str, ...], root: Root) -> Merged | None:
+    written = str(extends.value)
+    if SCHEME.match(written):
+        message = f"'{written}' is not a file"
+        hint = "keep the baseline in the repository: a release must not depend on what a server answers"
+        problems.append(Problem("RR240", message, extends.place, "a path relative to this file", hint))
+        return None
+    beside = os.path.normpath(os.path.join(os.path.dirname(shown), written))  # noqa: PTH118, PTH120
+    if os.path.realpath(beside) in below:
+        message = f"'{written}' extends this policy in turn" if len(below) > 1 else "the policy extends itself"
+        problems.append(Problem("RR241", message, extends.place, "a baseline that does not come back here"))
+        return None
+    if len(below) > DEEPEST:
+        message = f"more than {DEEPEST} policies extend one another"
+        problems.append(Problem("RR287", message, extends.place, "a baseline that people can follow"))
+        return None
+    try:
+        return _merged(Path(beside), beside, problems, below, root)
+    except OutsideError:
+        message, expected, hint = root.outside(written)
+        problems.append(Problem("RR289", message, extends.place, expected, hint))
+        return None
+    except PolicyError as error:
+        for problem in error.problems:
+            missing = problem.code == "RR200"
+            place = extends.place if missing else problem.place
+            problems.append(
+                Problem("RR240" if missing else problem.code, problem.message, place, problem.expected, problem.hint)
+            )
+        return None
+
+
+def _items(root: Node, *keys: str) -> list[Node]:
+    node = root.get(*keys)
+    return node.items if node is not None else []
+
+
+def _listed(root: Node, *keys: str) -> frozenset[str]:
+    return frozenset(i.value for i in _items(root, *keys) if isinstance(i.value, str))
+
+
+def _fold(base: Node, child: Node) -> Node:
+    """Return the child over the baseline."""
+    folded = _over(base, child)
+    for section in ("privacy", "utility"):
+        _append(folded, base, child, section)
+    policy, base_policy, child_policy = folded.get("policy"), base.get("policy"), child.get("policy")
+    if policy is not None and base_policy is not None and child_policy is not None:
+        _append(policy, base_policy, child_policy, "plugins")
+    attributes, new = base.get("attributes"), child.get("attributes")
+    if attributes is not None and new is not None:
+        folded.table["attributes"] = Node({**attributes.table, **new.table}, new.place, new.key, new.wrong)
+    name, old = child.get("mechanism", "name"), base.get("mechanism", "name")
+    if name is not None and old is not None and name.value != old.value:
+        folded.table["mechanism"] = child.table["mechanism"]
+    _rebase(folded, base, child, "source", "uri")
+    _rebase(folded, base, child, "mechanism", "plan_on")
+    return folded
+
+
+def _over(base: Node, child: Node) -> Node:
+    if not (isinstance(base.value, dict) and isinstance(child.value, dict)):
+        return child
+    merged = dict(base.value)
+    for key, node in child.value.items():
+        merged[key] = _over(merged[key], node) if key in merged else node
+    return Node(merged, child.place, child.key, base.wrong or child.wrong)
+
+
+def _append(into: Node, base: Node, child: Node, key: str) -> None:
+    old, new = base.get(key), child.get(key)
+    if old is not None and new is not None:
+        into.table[key] = Node([*old.items, *new.items], new.place, new.key, old.wrong or new.wrong)
+
+
+def _rebase(folded: Node, base: Node, child: Node, section: str, key: str) -> None:
+    """Let a uri that the baseline gave start from the policy's own folder."""
+    uri, table = base.get(section, key), folded.get(section)
+    if uri is None or table is None or folded.get(section, key) is not uri or not isinstance(uri.value, str):
+        return
+    if not SCHEME.match(uri.value) and not os.path.isabs(uri.value):  # noqa: PTH117
+        there, here = (os.path.dirname(n.place.file) or "." for n in (base, child))  # noqa: PTH120
+        moved = os.path.normpath(os.path.join(os.path.relpath(there, here), uri.value))  # noqa: PTH118
+        uri = Node(moved, uri.place, uri.key, uri.wrong)
+        folded.table[section] = Node({**table.table, key: uri}, table.place, table.key, table.wrong)

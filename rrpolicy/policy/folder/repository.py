@@ -1,0 +1,85 @@
+"""The git repository that a policy lies in, read from its files.
+
+git itself is not run: in a folder that somebody else wrote its settings name programs to start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from rrpolicy.untrusted.file import read_regular
+
+_SMALL, _PACKED = 4096, 64 * 2**20
+_DEEPEST = 5
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_REF = re.compile(r"refs(/(?!\.)[^/\\\x00-\x20\x7f~^:?*\[]+)+")
+
+
+def top(folder: Path) -> Path | None:
+    """Return the top of the repository that a folder lies in; None outside of one.
+
+    Args:
+        folder: exists; links are resolved.
+    """
+    here = folder.resolve()
+    return next((f for f in (here, *here.parents) if (f / ".git").exists()), None)
+
+
+def commit(folder: Path) -> str | None:
+    """Return the commit that HEAD names; None where there is none that can be read.
+
+    Whether a file is unchanged since then is not told: that takes git's objects, see `blob`.
+    """
+    above = top(folder)
+    if above is None:
+        return None
+    try:
+        own = _settings(above / ".git")
+        shared = own / _text(own / "commondir") if (own / "commondir").exists() else own
+        return _named(_text(own / "HEAD"), own, shared, 0)
+    except (OSError, ValueError):
+        return None
+
+
+def blob(content: bytes, of: str) -> str:
+    """Return git's id of a file: `git rev-parse COMMIT:path` tells whether the commit holds just this.
+
+    Args:
+        content: the file's bytes.
+        of: a commit; its length tells which digest the repository uses.
+    """
+    whole = b"blob %d\0" % len(content) + content
+    new = len(of) == hashlib.sha256().digest_size * 2
+    return hashlib.sha256(whole).hexdigest() if new else hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+
+
+def _settings(dot: Path) -> Path:
+    """Return the folder of HEAD and refs; a work tree's `.git` is a file that names it."""
+    if dot.is_dir():
+        return dot
+    word, _, path = _text(dot).partition(": ")
+    if word != "gitdir":
+        raise ValueError("no work tree")
+    return dot.parent / path
+
+
+def _named(text: str, own: Path, shared: Path, depth: int) -> str | None:
+    """Return the commit that HEAD or a ref holds, by name or by number."""
+    if _COMMIT.fullmatch(text):
+        return text
+    word, _, name = text.partition(": ")
+    if word != "ref" or depth == _DEEPEST or not _REF.fullmatch(name):
+        return None
+    for folder in dict.fromkeys((own, shared)):
+        if (folder / name).is_file():
+            return _named(_text(folder / name), own, shared, depth + 1)
+    packed = shared / "packed-refs"
+    lines = read_regular(packed, _PACKED).decode(errors="replace").splitlines() if packed.exists() else []
+    found = next((line.split(" ")[0] for line in lines if line.endswith(f" {name}")), "")
+    return found if _COMMIT.fullmatch(found) else None
+
+
+def _text(path: Path) -> str:
+    return read_regular(path, _SMALL).decode().rstrip("\r\n")

@@ -1,0 +1,60 @@
+"""Which files a policy may name: those under a root. A policy is no program, and reads nothing else on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.policy.folder.repository import top
+from rrpolicy.untrusted.file import read_regular
+
+LARGEST = 16 * 2**20
+"""Bytes of a file that a policy names."""
+
+
+class OutsideError(Exception):
+    """A file that lies outside of the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The folder under which the files lie that a policy names: baselines and hierarchies. Its table lies anywhere.
+
+    Attributes:
+        folder: with links resolved.
+    """
+
+    folder: Path
+
+    @classmethod
+    def of(cls, policy: Path, given: Path | None = None) -> Root:
+        """Return the root of a policy: the one given, else the top of its repository, else its own folder.
+
+        Raises:
+            PolicyError: RR250 if the one given is no folder.
+        """
+        if given is not None and not given.is_dir():
+            raise PolicyError(Problem("RR250", f"--root: {given} is no folder"))
+        own = policy.parent
+        return cls((given or top(own) or own).resolve())
+
+    def read(self, path: Path) -> bytes:
+        """Return a file that a policy names.
+
+        Raises:
+            OutsideError: if it lies elsewhere, by its own path or by links.
+            OSError, ValueError: if it cannot be read, is no regular file, or is larger than `LARGEST`.
+        """
+        real = path.resolve()
+        if not real.is_relative_to(self.folder):
+            raise OutsideError
+        return read_regular(real, LARGEST)
+
+    def outside(self, written: str) -> tuple[str, str, str]:
+        """Return message, expected and hint of a file that lies elsewhere."""
+        return (
+            f"'{written}' lies outside of {self.folder}, and a policy reads nothing there",
+            "a file under that folder, also after links are followed",
+            "`--root DIR` names another folder; by default it is the top of the policy's git repository, else its own",
+        )

@@ -1,0 +1,197 @@
+"""A policy file as a tree: every value beside the place where it stands."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rrpolicy.errors import Place, PolicyError, Problem
+from rrpolicy.policy.folder.root import Root
+from rrpolicy.policy.tree.places import Path as KeyPath
+from rrpolicy.policy.tree.places import places_of
+from rrpolicy.untrusted.file import read_regular
+
+LARGEST = 4 * 2**20
+DEEPEST = 32
+"""Tables and arrays within one another, and parts of a dotted key."""
+MOST_VALUES = 250_000
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
+_POLICY = re.compile(r"^[ \t]*schema[ \t]*=[ \t]*[0-9]", re.MULTILINE)
+
+Contents: TypeAlias = "dict[str, Node] | list[Node] | object"
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A value of the file.
+
+    Attributes:
+        value: a table as a dict of nodes, an array as a list of nodes, or a scalar (floats as Decimal).
+        place: where the value stands; of a table written with a header, the header.
+        key: where the key that names it stands; the same as `place` for an item of an array.
+        wrong: a problem of it was reported, so nothing more is to be built on it.
+    """
+
+    value: Contents
+    place: Place
+    key: Place
+    wrong: bool = False
+
+    @property
+    def table(self) -> dict[str, Node]:
+        """Return the children of a table; nothing if it is none."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    @property
+    def items(self) -> list[Node]:
+        """Return the items of an array; nothing if it is none."""
+        return self.value if isinstance(self.value, list) else []
+
+    def get(self, *keys: str) -> Node | None:
+        """Return the node under nested keys, or None."""
+        node: Node | None = self
+        for key in keys:
+            node = node.table.get(key) if node is not None else None
+        return node
+
+    def plain(self) -> Any:
+        """Return the value without places."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return self.value
+
+    def walk(self, key: str = "") -> Iterator[tuple[str, Node]]:
+        """Yield every node below with its dotted key; items of arrays by their index."""
+        children = self.table.items() if isinstance(self.value, dict) else enumerate(self.items)
+        for part, node in children:
+            below = f"{key}.{part}" if key else str(part)
+            yield below, node
+            yield from node.walk(below)
+
+
+def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
+    """Read a TOML file. Lines of it are quoted only if it says that it is a policy: `schema = 1`.
+
+    Args:
+        path: the file.
+        shown: its name as places tell it.
+        root: that it must lie under, where another policy names it; it must then be a policy.
+
+    Raises:
+        OutsideError: if it lies elsewhere.
+        PolicyError: RR200 if it cannot be read, RR201 if it is not UTF-8 or begins with a byte order mark, RR202 if
+            it is not TOML, RR203 if a key stands twice, RR209 if it is empty, RR287 if it is nested too deeply or holds
+            too many values.
+    """
+    content = _content(path, shown, root)
+    text = _decoded(content, shown)
+    if not text.strip():
+        hint = "`rrpolicy init TABLE` drafts a policy from a table"
+        raise PolicyError(Problem("RR209", f"{shown} is empty", Place(shown, 1, 1), "a policy", hint))
+    policy = _POLICY.search(text) is not None
+    if root is not None and not policy:
+        raise PolicyError(Problem("RR200", f"{shown} is no policy", expected="a policy file, with `schema = 1`"))
+    lines = [line.removesuffix("\r") if policy else "" for line in text.split("\n")]
+    deep = _DEEP.search(text)
+    if deep is not None:
+        at = text.count("\n", 0, deep.start()) + 1
+        raise PolicyError(_too_deep(Place(shown, at, deep.start() - text.rfind("\n", 0, deep.start()))))
+    if text.count(",") + text.count("=") > 2 * MOST_VALUES:
+        raise PolicyError(_too_many(shown))
+    try:
+        values = tomllib.loads(text, parse_float=Decimal)
+        _limit(values, shown)
+        return _node(values, (), places_of(content, lines, shown), Place(shown, 1, 1))
+    except RecursionError as error:
+        raise PolicyError(_too_deep(Place(shown, 1, 1))) from error
+    except ValueError as error:
+        raise PolicyError(_syntax(error, lines, shown)) from error
+
+
+def _content(path: Path, shown: str, root: Root | None) -> bytes:
+    try:
+        return read_regular(path, LARGEST) if root is None else root.read(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a possible path"
+        raise PolicyError(
+            Problem("RR200", f"{shown} cannot be read: {reason.lower()}", expected="a policy file in TOML")
+        ) from error
+
+
+def _limit(values: Mapping[str, object], shown: str) -> None:
+    """Refuse a file of more values, or deeper ones, than any policy holds, before anything is built of them.
+
+    Raises:
+        PolicyError: RR287.
+    """
+    level: list[object] = [values]
+    held = 0
+    for _ in range(DEEPEST):
+        level = [
+            v
+            for one in level
+            if isinstance(one, (dict, list))
+            for v in (one.values() if isinstance(one, dict) else one)
+        ]
+        held += len(level)
+        if held > MOST_VALUES:
+            raise PolicyError(_too_many(shown))
+    if level:
+        raise PolicyError(_too_deep(Place(shown, 1, 1)))
+
+
+def _too_many(shown: str) -> Problem:
+    hint = "group categories in a view of the table, and list the groups"
+    message = f"{shown} holds more than {MOST_VALUES:,} values"
+    return Problem("RR287", message, Place(shown, 1, 1), "a policy that people can read", hint)
+
+
+def _too_deep(place: Place) -> Problem:
+    return Problem(
+        "RR287", "keys, arrays or tables are nested too deeply", place, f"at most {DEEPEST} within one another"
+    )
+
+
+def _decoded(content: bytes, shown: str) -> str:
+    expected, hint = "UTF-8 without a byte order mark", "save the file as UTF-8 without a byte order mark"
+    if content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        message = f"{shown} begins with a byte order mark"
+        raise PolicyError(Problem("RR201", message, Place(shown, 1, 1), expected, hint))
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1
+        message = f"{shown} is not UTF-8 from here on"
+        raise PolicyError(Problem("RR201", message, Place(shown, line, column), expected, hint)) from error
+
+
+def _syntax(error: Exception, lines: list[str], shown: str) -> Problem:
+    message = str(error)
+    found = re.search(r" \(at line (\d+), column (\d+)\)$", message)
+    line, column = (int(found[1]), int(found[2])) if found else (len(lines), len(lines[-1]) + 1)
+    reason = re.sub(r" \(at [^()]*\)$", "", message)
+    place = Place(shown, line, column, "", lines[line - 1] if line <= len(lines) else "")
+    if re.search("overwrite a value|declare .* twice|already defined|mutate immutable", reason, re.IGNORECASE):
+        hint = "keep one of the two; a table's keys stand together under one header"
+        return Problem("RR203", f"a key stands twice: {reason}", place, "each key once", hint)
+    hint = "text stands in quotes, arrays in [ ], inline tables in { } on one line"
+    return Problem("RR202", f"not TOML: {reason}", place, hint=hint)
+
+
+def _node(value: object, path: KeyPath, places: Mapping[KeyPath, tuple[Place, Place]], above: Place) -> Node:
+    key, place = places.get(path, (above, above))
+    if isinstance(value, dict):
+        return Node({k: _node(v, (*path, k), places, place) for k, v in value.items()}, place, key)
+    if isinstance(value, list):
+        return Node([_node(v, (*path, i), places, place) for i, v in enumerate(value)], place, key)
+    return Node(value, place, key)

@@ -1,0 +1,257 @@
+"""What pydantic found wrong, said as problems of the policy file at their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from rrpolicy.errors import Problem
+from rrpolicy.policy.tree.document import Node
+from rrpolicy.untrusted.printable import listed
+
+_EXPECTED = {
+    "string_type": "text in quotes",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "an array [ … ]",
+    "tuple_type": "an array [ … ]",
+    "set_type": "an array [ … ]",
+    "frozen_set_type": "an array [ … ]",
+    "dict_type": "a table { … }",
+    "model_type": "a table { … }",
+    "model_attributes_type": "a table { … }",
+    "dataclass_type": "a table { … }",
+    "none_required": "nothing",
+}
+_BOUNDS = {"ge": "{} or more", "gt": "more than {}", "le": "{} or less", "lt": "less than {}"}
+_BOUND_TYPES = frozenset({"greater_than_equal", "greater_than", "less_than_equal", "less_than"})
+_LONG = 60
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """Return a hint such as "did you mean 'role'?", or None if nothing is near."""
+    import difflib
+
+    by_lower = {k.lower(): k for k in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return f"did you mean '{by_lower[near[0]]}'?" if near else None
+
+
+def one_of(known: Iterable[str]) -> str:
+    """Return `one of: …` with at most a dozen names."""
+    names, most = list(known), 12
+    more = f", … ({len(names) - most} more)" if len(names) > most else ""
+    return f"one of: {listed(names[:most])}{more}"
+
+
+def spelled(value: object) -> str:
+    """Return a policy's value as TOML writes it, shortened."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + (value if len(value) <= _LONG else value[: _LONG - 1] + "…") + '"'
+    if isinstance(value, Decimal) and not value.is_finite():
+        return str(value).lower().replace("infinity", "inf")
+    return "an array" if isinstance(value, list) else "a table" if isinstance(value, dict) else str(value)
+
+
+def unknown(code: str, what: str, node: Node, known: Iterable[str], *, at_key: bool = False) -> Problem:
+    """Return the problem of a name that nobody knows."""
+    names = list(known)
+    name = str(node.value) if not at_key else node.key.key.rpartition(".")[2]
+    return Problem(
+        code, f"unknown {what} '{name}'", node.key if at_key else node.place, one_of(names), suggest(name, names)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
+    """One error of pydantic, found again in the file; `branched` if it speaks of one branch of a union."""
+
+    path: tuple[str | int, ...]
+    node: Node
+    branched: bool
+    error: Any
+
+
+def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> Iterator[Problem]:
+    """Yield what pydantic found wrong with a table, once for each place, and mark the nodes.
+
+    Args:
+        error: of validating `root.plain()` or a part of it.
+        root: the table.
+        model: the class it was validated with.
+    """
+    located = [_locate(root, e) for e in error.errors(include_url=False)]
+    groups: dict[tuple[object, ...], list[_Located]] = {}
+    for one in located:
+        deeper = any(len(o.path) > len(one.path) and o.path[: len(one.path)] == one.path for o in located)
+        if not (one.branched and deeper):
+            kind = one.error["type"] if one.error["type"] in {"missing", "extra_forbidden"} else ""
+            groups.setdefault((one.path, kind, one.error["loc"] if kind == "missing" else None), []).append(one)
+    for group in groups.values():
+        group[0].node.wrong = True
+        mark(root, group[0].path)
+        yield _problem(group, model)
+
+
+def mark(root: Node, path: Iterable[str | int]) -> None:
+    """Mark every node on the way to a wrong one."""
+    node = root
+    for part in path:
+        node.wrong = True
+        node = node.table[part] if isinstance(part, str) else node.items[part]
+    node.wrong = True
+
+
+def _locate(root: Node, error: Any) -> _Located:
+    node, path, branched = root, list[str | int](), False
+    loc = error["loc"][:-1] if error["type"] == "missing" else error["loc"]
+    for part in loc:
+        if isinstance(part, str) and part in node.table:
+            node = node.table[part]
+        elif isinstance(part, int) and 0 <= part < len(node.items):
+            node = node.items[part]
+        else:
+            branched = True
+            continue
+        path.append(part)
+    return _Located(tuple(path), node, branched, error)
+
+
+def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
+    node, error = group[0].node, group[0].error
+    last = str(error["loc"][-1]) if error["loc"] else ""
+    if error["type"] == "missing":
+        return Problem(
+            "RR206", f"the key '{last}' is missing{_in(node.place.key)}", node.place, f"a value for '{last}'"
+        )
+    if error["type"] == "extra_forbidden":
+        known, above = known_keys(model, error["loc"][:-1]), node.key.key.rpartition(".")[0]
+        hint = suggest(last, known)
+        if hint is None and last in known_keys(model):
+            hint = f"[{last}] is a table of its own: write its header first, outside of [{above}]"
+        return Problem("RR205", f"unknown key '{last}'{_in(above)}", node.key, one_of(known), hint)
+    told = str(error.get("ctx", {}).get("error", "")) if error["type"] in {"value_error", "assertion_error"} else ""
+    if told and not told.startswith("expected "):
+        named = _culprit(told, node)
+        message = told if named is not node else f"{_named(node.place.key)}: {told}"
+        return Problem("RR208", message, named.place, hint=_percent(named.value, told))
+    expected = " or ".join(dict.fromkeys(_expected(one.error) for one in group))
+    name, value, hint = _named(node.place.key), node.plain(), None
+    if error["type"] in {"literal_error", "enum"} and isinstance(value, str):
+        hint = suggest(value, expected.split("'")[1::2])
+    if all(one.error["type"] in _EXPECTED for one in group):
+        if isinstance(value, dict) and expected == _EXPECTED["list_type"]:
+            hint = f"an array of tables has double brackets: [[{node.place.key}]]"
+        hint = hint or _example(model, [part for part in group[0].path if isinstance(part, str)])
+        return Problem("RR207", f"{name} is {_kind(value)}", node.place, expected, hint)
+    hint = hint or _percent(value, expected)
+    return Problem("RR208", f"{name} cannot be {spelled(value)}", node.place, expected, hint)
+
+
+def _culprit(told: str, node: Node) -> Node:
+    """Return the key that a table's error begins with, such as "a threshold lies …"; the table if with none."""
+    word = told.removeprefix("a ").split(" ", 1)[0].strip("`'\"")
+    return node.table.get(word, node)
+
+
+def _percent(value: object, told: str) -> str | None:
+    """Return how a percentage is written, where a number above 1 stands for a share."""
+    number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    if not number or not told.endswith(("at most 1", "1 or less")):
+        return None
+    percent = Decimal(str(value))
+    return f"{value} % is written {percent / 100:f}" if 1 < percent <= 100 else None  # noqa: PLR2004
+
+
+def _example(model: type[BaseModel], path: list[str]) -> str | None:
+    """Return how a key's value is written, where its field has an example."""
+    fields = [(f.alias or n, f) for m in _classes(model, path[:-1]) for n, f in m.model_fields.items()]
+    examples = [example for name, f in fields if path and name == path[-1] for example in f.examples or ()]
+    return f"such as `{path[-1]} = {_written(examples[0])}`" if examples else None
+
+
+def _written(value: Any) -> str:
+    """Return an example as TOML."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_written(item)}" for key, item in value.items()) + " }"
+    return f"[{', '.join(map(_written, value))}]" if isinstance(value, list) else spelled(value)
+
+
+def known_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list[str]:
+    """Return the keys that a class, or what it nests at a location, accepts."""
+    return [f.alias or n for m in _classes(model, loc) for n, f in m.model_fields.items()]
+
+
+def _classes(model: type[BaseModel], loc: Iterable[str | int]) -> list[type[BaseModel]]:
+    """Return the classes that a location of a class may hold."""
+    current = [model]
+    for part in loc:
+        fields = [f for m in current for n, f in m.model_fields.items() if (f.alias or n) == part]
+        current = [m for f in fields for m in _nested(f.annotation)] or current
+    return current
+
+
+def _nested(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _nested(argument)
+
+
+def _expected(error: Any) -> str:
+    if error["type"] in _EXPECTED:
+        return _EXPECTED[error["type"]]
+    told = error.get("ctx", {})
+    if error["type"] == "value_error" and "error" in told:
+        return str(told["error"]).removeprefix("expected ")
+    if "expected" in told:
+        return str(told["expected"])
+    for bound, words in _BOUNDS.items():
+        if bound in told and error["type"] in _BOUND_TYPES:
+            return words.format(told[bound])
+    message = str(error["msg"])
+    return message.removeprefix("Input should be ").removeprefix("Value error, ")
+
+
+def _kind(value: object) -> str:
+    names: dict[type, str] = {
+        bool: "true or false",
+        str: "text",
+        int: "a whole number",
+        Decimal: "a number",
+        list: "an array",
+        dict: "a table",
+    }
+    return next((name for kind, name in names.items() if isinstance(value, kind)), "a date or time")
+
+
+def _named(key: str) -> str:
+    above, _, last = key.rpartition(".")
+    if not last.isdigit():
+        return f"'{last}'" if last else "the policy"
+    return (
+        f"[[{above}]] {int(last) + 1}"
+        if above in {"privacy", "utility"}
+        else f"item {int(last) + 1} of {_named(above)}"
+    )
+
+
+def _in(key: str) -> str:
+    return f" in {entry(key)}" if key else ""
+
+
+def entry(key: str) -> str:
+    """Return a table as the file writes it; of an array of tables, which one, counted from 1."""
+    above, _, last = key.rpartition(".")
+    return f"[[{above}]] {int(last) + 1}" if last.isdigit() else f"[{key}]"

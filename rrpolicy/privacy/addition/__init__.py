@@ -1,0 +1,1 @@
+"""What randomised addition guarantees: the diversity of released sets."""

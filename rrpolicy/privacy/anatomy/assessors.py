@@ -1,0 +1,208 @@
+"""What groups of dealt records guarantee by their definition, and what they leave open.
+
+A group has l different sensitive values or more, each once: l-diversity. Who takes them all for equally likely is right
+once in so many times. Who also knows how the sensitive attribute goes with the quasi-identifiers is right more often;
+how often at most stands beside l-diversity, see `rrpolicy.privacy.anatomy.companions`, and attribute disclosure speaks
+of nobody else, see `rrpolicy.privacy.anatomy.disclosure`.
+
+The quasi-identifiers stand in the release as they are: what is asked of them is answered for the untouched columns. But
+every group excludes the values that it does not hold, so that whatever is said of those columns, k is 1 and epsilon
+infinite.
+
+References:
+    Xiao, Tao 2006, "Anatomy", definitions 2 and 3, theorem 1, corollary 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
+from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.probability import round_down, round_up
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.privacy.model import Assessor, Written
+from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
+from rrpolicy.privacy.models.l_diversity import Kind
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+REFERENCE = "Xiao, Tao 2006, definitions 2 and 3, corollary 1"
+ADVERSARY = (
+    "knows that a person is in the table, and the person's quasi-identifiers, and takes the sensitive values of the "
+    "person's group for equally likely"
+)
+ONCE = "No value stands more than once in a group, so that every kind of l-diversity follows from a group's size."
+UNIFORM = "the largest chance of the true value for who takes all values of a group for equally likely"
+GROUPS = "groups into which the records are dealt"
+RESIDUES = "records that were left when the others stood in groups of l; each joined a group that lacked its value"
+
+
+def l_diversity_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of l-diversity."""
+    return (_assessor(l_diversity.NAME, Basis.CHANNEL, REFERENCE, _diversity, measured=True),)
+
+
+def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of attribute disclosure."""
+
+    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+        assert isinstance(channel, Groups)
+        if isinstance(original, int):
+            return attribute_disclosure.undecided(requirement)
+        from rrpolicy.privacy.anatomy import disclosure as dealt_disclosure
+
+        return dealt_disclosure.assess(requirement, channel, original, _how_dealt(channel, original.records))
+
+    name, reference = attribute_disclosure.NAME, attribute_disclosure.REFERENCE
+    supported = attribute_disclosure.supports
+    return (
+        Assessor(*(name, Groups, (), Basis.ORIGINAL, reference, assess, supported), attained=_attained, estimates=True),
+    )
+
+
+def identity_disclosure_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of identity disclosure: of the columns that stand beside a group's number, as they are."""
+
+    def assess(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
+        return _excluding(identity_disclosure.assess(requirement, channel.untouched(), original))
+
+    return (_assessor(identity_disclosure.NAME, Basis.ORIGINAL, identity_disclosure.REFERENCE, assess),)
+
+
+def k_anonymity_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of k-anonymity: of the columns that stand beside a group's number, as they are."""
+    (untouched,) = k_anonymity.assessors()
+
+    def assess(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
+        return _excluding(untouched.assess(requirement, channel.untouched(), original))
+
+    return (_assessor(k_anonymity.NAME, Basis.RELEASE, k_anonymity.REFERENCE, assess),)
+
+
+_EXCLUDING = {"k": 1.0, "1/k": 1.0, "epsilon, record scope": inf, "epsilon, attribute scope": inf}
+
+
+def _excluding(finding: Finding) -> Finding:
+    """Return a finding of the untouched columns with what groups leave of k and epsilon: nothing."""
+    beside = (
+        replace(c, measure=Measure(_EXCLUDING.get(c.name, c.measure.value), c.measure.standing, c.measure.error))
+        for c in finding.beside
+    )
+    return replace(finding, beside=tuple(beside))
+
+
+def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+    """Refuse subgroups by what is not taken to be known."""
+    del axes
+    known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.INSENSITIVE) if a.categorical}
+    foreign = [name for name in requirement.where if name not in known]
+    return f"`where` names {', '.join(foreign)}, by which no subgroup can be told" if foreign else None
+
+
+def _assessor(
+    model: str,
+    basis: Basis,
+    reference: str,
+    find: Callable[[Requirement, Groups, Original | int], Finding],
+    *,
+    measured: bool = False,
+) -> Assessor:
+    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+        assert isinstance(channel, Groups)
+        return find(requirement, channel, original)
+
+    def measure(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Finding:
+        """Return the finding that went before the draw if the written groups are such groups; else a failing one."""
+        from rrpolicy.privacy.anatomy.written import reached
+
+        del policy
+        assert isinstance(channel, Groups)
+        records, share = reached(channel, written)
+        planned = find(requirement, channel, records)
+        if share is None:
+            return planned
+        worst = Measure(round_down(1 / max(share, _LEAST)))
+        return replace(planned, reached=worst, verdict=Verdict.FAILS)
+
+    if not measured:
+        return Assessor(model, Groups, (), basis, reference, assess, supports)
+    return Assessor(model, Groups, (), basis, reference, assess, supports, measure=measure, attained=_attained)
+
+
+def _attained(channel: Channel, original: Original, written: Written) -> Finding | None:
+    """Return the posterior of everybody on the written groups."""
+    from rrpolicy.privacy.anatomy.posteriors import attained
+
+    assert isinstance(channel, Groups)
+    return attained(channel, original, written)
+
+
+_LEAST = Fraction(1, 10**18)
+
+
+def _diversity(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
+    """Return what l-diversity groups of l different values have, and of l-diversity's other kinds."""
+    options = requirement.options
+    assert isinstance(options, l_diversity.Options)
+    size = smallest(channel, original)
+    if options.kind is Kind.RECURSIVE:
+        rest = size - int(options.l) + 1
+        reached = round_up(Fraction(1, rest)) if rest > 0 else float("inf")
+        holds = rest > 0 and options.limit * rest > 1
+    else:
+        reached, holds = float(size), size >= options.l
+    records = original if isinstance(original, int) else original.records
+    beside: tuple[Companion, ...] = _how_dealt(channel, records)
+    profile = None
+    if not isinstance(original, int) and holds:
+        from rrpolicy.privacy.anatomy.companions import informed
+
+        further, profile = informed(requirement, channel, original)
+        beside += further
+    return Finding(
+        l_diversity.NAME,
+        f"{l_diversity.NAME}/{options.kind.value}",
+        "",
+        None,
+        Measure(reached, _standing(channel, records)),
+        options.limit,
+        Verdict.HOLDS if holds else Verdict.FAILS,
+        Basis.CHANNEL,
+        ADVERSARY,
+        (ONCE,),
+        beside,
+        profile,
+        reference=REFERENCE,
+    )
+
+
+def smallest(channel: Groups, original: Original | int) -> int:
+    """Return the size of the smallest group: l; of a table that is not eligible, the largest l for which it is."""
+    if isinstance(original, int):
+        return channel.size
+    counts = original.counts(channel.sensitive.attribute).dense()
+    return min(channel.size, largest_eligible(counts.tolist()))
+
+
+def _how_dealt(channel: Groups, records: int) -> tuple[Companion, ...]:
+    groups, residues = groups_of(records, channel.size)
+    share = Measure(round_up(Fraction(1, channel.size)), _standing(channel, records))
+    return (
+        Companion("1/l", share, Basis.CHANNEL, UNIFORM),
+        Companion("groups", Measure(float(groups)), Basis.CHANNEL, GROUPS),
+        Companion("residues", Measure(float(residues)), Basis.CHANNEL, RESIDUES),
+    )
+
+
+def _standing(channel: Groups, records: int) -> Standing:
+    """Return whether some group has no more than l: with fewer groups than residues each might have got one."""
+    groups, residues = groups_of(records, channel.size)
+    return Standing.EXACT if groups > residues else Standing.UPPER_BOUND

@@ -1,0 +1,66 @@
+"""What stands beside the l-diversity of dealt groups: the posterior of who knows how values go with the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.finding import Basis, Companion, Measure, Profile, Standing
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.anatomy.bounds import Bounds
+from rrpolicy.privacy.disclosure.alike import Alike
+from rrpolicy.privacy.disclosure.attribute import chosen
+from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
+from rrpolicy.privacy.evidence import gather, sides
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.protocol import Original
+
+POSTERIOR = (
+    "the largest chance of the true value for who reads the quasi-identifiers of the whole group and knows the shares "
+    "of the values among people with the same ones, over all groups that can be dealt; 1/l is for who does not"
+)
+CERTAIN = "people whose group may tell their value with certainty"
+
+
+def informed(
+    requirement: Requirement, channel: Groups, original: Original
+) -> tuple[tuple[Companion, ...], Profile | None]:
+    """Return the largest posterior over everybody that an entry speaks of, for how many it may be 1, and its spread.
+
+    Args:
+        requirement: the entry; its `where` limits the people.
+        channel: the groups.
+        original: an eligible table.
+    """
+    name = channel.sensitive.attribute
+    untouched = channel.untouched(sensitive=True)
+    evidence = gather(original, sides(untouched, original.policy, name))
+    group, value = np.nonzero(chosen(evidence, requirement, None, ()))
+    people = evidence.histograms[group, value]
+    alike = Alike.of(evidence.histograms)
+    worst = Bounds.of(alike.people, channel.size).highest[alike.kind[group], value]
+    beside = stands_beside(worst, people, name)
+    if not len(worst):
+        return beside, None
+    top = at_the_top(evidence, worst, people, group)
+    return beside, spread(f"informed posterior of {name}", worst, people / evidence.n[group], people, top)
+
+
+def stands_beside(worst: Array, people: Ints, of: str) -> tuple[Companion, ...]:
+    """Return the largest posterior, and for how many people it may be 1; upper bounds both.
+
+    Args:
+        worst: (k,) largest posteriors.
+        people: (k,) how many have them.
+        of: the sensitive attribute.
+    """
+    most = Measure(float(worst.max(initial=0.0)), Standing.UPPER_BOUND)
+    certain = Measure(float(people[worst >= 1].sum()), Standing.UPPER_BOUND)
+    return (
+        Companion("informed posterior", most, Basis.ORIGINAL, POSTERIOR, of),
+        Companion("people with a posterior of 1", certain, Basis.ORIGINAL, CERTAIN, of),
+    )

@@ -1,0 +1,220 @@
+"""Attribute disclosure through dealt groups, for the attacker of every other mechanism.
+
+The quasi-identifiers stand as they are, so that R_QI = 1 and
+
+    risk(alpha, u) = c_u R_S(u | alpha),    R_S = E [posterior of u, given the group]
+
+over the deals, for somebody of (alpha, u) (Guo, Ying, Wu 2011, eq. 6-9, with the law of Xiao, Tao 2006, figure 3). The
+posterior rests on the quasi-identifiers of all members of the group, see `rrpolicy.privacy.anatomy.permanents`. R_S has
+no short form. `rrpolicy.privacy.anatomy.bounds` bounds it with certainty, and that decides;
+`rrpolicy.privacy.anatomy.simulated` estimates it, and decides by the estimate's upper end if the entry says so. It is
+at least c_u.
+
+Whichever record of alpha is drawn, the value read from it is u with a chance of E [posterior of u] over the records of
+alpha: posteriors are right on average, so that success(alpha, u) = c_u exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.finding import Basis, Companion, Measure, Standing
+from rrpolicy.privacy.anatomy.bounds import Bounds
+from rrpolicy.privacy.anatomy.companions import stands_beside
+from rrpolicy.privacy.anatomy.simulated import Simulated, simulate
+from rrpolicy.privacy.disclosure.alike import Alike
+from rrpolicy.privacy.disclosure.attribute import Risks, chosen, conclude
+from rrpolicy.privacy.disclosure.exact import NEAR
+from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.evidence import gather, sides
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.finding import Finding
+    from rrpolicy.policy.model import Requirement
+    from rrpolicy.privacy.disclosure.attribute import Mask
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+MOST_FRACTIONS = 10_000_000
+"""Fractions beyond which nothing is decided exactly."""
+BOUND = (
+    "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average; the simulated mean "
+    "stands beside it as an estimate."
+)
+ESTIMATE = (
+    "Decided by an estimate, as the policy asks: the mean over simulated deals holds if its upper end at "
+    f"{100 * attribute.CONFIDENCE:g} % confidence, for all people together, is within the limit; the seed follows from "
+    "the published description and the number of records."
+)
+NO_ESTIMATE = "Groups are too large, or the table is not eligible, for an estimate: the certain bound decides."
+ESTIMATED = "the largest risk as the mean over simulated deals, with its standard error"
+UPPER_END = (
+    f"what the largest risk is at most, with {100 * attribute.CONFIDENCE:g} % confidence, by the simulated deals"
+)
+REPLICAS = "simulated deals; the seed follows from the published description and the number of records"
+CERTAIN = "the largest risk that no deal exceeds on average, with certainty"
+
+
+@dataclass(frozen=True)
+class DealtRisks(Risks):
+    """Risks with the groups that records can be dealt into.
+
+    Attributes:
+        alike: combinations with the same shares.
+        bounds: of the posterior of the own value, by these kinds.
+        simulated: its estimate, in the order of the risks; None if there is none.
+        by_estimate: whether the estimate decides.
+    """
+
+    alike: Alike
+    bounds: Bounds
+    simulated: Simulated | None
+    by_estimate: bool
+
+    @cached_property
+    def certain(self) -> Array:
+        """Return (k,) upper bounds of R_S."""
+        certain: Array = self.bounds.expected[self.alike.kind[self.group], self.value]
+        return certain
+
+    @cached_property
+    def upper(self) -> Array:
+        """Return (k,) upper ends of the estimate of R_S; where what is certain is lower, that."""
+        assert self.simulated is not None
+        return np.minimum(self.simulated.upper, self.certain)
+
+    @cached_property
+    def own(self) -> tuple[Array, Array]:
+        """Return (k,) lower and upper bounds of R_S, the latter as it decides."""
+        return np.minimum(self.share, self.certain), self.upper if self.by_estimate else self.certain
+
+    @cached_property
+    def risk(self) -> Array:
+        """Return (k,) c_u R_S, as it decides: at most."""
+        risk: Array = self.share * self.own[1]
+        return risk
+
+    @property
+    def success(self) -> tuple[Array, Array]:
+        """Return (k,) the chance that the true value is read, twice."""
+        return self.share, self.share
+
+    @property
+    def worst(self) -> float | None:
+        """Return None: the informed posterior stands beside."""
+        return None
+
+    def exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells the certain bound of a risk exactly; None for a lower estimate, or if it is too costly."""
+        known: dict[tuple[int, int], Fraction] = {}
+
+        def risk(i: int) -> Fraction | None:
+            if self.by_estimate and self.upper[i] < self.certain[i]:
+                return None
+            group, value = int(self.group[i]), int(self.value[i])
+            key = int(self.alike.kind[group]), value
+            if key not in known:
+                if (len(known) + 1) * self.bounds.fractions > MOST_FRACTIONS:
+                    return None
+                known[key] = self.bounds.exactly(*key)
+            return Fraction(int(self.people[i]), int(self.evidence.n[group])) * known[key]
+
+        return risk
+
+    def estimate(self, at: int) -> Measure:
+        """Return the estimate of one risk."""
+        assert self.simulated is not None
+        mean = min(float(self.simulated.mean[at]), float(self.certain[at]))
+        share = float(self.share[at])
+        return Measure(share * mean, Standing.ESTIMATE, share * float(self.simulated.error[at]))
+
+    def risk_measure(self, at: int) -> Measure:
+        """Return one risk with its standing."""
+        if self.by_estimate and self.simulated is not None and np.isfinite(self.simulated.mean[at]):
+            return self.estimate(at)
+        return super().risk_measure(at)
+
+    def decisive(self, over: Mask) -> int:
+        """Return which risk the finding shows; of estimates by the half that the number shown does not come from."""
+        if not self.by_estimate or self.simulated is None or over.any():
+            return super().decisive(over)
+        return self._largest_estimate
+
+    @cached_property
+    def _largest_estimate(self) -> int:
+        assert self.simulated is not None
+        limits = np.array([float(t) for t in self.limits])[self.value]
+        return int(np.argmax(self.share * np.minimum(self.simulated.first, self.certain) / limits))
+
+    def with_estimates(self, channel: Groups) -> DealtRisks:
+        """Return the same with estimates of the risks that may be the largest or, by what is certain, over a limit."""
+        limits = np.array([float(t) for t in self.limits])[self.value]
+        least = (self.share**2 / limits).max(initial=0.0)
+        asked = self.share * self.certain / limits >= min(least, 1.0) * (1 - NEAR)
+        width = self.alike.people.shape[1]
+        pairs = self.alike.kind[self.group] * width + self.value
+        distinct, place = np.unique(pairs[asked], return_inverse=True)
+        found = simulate(channel, self.alike.people, distinct // width, distinct % width)
+        return self if found is None else replace(self, simulated=found.among(asked, place))
+
+    def simulation(self) -> tuple[Companion, ...]:
+        """Return what stands beside the number that decides: the other one, and how it was made."""
+        if self.simulated is None:
+            return ()
+        upper = float((self.share * self.upper).max())
+        certain = Measure(float((self.share * self.certain).max()), Standing.UPPER_BOUND)
+        shown = [
+            ("estimated risk", self.estimate(self._largest_estimate), ESTIMATED),
+            ("upper end of the estimate", Measure(upper, Standing.ESTIMATE), UPPER_END),
+            ("certain bound of the risk", certain, CERTAIN),
+            ("simulated deals", Measure(float(self.simulated.replicas)), REPLICAS),
+        ]
+        return tuple(Companion(name, m, Basis.ORIGINAL, text, self.of) for name, m, text in shown)
+
+
+def assess(
+    requirement: Requirement, channel: Groups, original: Original, further: tuple[Companion, ...] = ()
+) -> Finding:
+    """Return the finding.
+
+    Args:
+        requirement: an entry of `attribute-disclosure`.
+        channel: the groups.
+        original: the table.
+        further: what stands beside it.
+    """
+    found = risks(requirement, channel, original)
+    highest = found.bounds.highest[found.alike.kind[found.group], found.value]
+    posterior = stands_beside(highest, found.people, found.of)
+    asked = attribute.decided_by_estimate(requirement)
+    decided = (BOUND,) if not asked else (ESTIMATE,) if found.by_estimate else (ESTIMATE, NO_ESTIMATE)
+    rests_on = (*decided, *exposure(channel.untouched()).assumptions)
+    return conclude(requirement, (found,), rests_on, (*found.simulation(), *posterior, *further))
+
+
+def risks(requirement: Requirement, channel: Groups, original: Original) -> DealtRisks:
+    """Return every risk that an entry speaks of."""
+    options = requirement.options
+    assert isinstance(options, attribute.Options)
+    column = channel.sensitive
+    name, labels = column.attribute, column.labels
+    evidence = gather(original, sides(channel.untouched(sensitive=True), original.policy, name))
+    group, value = np.nonzero(chosen(evidence, requirement, name, labels))
+    people = evidence.histograms[group, value]
+    limits = tuple(options.limit(label) for label in labels)
+    share, alike = people / evidence.n[group], Alike.of(evidence.histograms)
+    bounds = Bounds.of(alike.people, channel.size)
+    found = DealtRisks(
+        name, evidence, labels, group, value, people, share, limits, alike, bounds, None, by_estimate=False
+    ).with_estimates(channel)
+    by_estimate = found.simulated is not None and attribute.decided_by_estimate(requirement)
+    return replace(found, by_estimate=by_estimate)

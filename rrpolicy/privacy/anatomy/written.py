@@ -1,0 +1,65 @@
+"""Dealt groups as they were written: are they what the channel says, and if not, how common is a value in one?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
+from rrpolicy.channel.anatomy.schedule import groups_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.privacy.model import Written
+    from rrpolicy.source.counts import Ints
+
+
+def reached(channel: Groups, written: Written) -> tuple[int, Fraction | None]:
+    """Read both tables.
+
+    Args:
+        channel: what they are said to come from.
+        written: the tables.
+
+    Returns:
+        The records, and None if every group has l values or more, each once, and as many records in one table as in
+        the other; else the largest share of one value in a group, 1 where a group cannot be told.
+    """
+    held = [(number, n) for number, n, _ in _rows(channel, written.distinct(QIT), None)]
+    values = list(_rows(channel, written.distinct(ST), channel.count.name))
+    records = sum(int(n.sum()) for _, n in held)
+    groups, _ = groups_of(records, channel.size)
+    numbers = [number for number, *_ in (*held, *values)]
+    if not groups or any(int(n.min(initial=1)) < 1 or int(n.max(initial=1)) > groups for n in numbers):
+        return records, Fraction(1)
+    inside, stated, most = (np.zeros(groups + 1, dtype=np.int64) for _ in range(3))
+    repeated = False
+    for number, n in held:
+        np.add.at(inside, number, n)
+    for number, n, count in values:
+        np.add.at(stated, number, n * count)
+        np.maximum.at(most, number, n * count)
+        repeated |= bool((n > 1).any())
+    inside, stated, most = inside[1:], stated[1:], most[1:]
+    if repeated or (inside != stated).any() or (stated == 0).any():
+        return records, Fraction(1)
+    if (most == 1).all() and (stated >= channel.size).all():
+        return records, None
+    return records, max(Fraction(int(a), int(b)) for a, b in zip(most, stated, strict=True))
+
+
+def _rows(channel: Groups, reader: Iterable[pa.RecordBatch], count: str | None) -> Iterable[tuple[Ints, Ints, Ints]]:
+    """Yield the group number of each distinct row, how often it stands, and its count."""
+    for batch in reader:
+        number, n = (_integers(batch.column(name)) for name in (channel.group.name, "n"))
+        yield number, n, n if count is None else _integers(batch.column(count))
+
+
+def _integers(column: pa.Array) -> Ints:
+    """Return whole numbers, 0 for none."""
+    numbers: Ints = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

@@ -1,0 +1,1 @@
+"""Equivalence classes: counted, measured in exact integers, and assessed."""

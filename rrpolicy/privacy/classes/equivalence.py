@@ -1,0 +1,191 @@
+"""The equivalence classes of a release: of a channel that leaves nothing to chance, and of what was written.
+
+What makes a class is what an attacker is taken to know of a person: the quasi-identifiers as released, and whatever
+insensitive attribute is released beside them, unless the policy states why it links nobody. Sensitive attributes are
+what he does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.privacy.classes.histograms import Classes, Histograms
+from rrpolicy.privacy.evidence import Sides, gather
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.channel.table import Column
+    from rrpolicy.privacy.model import Written
+    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.source.protocol import Original
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which released columns make the classes of a product channel, and which are counted in them.
+
+    Attributes:
+        known: axes that make the classes.
+        carried: carried columns that do.
+        sensitive: by attribute asked for, the axis of each.
+    """
+
+    known: tuple[Axis, ...]
+    carried: tuple[Column, ...]
+    sensitive: tuple[Axis, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the released names of what makes the classes."""
+        return (*(c.name for axis in self.known for c in axis.columns()), *(c.name for c in self.carried))
+
+    @property
+    def suppressed(self) -> tuple[Value, ...] | None:
+        """Return the values in `columns` of a suppressed record; None if a suppressed one keeps anything known."""
+        if len(self.known) != 1 or self.carried or not isinstance(self.known[0], Recode):
+            return None
+        return self.known[0].suppressed_row if self.known[0].released_size > 1 else None
+
+
+def view(channel: Product, policy: Policy, sensitive: Sequence[str]) -> View:
+    """Tell what makes a class from what is counted in it.
+
+    Raises:
+        PolicyError: RR227 if a sensitive attribute is not released by itself.
+    """
+    own: dict[str, Axis] = {}
+    known: list[Axis] = []
+    for axis in channel.axes:
+        roles = {policy.attributes[name].role for name in axis.attributes}
+        if len(axis.attributes) == 1 and roles == {Role.SENSITIVE}:
+            own[axis.attributes[0]] = axis
+        elif Role.SENSITIVE in roles:
+            raise PolicyError(Problem("RR227", f"'{axis.attributes[0]}' is released together with other attributes"))
+        elif Role.QUASI_IDENTIFIER in roles or any(c.assume_unlinkable is None for c in axis.columns()):
+            known.append(axis)
+    missing = [name for name in sensitive if name not in own]
+    if missing:
+        raise PolicyError(Problem("RR227", f"the sensitive attribute '{missing[0]}' is not released"))
+    carried = tuple(c for c in channel.carried if _links(c, policy))
+    return View(tuple(known), carried, tuple(own[name] for name in sensitive))
+
+
+def _links(column: Column, policy: Policy) -> bool:
+    attribute = policy.attributes.get(column.attribute)
+    insensitive = attribute is None or attribute.role is not Role.SENSITIVE
+    return insensitive and column.assume_unlinkable is None
+
+
+def expected_classes(
+    requirement: Requirement, channel: Product, original: Original, sensitive: Sequence[str]
+) -> Classes:
+    """Return the classes that a channel without chance will release.
+
+    Args:
+        requirement: its `where` limits the classes concerned.
+        channel: every axis deterministic.
+        original: the table.
+        sensitive: the attributes to count.
+    """
+    seen = view(channel, original.policy, sensitive)
+    parts = [gather(original, Sides(seen.known, seen.carried, target)) for target in seen.sensitive or (None,)]
+    people, values = parts[0].n, parts[0].values
+    released: list[Codes] = []
+    concerned = np.ones(len(people), dtype=bool)
+    for axis in seen.known:
+        codes = _recoded(axis, values[:, len(released) : len(released) + len(axis.attributes)])
+        for column, images in _images(axis, requirement, original.policy).items():
+            concerned &= np.isin(codes[:, column], images)
+        released += list(codes.T)
+    released += list(values[:, len(released) :].T)
+    kept = np.ones(len(people), dtype=bool)
+    if seen.suppressed is not None:
+        kept = np.any([r != len(c.labels) - 1 for r, c in zip(released, seen.known[0].columns(), strict=True)], axis=0)
+    group, classes = numbered([r[kept] for r in released], int(kept.sum()))
+    sizes = np.zeros(classes, dtype=np.int64)
+    np.add.at(sizes, group, people[kept])
+    held = np.zeros(classes, dtype=bool)
+    held[group] = concerned[kept]
+    histograms = {}
+    for name, axis, part in zip(sensitive, seen.sensitive, parts, strict=False):
+        counts = part.histograms[kept]
+        cell, code = np.nonzero(counts)
+        value = _recoded(axis, code[:, None])[:, 0].astype(np.int64)
+        width = len(axis.columns()[0].labels)
+        histograms[name] = Histograms.of_cells(group[cell], value, counts[cell, code], classes=classes, values=width)
+    return Classes(sizes, histograms, held, int(people[~kept].sum()))
+
+
+def written_classes(
+    requirement: Requirement, policy: Policy, channel: Product, written: Written, sensitive: Sequence[str]
+) -> Classes:
+    """Return the classes of a written release, from its table and the published channel alone.
+
+    Args:
+        requirement: its `where` limits the classes concerned.
+        policy: as much of it as is published: domains and roles.
+        channel: as published; tells the columns, and what the categories named in `where` are released as.
+        written: the tables.
+        sensitive: the attributes to count.
+    """
+    seen = view(channel, policy, sensitive)
+    within: dict[str, Sequence[Value]] = {}
+    for axis in seen.known:
+        for place, images in _images(axis, requirement, policy).items():
+            column = axis.columns()[place]
+            within[column.name] = [column.labels[code] for code in images]
+    columns = [axis.columns()[0].name for axis in seen.sensitive]
+    found = written.classes("data", seen.columns, columns, within, seen.suppressed)
+    histograms = {name: found.histograms[c] for name, c in zip(sensitive, columns, strict=True)}
+    return Classes(found.sizes, histograms, found.concerned, found.suppressed)
+
+
+def numbered(columns: Sequence[Ints | Codes], rows: int) -> tuple[Ints, int]:
+    """Return the number of each row among the distinct rows, and how many there are.
+
+    Args:
+        columns: codes >= 0, each (rows,).
+        rows: how many, for when there is no column.
+    """
+    number = np.zeros(rows, dtype=np.int64)
+    distinct = min(rows, 1)
+    for column in columns:
+        size = int(column.max(initial=0)) + 1
+        _, number = np.unique(number * size + column, return_inverse=True)
+        number = number.astype(np.int64).ravel()
+        distinct = int(number.max(initial=-1)) + 1
+    return number, distinct
+
+
+def _recoded(axis: Axis, codes: Codes | Ints) -> Codes:
+    """Return what rows of an axis' original codes are released as, by column."""
+    if isinstance(axis, Recode):
+        return axis.recode(codes)
+    if not isinstance(axis, Identity):
+        raise TypeError(f"axes of kind {axis.kind} leave something to chance")
+    return codes.astype(np.int32)
+
+
+def _images(axis: Axis, requirement: Requirement, policy: Policy) -> dict[int, list[int]]:
+    """Return, by column, the released codes that a record of the subgroup may have; only of columns that it limits.
+
+    A label stands for the category or not, whatever the other columns say: who might be in a class counts as in it.
+    """
+    found: dict[int, list[int]] = {}
+    for place, name in enumerate(axis.attributes):
+        if name not in requirement.where:
+            continue
+        category = (policy.attributes[name].domain or ()).index(requirement.where[name])
+        groups = axis.groups[place] if isinstance(axis, Recode) else [(i,) for i in range(axis.original_size)]
+        found[place] = [label for label, codes in enumerate(groups) if category in codes]
+    return found

@@ -1,0 +1,146 @@
+"""Equivalence classes counted by the engine: one grouping for the classes, one for each sensitive column.
+
+The second is by a 64-bit hash of what makes a class, which costs less than by the values. That no two classes share a
+hash is not hoped but checked on the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.privacy.classes.histograms import Classes, Histograms
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Ints
+
+_SALTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A column whose values are counted in each class.
+
+    Attributes:
+        name: under which its histograms are returned.
+        sql: its values.
+        labels: their order; None for increasing, a missing one last.
+    """
+
+    name: str
+    sql: str
+    labels: tuple[Value, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was counted.
+
+    Attributes:
+        classes: with a histogram of each counted column, by its name.
+        values: by its name, the values that the histograms' positions mean; those that `labels` do not name come last.
+    """
+
+    classes: Classes
+    values: dict[str, tuple[Value | None, ...]]
+
+
+def tally(
+    connection: duckdb.DuckDBPyConnection,
+    relation: str,
+    known: Sequence[str],
+    counted: Sequence[Counted],
+    *,
+    concerned: str | None = None,
+    suppressed: str | None = None,
+) -> Tally:
+    """Count the classes of a table.
+
+    Args:
+        connection: of the engine that holds it.
+        relation: SQL that stands after FROM.
+        known: SQL of what makes a class; a null equals a null.
+        counted: the sensitive columns.
+        concerned: SQL of whether a class may hold a record of the subgroup; a function of what makes it.
+        suppressed: SQL of whether a record is in no class.
+    """
+    kept = f"{relation} WHERE NOT coalesce({suppressed}, false)" if suppressed else relation
+    salt, whole = _classes(connection, kept, known, concerned or "true")
+    left_out = _number(connection, f"SELECT count(*) FROM {relation} WHERE {suppressed}") if suppressed else 0  # noqa: S608
+    hashes = _array(whole, "h")
+    order = np.argsort(hashes)
+    histograms: dict[str, Histograms] = {}
+    values: dict[str, tuple[Value | None, ...]] = {}
+    for column in counted:
+        query = f"SELECT {_hash(known, salt)} AS h, {column.sql} AS v, count(*) AS n FROM {kept} GROUP BY h, v"  # noqa: S608
+        cells = _table(connection, query)
+        code, values[column.name] = _coded(cells.column("v"), column.labels)
+        histograms[column.name] = _histograms(_array(cells, "h"), code, _array(cells, "n"), len(values[column.name]))
+    sizes = _array(whole, "n")[order].astype(np.int64)
+    return Tally(Classes(sizes, histograms, _array(whole, "c")[order].astype(bool), left_out), values)
+
+
+def _histograms(hashes: Any, code: Ints, n: Ints, values: int) -> Histograms:
+    """Return the histograms of distinct cells, the classes by increasing hash."""
+    order = np.lexsort((code, hashes))
+    hashes = hashes[order]
+    starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])) if len(order) else np.zeros(0, np.int64)
+    return Histograms(np.append(starts, len(order)).astype(np.int64), code[order], n[order].astype(np.int64), values)
+
+
+def _classes(
+    connection: duckdb.DuckDBPyConnection, kept: str, known: Sequence[str], concerned: str
+) -> tuple[int, pa.Table]:
+    """Return a salt under which no two classes share a hash, and the hash, size and concern of each class."""
+    names = [f"k{i}" for i in range(len(known))]
+    keys = "".join(f"{sql} AS {name}, " for sql, name in zip(known, names, strict=True))
+    grouping = f" GROUP BY {', '.join(names)}" if names else " HAVING n > 0"
+    inner = f"SELECT {keys}count(*) AS n, bool_and(coalesce({concerned}, false)) AS c FROM {kept}{grouping}"  # noqa: S608
+    for salt in range(_SALTS):
+        found = _table(connection, f"SELECT {_hash(names, salt)} AS h, n, c FROM ({inner})")  # noqa: S608
+        if len(np.unique(_array(found, "h"))) == found.num_rows:
+            return salt, found
+    raise RuntimeError("no hash tells the classes apart")
+
+
+def _hash(parts: Sequence[str], salt: int) -> str:
+    return f"hash({', '.join([*parts, str(salt)])})"
+
+
+def _coded(column: pa.ChunkedArray, labels: tuple[Value, ...] | None) -> tuple[Ints, tuple[Value | None, ...]]:
+    """Return the position of each value, and the values in their order."""
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    found = encoded.dictionary.to_pylist()
+    order = [*sorted(v for v in found if v is not None), *[None] * (None in found)]
+    if labels is not None:
+        known = {(_kind(v), v) for v in labels}
+        order = [*labels, *(v for v in order if (_kind(v), v) not in known)]
+    place = {(_kind(v), v): i for i, v in enumerate(order)}
+    positions = np.array([place[_kind(v), v] for v in found], dtype=np.int64)
+    codes = np.asarray(encoded.indices, dtype=np.int64)
+    return positions[codes] if len(found) else codes, tuple(order)
+
+
+def _kind(value: Any) -> str:
+    """Return what tells True from 1, which Python takes for equal."""
+    return "boolean" if isinstance(value, bool) else "number" if isinstance(value, (int, float)) else "other"
+
+
+def _table(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    relation = connection.sql(sql)
+    return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+
+
+def _array(table: pa.Table, name: str) -> Any:
+    return table.column(name).to_numpy()
+
+
+def _number(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
+    return int(connection.execute(sql).fetchall()[0][0])

@@ -1,0 +1,293 @@
+"""Assessing attribute disclosure on a table: all groups at once, then the verdict, in fractions where it is close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rrpolicy.channel.base import Transition
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, beside
+from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, settled
+from rrpolicy.privacy.disclosure.inference import success_bounds, worst_posterior
+from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
+from rrpolicy.privacy.disclosure.reconstruction import reconstruction, sensitive_reconstruction
+from rrpolicy.privacy.disclosure.unlisted import own_value
+from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.epsilon.protection import protection
+from rrpolicy.privacy.evidence import Evidence, gather, sides
+from rrpolicy.privacy.models import attribute_disclosure as attribute
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.protocol import Original
+
+Mask: TypeAlias = "npt.NDArray[np.bool_]"
+CHUNK = 2**22
+"""Entries of (group, value) arrays that are computed at a time."""
+
+
+@dataclass(frozen=True)
+class Risks:
+    """The risk of every (group, value) that occurs and that an entry speaks of.
+
+    Attributes:
+        of: the sensitive attribute, in words: whether the others are known.
+        evidence: the groups.
+        labels: categories of the sensitive attribute.
+        group: (k,) group of each.
+        value: (k,) its sensitive value's code.
+        people: (k,) people.
+        share: (k,) c_u.
+        limits: (values,) exact limits.
+    """
+
+    of: str
+    evidence: Evidence
+    labels: tuple[object, ...]
+    group: Ints
+    value: Ints
+    people: Ints
+    share: Array
+    limits: tuple[Fraction, ...]
+
+    @cached_property
+    def own(self) -> tuple[Array, Array]:
+        """Return (k,) lower and upper bounds of R_S, the same where it is exact."""
+        evidence = self.evidence
+        if not isinstance(evidence.sensitive, Transition):
+            low, high = own_value(evidence)
+            return low[self.group, self.value], high[self.group, self.value]
+        own = np.empty(len(self.group))
+        rows = max(1, CHUNK // evidence.histograms.shape[1])
+        for start in range(0, len(evidence.n), rows):
+            first, last = np.searchsorted(self.group, [start, start + rows])
+            c = evidence.histograms[start : start + rows] / evidence.n[start : start + rows, None]
+            read = sensitive_reconstruction(c, evidence.sensitive)
+            own[first:last] = read[self.group[first:last] - start, self.value[first:last]]
+        return own, own
+
+    @cached_property
+    def risk(self) -> Array:
+        """Return (k,) c_u R_QI R_S, or an upper bound; computed when first asked for."""
+        risk: Array = np.minimum(self.share * self.own[1] * reconstruction(self.evidence)[self.group], 1.0)
+        return risk
+
+    @cached_property
+    def success(self) -> tuple[Array, Array]:
+        """Return (k,) lower and upper bounds of the chance that the true value is read."""
+        low, high = success_bounds(self.evidence)
+        return low[self.group, self.value], high[self.group, self.value]
+
+    @property
+    def worst(self) -> float | None:
+        """Return max Pr(own cell | released cell); None if it is left out."""
+        return worst_posterior(self.evidence)
+
+    @property
+    def ratio(self) -> Array:
+        """Return risk / limit."""
+        limits: Array = np.array([float(t) for t in self.limits])
+        return self.risk / limits[self.value]
+
+    def exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells a risk, or what it is at most, exactly; None where that takes too much."""
+        known, own = ExactReconstruction(self.evidence), ExactSensitive(self.evidence)
+
+        def risk(i: int) -> Fraction | None:
+            group, value = int(self.group[i]), int(self.value[i])
+            linked, read = known.of(group), own.of(group, value)
+            return None if linked is None or read is None else linked.high * read
+
+        return risk
+
+    def over(self) -> Mask:
+        """Return (k,) the mask of what exceeds its limit; what is too near to tell is decided in fractions.
+
+        What fractions cannot decide counts as over.
+        """
+        ratio = self.ratio
+        bounded = np.array([t < 1 for t in self.limits])[self.value]
+        over: Mask = bounded & (ratio > 1 - NEAR)
+        exactly = self.exactly()
+        for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
+            risk = exactly(int(i))
+            if risk is not None:
+                over[i] = risk > self.limits[int(self.value[i])]
+        return over
+
+    def decisive(self, over: Mask) -> int:
+        """Return which risk the finding shows: the one farthest over its limit, or else nearest to it."""
+        return int(np.argmax(np.where(over, self.ratio, 0) if over.any() else self.ratio))
+
+    def measure(self, bounds: tuple[Array, Array], at: int) -> Measure:
+        """Return one of some numbers with its standing.
+
+        Args:
+            bounds: (k,) lower and upper ones.
+            at: which.
+        """
+        low, high = (float(x[at]) for x in bounds)
+        exact = high <= low * (1 + NEAR) and not self.evidence.revealed
+        return Measure(high, Standing.EXACT if exact else Standing.UPPER_BOUND)
+
+    def risk_measure(self, at: int) -> Measure:
+        """Return one risk with its standing; at its limit exactly, if it is."""
+        limit, value = self.limits[int(self.value[at])], float(self.risk[at])
+        return replace(self.measure(self.own, at), value=settled(value, limit, lambda: self.exactly()(at)))
+
+
+def chosen(evidence: Evidence, requirement: Requirement, sensitive: str | None, labels: tuple[object, ...]) -> Mask:
+    """Return (groups, values) the mask of what occurs and lies in the entry's subgroup."""
+    mask = evidence.histograms > 0
+    for name, category in requirement.where.items():
+        if name == sensitive:
+            mask = mask & np.array([label == category for label in labels])
+        else:
+            position = evidence.names.index(name)
+            mask = mask & (evidence.values[:, position] == list(evidence.labels[position]).index(category))[:, None]
+    return mask
+
+
+def risks(
+    requirement: Requirement, channel: Product, original: Original, sensitive: str, *, others_known: bool = False
+) -> Risks:
+    """Return every risk that an entry of `attribute-disclosure` speaks of, of one sensitive attribute.
+
+    Args:
+        requirement: the entry.
+        channel: what is released.
+        original: the table.
+        sensitive: the attribute.
+        others_known: whether the attacker knows the other sensitive attributes.
+    """
+    options = requirement.options
+    assert isinstance(options, attribute.Options)
+    known = sides(channel, original.policy, sensitive, known_sensitive=others_known)
+    own = known.sensitive.attributes if known.sensitive is not None else ()
+    sizes = [len(original.policy.attributes[name].domain or ()) for name in own]
+    evidence = gather(original, known).of(sensitive, sizes)
+    labels = original.policy.attributes[sensitive].domain or ()
+    group, value = np.nonzero(chosen(evidence, requirement, sensitive, labels))
+    people = evidence.histograms[group, value]
+    share = people / evidence.n[group]
+    of = sensitive + (OTHERS_KNOWN if others_known else "")
+    limits = tuple(options.limit(label) for label in labels)
+    return Risks(of, evidence, labels, group, value, people, share, limits)
+
+
+def cases(requirement: Requirement, channel: Product, original: Original) -> Iterator[Risks]:
+    """Yield the risks of each protected attribute: with the quasi-identifiers known, then with all others, if asked."""
+    options = requirement.options
+    assert isinstance(options, attribute.Options)
+    others = len(original.policy.with_role(Role.SENSITIVE)) > 1
+    for name in attribute.targets(options, original.policy):
+        for others_known in (False, True) if options.known_sensitive and others else (False,):
+            yield risks(requirement, channel, original, name, others_known=others_known)
+
+
+def holds_attribute(requirement: Requirement, channel: Product, original: Original) -> bool:
+    """Return the verdict alone."""
+    return not any(found.over().any() for found in cases(requirement, channel, original))
+
+
+def assess_attribute(requirement: Requirement, channel: Product, original: Original) -> Finding:
+    """Assess every protected attribute."""
+    found = tuple(cases(requirement, channel, original))
+    revealed = dict.fromkeys(name for f in found for name in f.evidence.revealed)
+    return conclude(
+        requirement,
+        found,
+        (*exposure(channel).assumptions, *as_they_are(revealed)),
+        protection(channel, original.records),
+    )
+
+
+def conclude(
+    requirement: Requirement, cases: Sequence[Risks], rests_on: tuple[str, ...], further: Sequence[Companion]
+) -> Finding:
+    """Return the finding: its numbers are those of the attribute nearest to its limit, or over it.
+
+    Args:
+        requirement: the entry.
+        cases: the risks of each protected attribute.
+        rests_on: assumptions.
+        further: what stands beside it after what is told of each attribute.
+    """
+    found, rests_on = [f for f in cases if len(f.group)], (attribute.ONE_EVENT, *rests_on)
+    if not found:
+        return Finding(
+            code=attribute.NAME,
+            model=attribute.NAME,
+            requirement="",
+            place=None,
+            reached=Measure(0.0),
+            limit=None,
+            verdict=Verdict.HOLDS,
+            basis=Basis.ORIGINAL,
+            adversary=attribute.ADVERSARY,
+            assumptions=rests_on,
+            beside=(*subgroup(requirement, 0), *further),
+        )
+    overs = [f.over() for f in found]
+    ratios = [float(f.ratio.max()) for f in found]
+    worst = max(range(len(found)), key=lambda i: (bool(overs[i].any()), ratios[i]))
+    top, over = found[worst], overs[worst]
+    at = top.decisive(over)
+    several = [(f, o) for f, o in zip(found, overs, strict=True) if len(found) > 1]
+    return Finding(
+        code=attribute.NAME,
+        model=attribute.NAME,
+        requirement="",
+        place=None,
+        reached=top.risk_measure(at),
+        limit=top.limits[int(top.value[at])],
+        verdict=Verdict.FAILS if any(o.any() for o in overs) else Verdict.HOLDS,
+        basis=Basis.ORIGINAL,
+        adversary=attribute.ADVERSARY,
+        assumptions=rests_on,
+        beside=(
+            *subgroup(requirement, int(top.people.sum())),
+            *dict.fromkeys(companion for f in found for companion in beside(f)),
+            *(
+                Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
+                for f, o in several
+            ),
+            *further,
+        ),
+        profile=spread(
+            f"risk of attribute disclosure of {top.of}",
+            top.risk,
+            top.share,
+            top.people,
+            at_the_top(top.evidence, top.risk, top.people, top.group),
+        ),
+        groups_over=len(np.unique(top.group[over])),
+        people_over=int(top.people[over].sum()),
+    )
+
+
+def as_they_are(revealed: Iterable[str]) -> tuple[str, ...]:
+    """Return that some attributes are known and counted as if nothing hid them, which gives upper bounds."""
+    names = ", ".join(f"'{name}'" for name in revealed)
+    return (f"Taken to be released as they are, which can only raise what is reached: {names}.",) if names else ()
+
+
+def subgroup(requirement: Requirement, people: int) -> tuple[Companion, ...]:
+    """Return how many people a subgroup has: a statistic of the table, which no text that is published may tell."""
+    if not requirement.where:
+        return ()
+    return (Companion("people in the subgroup", Measure(float(people)), Basis.ORIGINAL, SUBGROUP),)
+
+
+SUBGROUP = "people whom the entry speaks of; it holds of an empty subgroup"
+PEOPLE_OVER = "people whose risk exceeds the limit of their value of this attribute"

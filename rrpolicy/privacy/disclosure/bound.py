@@ -1,0 +1,130 @@
+"""A certified upper bound of R_QI from occupied cells alone, for domains too wide for an optimiser.
+
+By Jensen's inequality, for any weights w on the occupied groups that sum to 1,
+
+    1 / sum_gamma pi[gamma] P[beta, gamma]  <=  sum_gamma w[gamma]^2 / (pi[gamma] P[beta, gamma]);
+
+summed against P[beta, alpha]^2 and minimised over w this gives
+
+    R_QI(alpha) <= pi[alpha] / sum_gamma pi[gamma] prod_a 1/K_a(alpha_a, gamma_a),
+    K_a(x, y) = sum_u P_a[u, x]^2 / P_a[u, y]     (1 if x = y).
+
+For retention 1/K is one number for other members of the block and 0 outside it, so that the sum over gamma is a
+polynomial in marginal counts: 2^m roll-ups of the occupied cells, whatever the size of the domain. Terms may be left
+out, which only raises the bound: of other matrices, and of more than a few axes, agreement alone is counted. It is
+exact where nothing is randomised and where everything is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.probability import keep_probability
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.privacy.evidence import Evidence
+    from rrpolicy.source.counts import Array, Ints
+
+MOST_AXES = 8
+"""Axes that are rolled up; 2^8 numbers are kept a group."""
+
+
+class SparseBound:
+    """The bound of one table, as a function of the retention probabilities (one in all blocks of an axis).
+
+    The roll-ups are made once; an evaluation costs 2^(m+1) multiply-adds an occupied group.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        """Roll the groups up by agreement and by block, in every combination.
+
+        Args:
+            evidence: the groups; their axes' own probabilities do not matter.
+        """
+        self.pi = evidence.n / evidence.records
+        self.axes = len(evidence.axes)
+        able = [i for i, a in enumerate(evidence.axes) if isinstance(a, Retention) and a.original_size > 1]
+        self.rolled = sorted(sorted(able, key=lambda i: evidence.axes[i].original_size)[:MOST_AXES])
+        blocks = [_blocks(evidence.axes[i]) for i in self.rolled]
+        self.sizes = [sizes for sizes, _ in blocks]
+        self.block = [of[evidence.codes[:, i]] for i, (_, of) in zip(self.rolled, blocks, strict=True)]
+        codes = evidence.codes.astype(np.int64)
+        fixed = [evidence.context, *(codes[:, i] for i in range(self.axes) if i not in self.rolled)]
+        exact = [codes[:, i] for i in self.rolled]
+        self._sums = np.empty((*(2,) * len(self.rolled), len(self.pi)))
+        for agree in product((0, 1), repeat=len(self.rolled)):
+            chosen = [own if yes else block for yes, own, block in zip(agree, exact, self.block, strict=True)]
+            self._sums[agree] = _rolled(np.column_stack([*fixed, *chosen]), self.pi)
+
+    def value(self, retention: Sequence[float]) -> Array:
+        """Return the bound of every group, (groups,), at retention probabilities (axes,) in [0, 1]."""
+        weights = [self._weights(number, retention[i])[0] for number, i in enumerate(self.rolled)]
+        return self.pi / self._contract(weights)
+
+    def jacobian(self, retention: Sequence[float]) -> tuple[Array, ...]:
+        """Return the derivatives by each axis' retention probability, (groups,) each."""
+        both = [self._weights(number, retention[i]) for number, i in enumerate(self.rolled)]
+        weights = [weight for weight, _ in both]
+        scale = -self.pi / self._contract(weights) ** 2
+        slopes = [np.zeros(len(self.pi)) for _ in range(self.axes)]
+        for number, i in enumerate(self.rolled):
+            slopes[i] = scale * self._contract([*weights[:number], both[number][1], *weights[number + 1 :]])
+        return tuple(slopes)
+
+    def _weights(self, number: int, retention: float) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Return (1/K, 1 - 1/K) of each group's block, and their derivatives."""
+        kernel, slope = (x[self.block[number]] for x in cross_kernel(retention, self.sizes[number]))
+        return (kernel, 1 - kernel), (slope, -slope)
+
+    def _contract(self, weights: Sequence[tuple[Array, Array]]) -> Array:
+        """Return sum_gamma pi[gamma] prod_a (weight of the block + weight of agreement, if gamma agrees)."""
+        total: Array = self._sums
+        for block, agree in weights:
+            total = block * total[0] + agree * total[1]
+        return total
+
+
+def cross_kernel(retention: float, sizes: Array) -> tuple[Array, Array]:
+    """Return 1/K of two members of a block and its derivative by the retention probability.
+
+    K = p^2/q + q^2/p + (d-2) q; 1/K = 0 if nothing is randomised, and for a block of one.
+
+    Args:
+        retention: rho.
+        sizes: (blocks,) numbers of categories.
+    """
+    d = np.maximum(sizes, 2)
+    p = np.array([keep_probability(retention, int(size)) for size in d])
+    q = (1 - p) / (d - 1)
+    above, below = p * q, p**3 + q**3 + (d - 2) * p * q**2
+    p_slope, q_slope = (d - 1) / d, -1 / d
+    above_slope = p_slope * q + p * q_slope
+    below_slope = 3 * p**2 * p_slope + 3 * q**2 * q_slope + (d - 2) * (p_slope * q**2 + 2 * p * q * q_slope)
+    several = sizes > 1
+    slope = (above_slope * below - above * below_slope) / below**2
+    return np.where(several, above / below, 0.0), np.where(several, slope, 0.0)
+
+
+def _blocks(axis: Axis) -> tuple[Array, Ints]:
+    """Return (blocks,) sizes and (categories,) the block of each."""
+    assert isinstance(axis, Retention)
+    of = np.empty(axis.original_size, dtype=np.int64)
+    for number, block in enumerate(axis.blocks):
+        of[list(block.members)] = number
+    return np.array([block.size for block in axis.blocks], dtype=np.float64), of
+
+
+def _rolled(rows: Ints, pi: Array) -> Array:
+    """Return, for every row, the mass of all rows that equal it."""
+    order = np.lexsort(rows.T)
+    ordered = rows[order]
+    number = np.empty(len(rows), dtype=np.int64)
+    number[order] = np.concatenate(([0], np.cumsum(np.any(ordered[1:] != ordered[:-1], axis=1))))
+    mass: Array = np.asarray(np.bincount(number, weights=pi), dtype=np.float64)
+    return mass[number]

@@ -1,0 +1,213 @@
+"""Disclosure as an optimiser sees it: risk / limit - 1 of everybody, with its derivatives by the keep probabilities.
+
+Where the domain is too wide for exact gradients the certified bound takes its place: never below the truth, so what it
+accepts holds. The assessors decide in the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.base import Transition
+from rrpolicy.channel.probability import retention_probability
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.disclosure.attribute import Risks, cases
+from rrpolicy.privacy.disclosure.bound import SparseBound
+from rrpolicy.privacy.disclosure.gradients import (
+    Moved,
+    Retained,
+    Sloped,
+    sloped_reconstruction,
+    sloped_sensitive,
+    variable,
+)
+from rrpolicy.privacy.disclosure.identity import links, most_at_risk
+from rrpolicy.privacy.disclosure.reconstruction import SLAB, Slab, slabs, width_of
+from rrpolicy.privacy.evidence import Evidence
+from rrpolicy.privacy.model import Smooth
+from rrpolicy.privacy.models.identity_disclosure import Options as LinkOptions
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+MOST_CELLS = 2**25
+"""Cells over all contexts beyond which the bound stands for the exact value."""
+
+
+class Variables:
+    """The axes with a retention probability to look for, in the channel's order: one keep probability each."""
+
+    def __init__(self, channel: Product) -> None:
+        """Find those of a channel."""
+        self.axes = tuple(axis for axis in channel.axes if isinstance(axis, Retention))
+        self._number = {id(axis): number for number, axis in enumerate(self.axes)}
+        self._sizes = [axis.largest.size for axis in self.axes]
+        self._own = [float(axis.largest.keep) for axis in self.axes]
+
+    def retention(self, keep: Array, axis: Axis) -> float:
+        """Return an axis' retention probability; 1 for axes that have none."""
+        number = self._number.get(id(axis))
+        if number is None:
+            return 1.0
+        return min(1.0, max(0.0, retention_probability(float(keep[number]), self._sizes[number])))
+
+    def at(self, keep: Array, axis: Axis) -> Moved:
+        """Return an axis moved to its keep probability; one that stays where it is keeps what its blocks have."""
+        number = self._number.get(id(axis))
+        if number is None:
+            return cast("Transition", axis)
+        own = self.axes[number]
+        if float(keep[number]) == self._own[number]:
+            return Retained.as_it_is(own)
+        return Retained.of(own, self.retention(keep, axis))
+
+    def place(self, axes: Sequence[Axis], slopes: Sequence[Array], rows: int) -> Array:
+        """Return (rows, variables) derivatives by keep probability from those by the axes' retention probabilities."""
+        jacobian = np.zeros((rows, len(self.axes)))
+        for axis, slope in zip(axes, slopes, strict=True):
+            if variable(axis):
+                number = self._number[id(axis)]
+                d = self._sizes[number]
+                jacobian[:, number] = slope * (d / (d - 1) if d > 1 else 0.0)
+        return jacobian
+
+
+class Linked:
+    """R_QI of every group with its derivatives, by whichever way the domain's width allows."""
+
+    def __init__(self, evidence: Evidence, variables: Variables) -> None:
+        """Choose the way: exact if the domain is small enough, else the certified bound."""
+        self.evidence, self.variables = evidence, variables
+        cells = math.prod(width_of(axis) for axis in evidence.axes)
+        wide = cells > SLAB or cells * evidence.contexts > MOST_CELLS
+        self.bound = SparseBound(evidence) if wide else None
+        self.exact = not wide and not evidence.revealed
+        self._pi = evidence.n / evidence.records
+        self._geometry: tuple[Slab, ...] = () if wide else tuple(slabs(evidence))
+
+    def value(self, keep: Array) -> Array:
+        """Return R_QI of every group."""
+        if self.bound is not None:
+            return self.bound.value(self._retention(keep))
+        return sloped_reconstruction(self._pi, self._geometry, self._moved(keep), slope=False).value
+
+    def sloped(self, keep: Array) -> Sloped:
+        """Return R_QI and its derivatives by each known axis' retention probability."""
+        if self.bound is not None:
+            retention = self._retention(keep)
+            return Sloped(self.bound.value(retention), self.bound.jacobian(retention))
+        return sloped_reconstruction(self._pi, self._geometry, self._moved(keep))
+
+    def _moved(self, keep: Array) -> list[Moved]:
+        return [self.variables.at(keep, axis) for axis in self.evidence.axes]
+
+    def _retention(self, keep: Array) -> list[float]:
+        return [self.variables.retention(keep, axis) for axis in self.evidence.axes]
+
+
+def attribute_constraint(requirement: Requirement, channel: Product, original: Original) -> Smooth:
+    """Return the constraints of an `attribute-disclosure` entry: one a (group, value) that occurs.
+
+    Args:
+        requirement: the entry.
+        channel: tells which axes are variable; their own probabilities do not matter.
+        original: the table.
+    """
+    variables = Variables(channel)
+    parts = [_attribute(found, variables) for found in cases(requirement, channel, original)]
+    return Smooth(
+        lambda keep: np.concatenate([part.value(keep) for part in parts]),
+        lambda keep: np.concatenate([part.jacobian(keep) for part in parts]),
+        requirement.model,
+        any(part.bound for part in parts),
+    )
+
+
+def _attribute(found: Risks, variables: Variables) -> Smooth:
+    evidence = found.evidence
+    assert evidence.sensitive is not None
+    target = evidence.sensitive
+    linked = Linked(evidence, variables)
+    shares = evidence.shares
+    at = found.share / np.array([float(t) for t in found.limits])[found.value]
+    flat = found.group * shares.shape[1] + found.value
+
+    if not isinstance(target, Transition):
+        return _beside_sets(found, at, linked, variables)
+
+    def value(keep: Array) -> Array:
+        own = sloped_sensitive(shares, variables.at(keep, target), slope=False).value
+        ratio: Array = at * linked.value(keep)[found.group] * own.ravel()[flat]
+        return ratio - 1
+
+    def jacobian(keep: Array) -> Array:
+        known = linked.sloped(keep)
+        own = sloped_sensitive(shares, variables.at(keep, target))
+        by_own = at * own.value.ravel()[flat]
+        columns = [slope[found.group] * by_own for slope in known.slope]
+        columns += [at * known.value[found.group] * slope.ravel()[flat] for slope in own.slope]
+        axes = [*evidence.axes, *([target] if own.slope else [])]
+        return variables.place(axes, columns, len(at))
+
+    return Smooth(value, jacobian, "attribute-disclosure", not linked.exact)
+
+
+def _beside_sets(found: Risks, at: Array, linked: Linked, variables: Variables) -> Smooth:
+    """Return the constraints where the sensitive attribute is hidden in a way that has no retention probability."""
+    low, high = found.own
+    fixed = at * high
+
+    def value(keep: Array) -> Array:
+        ratio: Array = fixed * linked.value(keep)[found.group]
+        return ratio - 1
+
+    def jacobian(keep: Array) -> Array:
+        columns = [slope[found.group] * fixed for slope in linked.sloped(keep).slope]
+        return variables.place(found.evidence.axes, columns, len(fixed))
+
+    exact = linked.exact and np.array_equal(low, high)
+    return Smooth(value, jacobian, "attribute-disclosure", bound=not exact)
+
+
+def linking_constraint(requirement: Requirement, channel: Product, original: Original) -> Smooth:
+    """Return the constraints of an `identity-disclosure` entry: one a group, or one for the mean.
+
+    Args:
+        requirement: the entry.
+        channel: tells which axes are variable.
+        original: the table.
+    """
+    options = requirement.options
+    assert isinstance(options, LinkOptions)
+    variables = Variables(channel)
+    found = links(requirement, channel, original)
+    linked = Linked(found.evidence, variables)
+    scale = 1 / (found.people * float(options.threshold))
+
+    def single(keep: Array) -> Array:
+        return linked.value(keep)[found.group] * scale
+
+    def slopes(keep: Array) -> Array:
+        columns = [slope[found.group] * scale for slope in linked.sloped(keep).slope]
+        return variables.place(found.evidence.axes, columns, len(found.group))
+
+    percentile = options.percentile
+    if percentile is None:
+        return Smooth(lambda keep: single(keep) - 1, slopes, requirement.model, not linked.exact)
+
+    def mean(keep: Array) -> Array:
+        value = single(keep)
+        return np.array([most_at_risk(found.people, value, percentile) @ value - 1])
+
+    def mean_slope(keep: Array) -> Array:
+        return (most_at_risk(found.people, single(keep), percentile) @ slopes(keep))[None, :]
+
+    return Smooth(mean, mean_slope, requirement.model, not linked.exact)

@@ -1,0 +1,192 @@
+"""Risks in exact integers, for what lies so near its limit that doubles cannot tell.
+
+lambda is computed in integers over one denominator. The sum over released combinations is exact where it has few terms,
+else enclosed within 2^-256 of each: what the enclosure cannot decide does not pass.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from rrpolicy.channel.base import Readable, Transition
+from rrpolicy.privacy.disclosure.reconstruction import width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.privacy.evidence import Evidence
+
+Integers: TypeAlias = npt.NDArray[Any]
+"""An array of Python integers, of any size each."""
+
+NEAR = 1e-9
+"""A double is accepted if it is this far, relatively, under its limit."""
+MOST_PRODUCTS = 20_000_000
+"""Integer products beyond which nothing is decided exactly."""
+MOST_SUMS = 20_000_000
+"""Sums over sets beyond which nothing is decided exactly."""
+FEW_TERMS = 256
+BITS = 256
+
+
+def settled(value: float, limit: Fraction, exactly: Callable[[], Fraction | None]) -> float:
+    """Return a number, or the double of its limit if it is that very limit, so that no rounding reads as a margin.
+
+    Args:
+        value: the number.
+        limit: its limit.
+        exactly: what tells the number in fractions; asked only near the limit.
+    """
+    near = abs(value - float(limit)) <= NEAR * float(limit)
+    return float(limit) if near and exactly() == limit else value
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """A number between two rationals."""
+
+    low: Fraction
+    high: Fraction
+
+
+class ExactReconstruction:
+    """R_QI of single groups in integers. What is computed for a context is kept for the next groups of the same."""
+
+    def __init__(self, evidence: Evidence, most: int = MOST_PRODUCTS) -> None:
+        """Prepare to decide single groups.
+
+        Args:
+            evidence: the groups.
+            most: integer products that may be spent; what comes after them is not decided.
+        """
+        self.evidence = evidence
+        self.shape = tuple(axis.original_size for axis in evidence.axes)
+        self._left = most
+        self._context = -1
+        self._released: Integers = np.zeros(0, dtype=object)
+
+    def of(self, group: int) -> Enclosed | None:
+        """Return n[alpha] sum_beta P[beta, alpha]^2 / sum_gamma n[gamma] P[beta, gamma] of one group.
+
+        Returns:
+            None if that takes more products than are left.
+        """
+        if group >= self.evidence.mixed:
+            return Enclosed(Fraction(1), Fraction(1))
+        cells = math.prod(width_of(axis) for axis in self.evidence.axes)
+        context = int(self.evidence.context[group])
+        cost = cells * (1 if context == self._context else 1 + sum(self.shape))
+        if cost > self._left:
+            return None
+        self._left -= cost
+        if context != self._context:
+            self._context, self._released = context, self._lambda(context)
+        codes = self.evidence.codes[group]
+        columns = [m[:, code] for (m, _), code in zip(self._matrices, codes, strict=True)]
+        chance = reduce(np.multiply.outer, columns, np.array(1, dtype=object))
+        scale = Fraction(int(self.evidence.n[group]), math.prod(denominator for _, denominator in self._matrices))
+        return _sum_of_quotients(
+            [(int(c) ** 2, int(mass)) for c, mass in zip(np.ravel(chance), np.ravel(self._released), strict=True) if c],
+            scale,
+        )
+
+    @cached_property
+    def _matrices(self) -> list[tuple[Integers, int]]:
+        return [integers(axis) for axis in self.evidence.axes]
+
+    def _lambda(self, context: int) -> Integers:
+        """Return N lambda times the denominator, in integers, over the released combinations of one context."""
+        first, last = np.searchsorted(self.evidence.context, [context, context + 1])
+        array: Integers = np.zeros(self.shape, dtype=object)
+        for code, n in zip(self.evidence.codes[first:last], self.evidence.n[first:last], strict=True):
+            array[tuple(code)] += int(n)
+        for axis, (m, _) in enumerate(self._matrices):
+            array = np.moveaxis(np.tensordot(m, array, axes=(1, axis)), 0, axis)
+        return array
+
+
+def _sum_of_quotients(terms: list[tuple[int, int]], scale: Fraction) -> Enclosed:
+    """Return scale times the sum of the quotients: exact if they are few, else enclosed."""
+    if len(terms) <= FEW_TERMS:
+        exactly = scale * sum((Fraction(c, mass) for c, mass in terms), Fraction(0))
+        return Enclosed(exactly, exactly)
+    shift = BITS + max(mass.bit_length() for _, mass in terms)
+    low = sum((c << shift) // mass for c, mass in terms)
+    unit = scale / (1 << shift)
+    return Enclosed(low * unit, (low + len(terms)) * unit)
+
+
+class ExactSensitive:
+    """c_u R_S(u | alpha) of single groups and values exactly. What was computed is kept: many groups are alike."""
+
+    def __init__(self, evidence: Evidence, most: int = MOST_SUMS) -> None:
+        """Prepare to decide single values.
+
+        Args:
+            evidence: the groups, with a sensitive axis.
+            most: sums that may be made up for an axis whose released values cannot be listed.
+        """
+        self.evidence = evidence
+        self._left = most
+        self._known: dict[tuple[bytes, int], Fraction | None] = {}
+
+    def of(self, group: int, value: int) -> Fraction | None:
+        """Return c_u R_S(u | alpha) of one group and value.
+
+        Returns:
+            None if that takes more sums than are left, or the axis does not tell.
+        """
+        key = self.evidence.joint[group].tobytes(), value
+        if key not in self._known:
+            self._known[key] = self._computed(group, value)
+        return self._known[key]
+
+    def _computed(self, group: int, value: int) -> Fraction | None:
+        axis = self.evidence.sensitive
+        if isinstance(axis, Transition):
+            return exact_sensitive(self.evidence, group, value)
+        if not isinstance(axis, Readable):
+            return None
+        n = [int(x) for x in self.evidence.joint[group]]
+        part = range(len(n)) if self.evidence.part is None else self.evidence.part.tolist()
+        own = [count if of == value else 0 for count, of in zip(n, part, strict=True)]
+        total = Fraction(0)
+        for cell in (cell for cell, count in enumerate(own) if count):
+            read = axis.exact_ratio(own, n, cell, self._left) if self._left > 0 else None
+            self._left -= len(n) * min(sum(n), 1 << min(len(n), 60))
+            if read is None:
+                return None
+            total += own[cell] * read
+        return total / sum(n)
+
+
+def exact_sensitive(evidence: Evidence, group: int, value: int) -> Fraction:
+    """Return c_u R_S(u | alpha) of one group and value exactly."""
+    axis = cast("Transition", evidence.sensitive)
+    n = [int(x) for x in evidence.histograms[group]]
+    columns = [axis.column(code) for code in range(len(n))]
+    total = Fraction(0)
+    for released, chance in columns[value].items():
+        mass = sum((n[code] * column.get(released, Fraction(0)) for code, column in enumerate(columns)), Fraction(0))
+        total += chance**2 / mass
+    return Fraction(n[value], sum(n)) * n[value] * total
+
+
+def integers(axis: Axis) -> tuple[Integers, int]:
+    """Return (A, denominator) with P = A / denominator."""
+    transition = cast("Transition", axis)
+    columns = [transition.column(code) for code in range(axis.original_size)]
+    denominator = math.lcm(*(p.denominator for column in columns for p in column.values()))
+    dense = np.zeros((transition.released_size, axis.original_size), dtype=object)
+    for code, column in enumerate(columns):
+        for released, probability in column.items():
+            dense[released, code] = int(probability * denominator)
+    return dense, denominator

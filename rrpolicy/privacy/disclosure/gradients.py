@@ -1,0 +1,184 @@
+"""How R changes with the retention probabilities: the analytic gradients that an optimiser follows.
+
+With M the projection on block means, P = rho I + (1 - rho) M and d lambda / d rho_a = (lambda - M_a lambda)/rho_a: one
+pass an axis where another product of m passes would stand. The elementwise square a I + b J in a block has a like rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from rrpolicy.channel.axes.exchange import exchange
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.base import Transition
+from rrpolicy.channel.probability import keep_probability
+from rrpolicy.privacy.disclosure.reconstruction import Slab
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.source.counts import Array
+
+TOGETHER = 2**18
+"""Cells up to which the changes by several axes are carried back in one array."""
+TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """A retention axis in doubles: what an optimiser moves, without the cost of fractions.
+
+    Attributes:
+        blocks: positions of the categories of each block.
+        keep: p of each block.
+        size: the number of categories.
+        retention: rho of the largest block.
+    """
+
+    blocks: tuple[tuple[int, ...], ...]
+    keep: tuple[float, ...]
+    size: int
+    retention: float
+
+    @classmethod
+    def of(cls, axis: Retention, retention: float) -> Retained:
+        """Return an axis with one retention probability in all its blocks."""
+        blocks = tuple(block.members for block in axis.blocks)
+        keep = tuple(keep_probability(retention, len(members)) for members in blocks)
+        return cls(blocks, keep, axis.original_size, retention)
+
+    @classmethod
+    def as_it_is(cls, axis: Retention) -> Retained:
+        """Return an axis with the probabilities that it has."""
+        keep = tuple(float(block.keep) for block in axis.blocks)
+        return cls(
+            tuple(block.members for block in axis.blocks), keep, axis.original_size, float(axis.largest.retention)
+        )
+
+    @property
+    def original_size(self) -> int:
+        """Return the number of categories."""
+        return self.size
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of categories."""
+        return self.size
+
+    def column(self, code: int) -> Mapping[int, Fraction]:
+        """Refuse: doubles have no exact entries."""
+        raise TypeError(f"column {code} is asked of an axis in doubles")
+
+    def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P (or its elementwise square) applied to x along an axis."""
+        parts = [(m, p**power, self._move(m, p) ** power) for m, p in zip(self.blocks, self.keep, strict=True)]
+        return exchange(x, axis, parts)
+
+    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P^T applied to x along an axis; P is symmetric."""
+        return self.forward(x, axis, power)
+
+    def released_slope(self, released: Array, along: int) -> Array:
+        """Return d lambda / d rho = (lambda - M lambda)/rho."""
+        return (released - self._means(released, along)) / max(self.retention, TINY)
+
+    def square_slope(self, back: Array, along: int) -> Array:
+        """Return d(P o P)/d rho applied to x, given y = (P o P) x.
+
+        In a block, y = a x + b sum x with a = p^2 - q^2 and b = q^2, hence x from y, hence a' x + b' sum x.
+        """
+        own, other = np.zeros(self.size), np.zeros(self.size)
+        for block, p in zip(self.blocks, self.keep, strict=True):
+            d = len(block)
+            if d == 1:
+                continue
+            q = self._move(block, p)
+            a, b = (p - q) * (p + q), q * q
+            a_slope, b_slope = 2 * (p * (d - 1) + q) / d, -2 * q / d
+            ratio = a_slope / max(a, TINY)
+            own[list(block)] = ratio
+            other[list(block)] = d * (b_slope - ratio * b) / (a + d * b)
+        shape = [1] * back.ndim
+        shape[along] = self.size
+        slope: Array = own.reshape(shape) * back
+        slope += other.reshape(shape) * self._means(back, along)
+        return slope
+
+    def _means(self, x: Array, along: int) -> Array:
+        """Return the block means, M x; they broadcast where there is one block."""
+        if len(self.blocks) == 1:
+            mean: Array = np.add.reduce(x, axis=along, keepdims=True) / self.size
+            return mean
+        return exchange(x, along, [(m, 1 / len(m), 1 / len(m)) for m in self.blocks])
+
+    @staticmethod
+    def _move(block: tuple[int, ...], keep: float) -> float:
+        return (1 - keep) / (len(block) - 1) if len(block) > 1 else 0.0
+
+
+Moved: TypeAlias = Transition | Retained
+
+
+@dataclass(frozen=True, slots=True)
+class Sloped:
+    """Values with their derivatives by the retention probability of each axis (0 for axes without one)."""
+
+    value: Array
+    slope: tuple[Array, ...]
+
+
+def sloped_reconstruction(pi: Array, geometry: Iterable[Slab], axes: Sequence[Moved], *, slope: bool = True) -> Sloped:
+    """Return R_QI of every group and its derivatives.
+
+    Args:
+        pi: (groups,) shares of the groups.
+        geometry: slabs that span every axis.
+        axes: the randomised axes as they are moved to.
+        slope: whether the derivatives are wanted.
+    """
+    value = 1 / pi
+    slopes = tuple(np.zeros(len(pi)) for _ in axes) if slope else ()
+    variable = [(i, a) for i, a in enumerate(axes) if slope and isinstance(a, Retained)]
+    for place in geometry:
+        slab = replace(place, inside=tuple(axes))
+        released = slab.forward(slab.scatter(pi))
+        inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
+        back = slab.back(inverse.copy(), 2)
+        value[slab.groups] = slab.at_groups(back)
+        step = max(1, TOGETHER // math.prod(slab.shape))
+        for start in range(0, len(variable), step):
+            part = variable[start : start + step]
+            falls = inverse * inverse
+            changes = [falls * axis.released_slope(released, number + 1) for number, axis in part]
+            carried = slab.back(np.concatenate(changes), 2) if len(changes) > 1 else slab.back(changes[0], 2)
+            for (number, axis), total in zip(part, np.split(carried, len(part)), strict=True):
+                slopes[number][slab.groups] = slab.at_groups(axis.square_slope(back, number + 1) - total)
+    return Sloped(pi * value, tuple(pi * s for s in slopes))
+
+
+def sloped_sensitive(shares: Array, axis: Moved, *, slope: bool = True) -> Sloped:
+    """Return R_S(u | alpha), (groups, categories), and its derivative by the axis' retention probability.
+
+    Args:
+        shares: (groups, categories) c, rows sum to 1.
+        axis: of the sensitive attribute, as it is moved to.
+        slope: whether the derivative is wanted.
+    """
+    released = axis.forward(shares, 1)
+    inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
+    back = axis.back(inverse, 1, 2)
+    if not slope or not isinstance(axis, Retained):
+        return Sloped(shares * back, ())
+    change = axis.back(axis.released_slope(released, 1) * inverse**2, 1, 2)
+    return Sloped(shares * back, (shares * (axis.square_slope(back, 1) - change),))
+
+
+def variable(axis: Axis) -> bool:
+    """Whether an axis has a retention probability to look for."""
+    return isinstance(axis, Retention)

@@ -1,0 +1,213 @@
+"""Assessing identity disclosure on a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.disclosure.attribute import Mask, as_they_are, chosen, subgroup
+from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, settled
+from rrpolicy.privacy.disclosure.finite import finite_link
+from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
+from rrpolicy.privacy.disclosure.reconstruction import reconstruction
+from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.epsilon.protection import protection
+from rrpolicy.privacy.evidence import Evidence, gather, sides
+from rrpolicy.privacy.models import identity_disclosure as identity
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.protocol import Original
+
+
+@dataclass(frozen=True)
+class Links:
+    """The chance of linking of every group that an entry speaks of.
+
+    Attributes:
+        evidence: all groups.
+        group: (k,) those in the entry's subgroup; one may stand several times, if its people are not alike.
+        people: (k,) people in each, or of each kind.
+    """
+
+    evidence: Evidence
+    group: Ints
+    people: Ints
+
+    @cached_property
+    def link(self) -> Array:
+        """Return (k,) R_QI / n; computed when first asked for."""
+        link: Array = (reconstruction(self.evidence) / self.evidence.n)[self.group]
+        return link
+
+    @property
+    def before(self) -> Array:
+        """Return (k,) the chance on the untouched table."""
+        before: Array = 1 / self.evidence.n[self.group]
+        return before
+
+    def exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells a chance, or what it is at most, exactly; None where that takes too much."""
+        known = ExactReconstruction(self.evidence)
+
+        def link(i: int) -> Fraction | None:
+            group = int(self.group[i])
+            found = known.of(group)
+            return None if found is None else found.high / int(self.evidence.n[group])
+
+        return link
+
+    def measure(self, value: float) -> Measure:
+        """Return a chance, or a mean of chances, with its standing."""
+        return Measure(value, Standing.UPPER_BOUND if self.evidence.revealed else Standing.EXACT)
+
+    def over(self, limit: Fraction) -> Mask:
+        """Return (k,) the mask of what is over a limit; what is too near to tell is decided in fractions."""
+        ratio = self.link / float(limit)
+        over: Mask = ratio > 1 - NEAR if limit < 1 else np.zeros(len(ratio), dtype=bool)
+        exactly = self.exactly()
+        for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
+            link = exactly(int(i))
+            if link is not None:
+                over[i] = link > limit
+        return over
+
+    def mean_over(self, limit: Fraction, percentile: Fraction) -> bool:
+        """Return whether the mean over those most at risk exceeds a limit, in fractions if it is too near to tell."""
+        if limit >= 1:
+            return False
+        mean = float(most_at_risk(self.people, self.link, percentile) @ self.link)
+        if abs(mean / float(limit) - 1) > NEAR:
+            return mean > float(limit)
+        wanted, exactly = _wanted(self.people, percentile), self.exactly()
+        order = np.argsort(-self.link, kind="stable")
+        last = int(order[np.searchsorted(np.cumsum(self.people[order]), wanted)])
+        near = np.flatnonzero(self.link >= self.link[last] * (1 - NEAR))
+        known = [(exactly(int(i)), int(self.people[i])) for i in near]
+        highs = sorted(((link, n) for link, n in known if link is not None), reverse=True)
+        if len(highs) < len(near):
+            return True
+        total, left = Fraction(0), wanted
+        for high, n in highs:
+            total += high * min(n, left)
+            left -= min(n, left)
+        return total > limit * wanted
+
+
+def links(requirement: Requirement, channel: Product, original: Original) -> Links:
+    """Return the chance of linking of every group."""
+    evidence = gather(original, sides(channel, original.policy, None))
+    group = np.flatnonzero(chosen(evidence, requirement, None, ())[:, 0])
+    return Links(evidence, group, evidence.n[group])
+
+
+def _wanted(people: Ints, percentile: Fraction) -> int:
+    """Return N' = max(1, floor(N q/100))."""
+    return max(1, int(int(people.sum()) * percentile / 100))
+
+
+def most_at_risk(people: Ints, link: Array, percentile: Fraction) -> Array:
+    """Return (k,) weights of the mean over the N' = max(1, floor(N q/100)) individuals with the largest chances."""
+    wanted = _wanted(people, percentile)
+    order = np.argsort(-link, kind="stable")
+    taken = np.clip(wanted - (np.cumsum(people[order]) - people[order]), 0, people[order])
+    weights = np.zeros(len(link))
+    weights[order] = taken / wanted
+    return weights
+
+
+def holds_linking(requirement: Requirement, channel: Product, original: Original) -> bool:
+    """Return the verdict alone."""
+    return within(links(requirement, channel, original), requirement)
+
+
+def within(found: Links, requirement: Requirement) -> bool:
+    """Return the verdict alone, of chances that are known."""
+    options = requirement.options
+    assert isinstance(options, identity.Options)
+    if not len(found.group):
+        return True
+    if options.percentile is None:
+        return not found.over(options.threshold).any()
+    return not found.mean_over(options.threshold, options.percentile)
+
+
+def assess_linking(requirement: Requirement, channel: Product, original: Original) -> Finding:
+    """Assess identity disclosure."""
+    found = links(requirement, channel, original)
+    rests_on = (*exposure(channel).assumptions, *as_they_are(found.evidence.revealed))
+    beside = (*finite_link(found.evidence, found.group), *protection(channel, original.records))
+    return conclude(requirement, found, rests_on, beside)
+
+
+def conclude(
+    requirement: Requirement, found: Links, rests_on: tuple[str, ...], further: Sequence[Companion]
+) -> Finding:
+    """Return the finding.
+
+    Args:
+        requirement: the entry.
+        found: everybody's chance of being linked.
+        rests_on: assumptions.
+        further: what stands beside it, after what is told of the chances.
+    """
+    options = requirement.options
+    assert isinstance(options, identity.Options)
+    limit = options.threshold
+    over = found.over(limit)
+    largest = reached = _largest(found, limit)
+    beside: tuple[Companion, ...] = ()
+    if options.percentile is not None and len(found.group):
+        reached = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
+        above = float(found.people[over].sum())
+        beside = (
+            Companion("largest link", found.measure(largest), Basis.ORIGINAL, LARGEST),
+            Companion("people over the threshold", Measure(above), Basis.ORIGINAL, ABOVE),
+        )
+        over = np.zeros(len(over), dtype=bool)
+    spread_out = (
+        spread("chance of linking", found.link, found.before, found.people, _top(found)) if len(found.group) else None
+    )
+    return Finding(
+        code=identity.NAME,
+        model=identity.NAME,
+        requirement="",
+        place=None,
+        reached=found.measure(reached),
+        limit=limit,
+        verdict=Verdict.HOLDS if within(found, requirement) else Verdict.FAILS,
+        basis=Basis.ORIGINAL,
+        adversary=identity.ADVERSARY,
+        assumptions=rests_on,
+        beside=(
+            *subgroup(requirement, int(found.people.sum())),
+            *beside,
+            *further,
+        ),
+        profile=spread_out,
+        groups_over=len(np.unique(found.group[over])),
+        people_over=int(found.people[over].sum()),
+    )
+
+
+def _largest(found: Links, limit: Fraction) -> float:
+    if not len(found.link):
+        return 0.0
+    at = int(np.argmax(found.link))
+    return settled(float(found.link[at]), limit, lambda: found.exactly()(at))
+
+
+def _top(found: Links) -> tuple[tuple[str, float, int], ...]:
+    return at_the_top(found.evidence, found.link, found.people, found.group)
+
+
+LARGEST = "the chance for the person most at risk, which the limit on the mean does not bound"
+ABOVE = "people whose own chance lies over the threshold, though the mean need not"

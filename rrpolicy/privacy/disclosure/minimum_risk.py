@@ -1,0 +1,236 @@
+"""The smallest reachable risk: what is left when all that may be randomised is drawn at random, and who is in the way.
+
+As every retention probability goes to 0, risk(alpha, u) falls to
+
+    c_u pi[alpha]/pi[reach(alpha)] f_S
+
+with reach(alpha) the combinations that alpha can be released as, and f_S = c_u/c(block of u) if the sensitive attribute
+is randomised, else 1; linking falls to 1 over the people in reach(alpha). Both are the formulas of the assessors at
+retention 0 (Guo, Ying, Wu 2011, eq. 6-9). A floor is approached and never attained, unless nothing touches the group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import exact
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.privacy.disclosure.attribute import Mask, Risks, cases
+from rrpolicy.privacy.disclosure.exact import NEAR
+from rrpolicy.privacy.disclosure.identity import Links, links, most_at_risk
+from rrpolicy.privacy.models.identity_disclosure import Options as LinkOptions
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.protocol import Original
+
+
+MORE = 1e-3
+"""By how much a proposed limit exceeds what is only approached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The smallest reachable number of one requirement, and who stands in the way of its limit.
+
+    Attributes:
+        of: what is bounded, such as `risk of disease`.
+        reached: the largest number at the floor, over the people that the requirement speaks of; of those nearest to
+            or over their limit.
+        limit: theirs.
+        groups: how many groups there are.
+        groups_over: of these, how many cannot be brought under their limit.
+        people_over: people in them for whom it cannot.
+        groups_alike: groups over the limit in which everybody has the same sensitive value.
+        people_alike: people in them.
+        everything: the floor if all quasi-identifiers and the sensitive attribute were randomised, in one block each.
+        hints: what would help.
+    """
+
+    of: str
+    reached: float
+    limit: Fraction
+    groups: int
+    groups_over: int
+    people_over: int
+    groups_alike: int
+    people_alike: int
+    everything: float
+    hints: tuple[str, ...]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether nobody stands in the way; other requirements may."""
+        return self.groups_over == 0
+
+    @property
+    def text(self) -> str:
+        """Return the floor in a sentence, for the message of RR102. It holds counts: audit-class."""
+        said = f"{self.of}: the smallest reachable is {self.reached:.6g}, the limit {exact(self.limit)}"
+        if self.feasible:
+            return said
+        said += (
+            f"; {self.groups_over:,} of {self.groups:,} groups with {self.people_over:,} people stay over it however "
+            "much is randomised"
+        )
+        if self.groups_alike:
+            said += (
+                f"; in {self.groups_alike:,} of {self.groups:,} groups, {self.people_alike:,} people, because "
+                "everybody has the same sensitive value"
+            )
+        return said
+
+
+def attribute_floor(
+    requirement: Requirement, channel: Product, original: Original, free: Collection[str] | None = None
+) -> tuple[Floor, ...]:
+    """Return the floor of an `attribute-disclosure` entry, one for each sensitive attribute (and what is known).
+
+    Args:
+        requirement: the entry.
+        channel: as it would be planned; the probabilities of what is free do not matter.
+        original: the table.
+        free: attributes whose retention probability may be chosen; by default every one with such an axis.
+    """
+    low, half = (at_retention(channel, rho, free) for rho in (Fraction(0), Fraction(1, 2)))
+    every = everything(channel, original)
+    return tuple(
+        _attribute_floor(bottom, middle, whole, channel)
+        for bottom, middle, whole in zip(
+            cases(requirement, low, original),
+            cases(requirement, half, original),
+            cases(requirement, every, original),
+            strict=True,
+        )
+        if len(bottom.group)
+    )
+
+
+def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Product) -> Floor:
+    ratio = bottom.ratio
+    over: Mask = bottom.over() | ((ratio > 1 - NEAR) & middle.over())
+    at = int(np.argmax(ratio))
+    evidence = bottom.evidence
+    alike = over & ((evidence.histograms > 0).sum(axis=1) == 1)[bottom.group]
+    best, sensitive = whole.risk[int(np.argmax(whole.ratio))], _names(evidence.sensitive)
+    limit = bottom.limits[int(bottom.value[at])]
+    return Floor(
+        of=f"risk of {bottom.of}",
+        reached=float(bottom.risk[at]),
+        limit=limit,
+        groups=len(evidence.n),
+        groups_over=_distinct(bottom.group[over]),
+        people_over=int(bottom.people[over].sum()),
+        groups_alike=_distinct(bottom.group[alike]),
+        people_alike=int(bottom.people[alike].sum()),
+        everything=float(best),
+        hints=_hints(channel, [*evidence.names, *sensitive], bottom.risk[at], best, limit, _entry(bottom, sensitive)),
+    )
+
+
+def linking_floor(
+    requirement: Requirement, channel: Product, original: Original, free: Collection[str] | None = None
+) -> Floor:
+    """Return the floor of an `identity-disclosure` entry; see `attribute_floor`. A percentile is honoured."""
+    options = requirement.options
+    assert isinstance(options, LinkOptions)
+    low, half = (links(requirement, at_retention(channel, r, free), original) for r in (Fraction(0), Fraction(1, 2)))
+    whole = links(requirement, everything(channel, original), original)
+    reached, best = (_linked(found, options.percentile) for found in (low, whole))
+    close = low.link > float(options.threshold) * (1 - NEAR)
+    over = low.over(options.threshold) | (close & half.over(options.threshold))
+    if options.percentile is not None and not low.mean_over(options.threshold, options.percentile):
+        over = np.zeros(len(over), dtype=bool)
+    return Floor(
+        of="chance of linking",
+        reached=reached,
+        limit=options.threshold,
+        groups=len(low.evidence.n),
+        groups_over=int(over.sum()),
+        people_over=int(low.people[over].sum()),
+        groups_alike=0,
+        people_alike=0,
+        everything=best,
+        hints=_hints(channel, low.evidence.names, reached, best, options.threshold),
+    )
+
+
+def _linked(found: Links, percentile: Fraction | None) -> float:
+    if percentile is None or not len(found.group):
+        return float(found.link.max(initial=0.0))
+    return float(most_at_risk(found.people, found.link, percentile) @ found.link)
+
+
+def at_retention(channel: Product, retention: Fraction, free: Collection[str] | None = None) -> Product:
+    """Return a channel with one retention probability in all blocks of what is free; 0 draws at random in a block."""
+
+    def moved(axis: Axis) -> Axis:
+        if not isinstance(axis, Retention) or (free is not None and axis.attribute not in free):
+            return axis
+        return axis.with_retention(retention)
+
+    return replace(channel, axes=tuple(moved(axis) for axis in channel.axes))
+
+
+def everything(channel: Product, original: Original) -> Product:
+    """Return a channel that draws all quasi-identifiers and sensitive attributes at random, without blocks."""
+
+    def drawn(axis: Axis) -> Axis:
+        roles = {original.policy.attributes[name].role for name in axis.attributes}
+        if not isinstance(axis, (Retention, Identity)) or not roles & {Role.QUASI_IDENTIFIER, Role.SENSITIVE}:
+            return axis
+        labels = axis.labels
+        return Retention.uniform(axis.attribute, labels, Fraction(1, len(labels)), axis.released.name)
+
+    return replace(channel, axes=tuple(drawn(axis) for axis in channel.axes))
+
+
+def _hints(  # noqa: PLR0917 one number each
+    channel: Product, names: Collection[str], reached: float, best: float, limit: Fraction, entry: str = ""
+) -> tuple[str, ...]:
+    """Return what would help, the surest first; `entry` says which entry is to ask for less."""
+    unchanged = [a.attribute for a in channel.axes if isinstance(a, Identity) and a.attribute in names]
+    blocks = [a.attribute for a in channel.axes if isinstance(a, Retention) and len(a.blocks) > 1]
+    found = []
+    if best < reached:
+        more = [f"randomise {', '.join(unchanged)} too"] if unchanged else []
+        more += [f"join the blocks of {', '.join(blocks)}"] if blocks else []
+        enough = "which reaches down to" if best < float(limit) else "which alone does not suffice: it reaches down to"
+        if more:
+            found.append(f"{' and '.join(more)}, {enough} {best:.6g}")
+    found.append("coarsen a domain: fewer categories or wider bins make larger groups")
+    if reached < 1 - NEAR:
+        found.append(f"raise the threshold above {reached:.6g}: `threshold = {_attainable(reached)}`{entry}")
+    return tuple(found)
+
+
+def _entry(risks: Risks, sensitive: Sequence[str]) -> str:
+    """Return in which entry an attribute's limit is raised, so that those of others stay."""
+    named = ", ".join(f'"{name}"' for name in sensitive)
+    own = f" in an entry with `sensitive = [{named}]`" if named else ""
+    return own + (", or its values in `thresholds`" if len(set(risks.limits)) > 1 else "")
+
+
+def _attainable(reached: float) -> str:
+    """Return a limit of three digits a little above what is never quite reached."""
+    digits = 2 - math.floor(math.log10(max(reached, 1e-300)))
+    asked = min(math.ceil(reached * (1 + MORE) * 10**digits) / 10**digits, 1.0)
+    return f"{asked:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def _names(axis: Axis | None) -> tuple[str, ...]:
+    return () if axis is None else axis.attributes
+
+
+def _distinct(groups: Ints) -> int:
+    return len(np.unique(groups))

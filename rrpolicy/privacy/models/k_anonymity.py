@@ -1,0 +1,115 @@
+"""k-anonymity: every released record agrees with k - 1 others at least in all that an attacker knows.
+
+References:
+    Sweeney 2002, "k-Anonymity: A Model for Protecting Privacy", definition 2.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rrpolicy.finding import Finding, Measure
+from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.privacy.classes.assessor import Outcome, Words, assessor, conclude
+from rrpolicy.privacy.model import Assessor, Order, PerClass
+
+if TYPE_CHECKING:
+    from rrpolicy.privacy.classes.histograms import Classes, Mask
+    from rrpolicy.source.counts import Ints
+
+NAME = "k-anonymity"
+REFERENCE = "Sweeney 2002, definition 2"
+NOT_COVERED = (
+    "What the members of a class share. If all have one sensitive value, it is known of each of them: l-diversity.",
+    "Adversaries who know more than what is released beside the sensitive attributes.",
+    "People with more than one record in the table.",
+)
+WORDS = Words(NAME, "k", "records in the smallest equivalence class", REFERENCE, least=True)
+
+
+class Options(BaseModel):
+    """Keys of the [[privacy]] entry.
+
+    Attributes:
+        k: the least number of records in an equivalence class.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    k: Annotated[int, Field(ge=1, strict=True, description="the least number of records in an equivalence class")]
+
+
+class KAnonymity:
+    """The privacy model `k-anonymity`."""
+
+    name = NAME
+    options = Options
+    not_covered = NOT_COVERED
+
+    def describe(self, options: Options) -> str:
+        """Return such as `k >= 5`."""
+        return f"k >= {options.k}"
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:
+        """Refuse a policy without quasi-identifiers, and a k that no table of the least size reaches."""
+        if not policy.with_role(Role.QUASI_IDENTIFIER):
+            return "the policy names no quasi-identifier"
+        least = policy.source.min_rows
+        if least is not None and options.k > least:
+            return f"k = {options.k} is out of reach for a table of {least} records, which `min_rows` admits"
+        return None
+
+    def compare(self, old: Options, new: Options) -> Order:
+        """Compare k: the greater is stronger."""
+        if new.k == old.k:
+            return Order.EQUAL
+        return Order.STRONGER if new.k > old.k else Order.WEAKER
+
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessors of the model."""
+    return (assessor(NAME, REFERENCE, find=find, limit=_limit, sensitive=lambda *_: (), per_class=per_class),)
+
+
+def measured(classes: Classes, k: int | None) -> Finding:
+    """Return what classes reach, held against k if there is one."""
+    import numpy as np
+
+    sizes = classes.sizes[classes.concerned]
+    reached = float(sizes.min()) if len(sizes) else math.inf
+    passes: Mask | None = None if k is None else np.asarray(classes.sizes >= k)
+    limit = None if k is None else Fraction(k)
+    return conclude(WORDS, [Outcome("", Measure(reached), passes)], classes, limit)
+
+
+def find(requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
+    """Return the finding for the classes of a release."""
+    del policy
+    options = requirement.options
+    assert isinstance(options, Options)
+    return measured(classes, options.k)
+
+
+def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
+    """Return the requirement on single classes: monotone, also with suppression."""
+    del policy
+    options = requirement.options
+    assert isinstance(options, Options)
+    k = options.k
+
+    def holds(histograms: Ints) -> Mask:
+        sizes = histograms.sum(axis=1)
+        mask: Mask = (sizes >= k) | (sizes == 0)
+        return mask
+
+    return (PerClass(None, holds, monotone=True, monotone_with_suppression=True, where=requirement.where),)
+
+
+def _limit(requirement: Requirement) -> Fraction:
+    options = requirement.options
+    assert isinstance(options, Options)
+    return Fraction(options.k)

@@ -1,0 +1,258 @@
+"""l-diversity: every equivalence class holds several sensitive values, none of them too common.
+
+Of a class of n records with counts r_1 >= … >= r_m > 0 of its sensitive values:
+
+    distinct    m >= l
+    frequency   r_1 l <= n
+    entropy     -sum (r_i/n) log(r_i/n) >= log l
+    recursive   r_1 < c (r_l + … + r_m), and m >= l
+
+References:
+    Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam 2007, "l-Diversity: Privacy Beyond k-Anonymity", definitions 4.1
+    (entropy) and 4.2 (recursive); Xiao, Tao 2006, "Anatomy", definition 2 (frequency).
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rrpolicy.canonical import exact
+from rrpolicy.channel.probability import round_down, round_up
+from rrpolicy.finding import Finding, Measure
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.rational import Rational
+from rrpolicy.privacy.classes.assessor import Outcome, Words, assessor, conclude
+from rrpolicy.privacy.model import Assessor, Layout, Order, PerClass
+from rrpolicy.privacy.models.sensitive import not_sensitive, targets
+
+if TYPE_CHECKING:
+    from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
+    from rrpolicy.source.counts import Ints
+
+NAME = "l-diversity"
+REFERENCE = "Machanavajjhala et al. 2007, definitions 4.1 and 4.2; Xiao, Tao 2006, definition 2"
+NOT_COVERED = (
+    "How likely each of a class's values is for one person, if the adversary knows which are usual for such people.",
+    "Values that differ in name and mean much the same.",
+    "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
+)
+
+
+class Kind(StrEnum):
+    """What is asked of a class's sensitive values."""
+
+    DISTINCT = "distinct"
+    FREQUENCY = "frequency"
+    ENTROPY = "entropy"
+    RECURSIVE = "recursive"
+
+
+class Options(BaseModel):
+    """Keys of the [[privacy]] entry.
+
+    Attributes:
+        kind: what is asked of a class's sensitive values.
+        l: how many values; a whole number for `distinct` and `recursive`.
+        c: of `recursive`: the commonest value is under c times what the values from the l-th on have together.
+        sensitive: the attributes to protect, each by itself; by default every sensitive one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Annotated[Kind, Field(description="what is asked of the sensitive values of an equivalence class")]
+    l: Annotated[Rational, Field(description="how many values, 1 at least; whole for `distinct` and `recursive`")]
+    c: Annotated[Rational | None, Field(description="of `recursive`: r_1 < c (r_l + … + r_m)")] = None
+    sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
+
+    @model_validator(mode="after")
+    def _stated(self) -> Self:
+        if self.l < 1:
+            raise ValueError(f"l must be 1 at least, got {exact(self.l)}")
+        if self.kind in {Kind.DISTINCT, Kind.RECURSIVE} and self.l.denominator != 1:
+            raise ValueError(f"l counts values in kind {self.kind.value}: a whole number, got {exact(self.l)}")
+        if (self.kind is Kind.RECURSIVE) != (self.c is not None):
+            raise ValueError("`c` belongs to kind recursive, and only there")
+        if self.c is not None and self.c <= 0:
+            raise ValueError(f"c must be over 0, got {exact(self.c)}")
+        return self
+
+    @property
+    def limit(self) -> Fraction:
+        """Return what the reached number is held against: c for `recursive`, else l."""
+        return self.l if self.c is None else self.c
+
+
+class LDiversity:
+    """The privacy model `l-diversity`."""
+
+    name = NAME
+    options = Options
+    not_covered = NOT_COVERED
+
+    def describe(self, options: Options) -> str:
+        """Return such as `entropy l >= 3`, with the attributes where the entry names them."""
+        words = f"{options.kind.value} l >= {exact(options.l)}"
+        if options.c is not None:
+            words = f"recursive (c, l) = ({exact(options.c)}, {exact(options.l)})"
+        return words + (f" ({', '.join(options.sensitive)})" if options.sensitive else "")
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:
+        """Refuse attributes that are not sensitive; how many values l can count is the channel's business."""
+        return not_sensitive(targets(options.sensitive, policy), policy)
+
+    def compare(self, old: Options, new: Options) -> Order:
+        """Compare l and c; frequency implies entropy, and entropy implies distinct, at the same l."""
+        if (old.sensitive, old.c is None) != (new.sensitive, new.c is None):
+            return Order.INCOMPARABLE
+        changes = [(new.l > old.l) - (new.l < old.l), _STRENGTH[new.kind] - _STRENGTH[old.kind]]
+        if old.c is not None and new.c is not None:
+            changes.append((new.c < old.c) - (new.c > old.c))
+        if any(c > 0 for c in changes) and any(c < 0 for c in changes):
+            return Order.INCOMPARABLE
+        return Order.STRONGER if max(changes) > 0 else Order.WEAKER if min(changes) < 0 else Order.EQUAL
+
+
+_STRENGTH = {Kind.DISTINCT: 1, Kind.ENTROPY: 2, Kind.FREQUENCY: 3, Kind.RECURSIVE: 0}
+
+
+MEANINGS = {
+    Kind.DISTINCT: "sensitive values in the class with the fewest",
+    Kind.FREQUENCY: "n/r_1 of the class where one value is commonest: guessing it there is right once in so many times",
+    Kind.ENTROPY: "e^entropy of the class with the least: so many equally frequent values have the same entropy",
+    Kind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it holds for every greater c",
+}
+
+
+def words(kind: Kind) -> Words:
+    """Return how a kind speaks of itself."""
+    quantity = "c" if kind is Kind.RECURSIVE else f"{kind.value} l"
+    return Words(NAME, quantity, MEANINGS[kind], REFERENCE, least=kind is not Kind.RECURSIVE)
+
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessors of the model."""
+    return (
+        assessor(NAME, REFERENCE, find=find, limit=_limit, sensitive=_sensitive, per_class=per_class, layout=layout),
+    )
+
+
+def layout(requirement: Requirement, policy: Policy, axes: Layout) -> tuple[str, str] | None:
+    """Refuse an l above the number of categories of an attribute: a class shows the values of each by itself."""
+    del axes
+    options = requirement.options
+    assert isinstance(options, Options)
+    for name in targets(options.sensitive, policy):
+        domain = policy.attributes[name].domain
+        if domain is not None and len(domain) < options.l:
+            reason = f"l = {exact(options.l)} is out of reach: '{name}' has {len(domain)} categories"
+            return reason, f"ask for l = {len(domain)} at most, or leave '{name}' out of the entry's `sensitive`"
+    return None
+
+
+def satisfied(options: Options, histograms: Histograms) -> Mask:
+    """Return (classes,) which satisfy the requirement; an empty class does."""
+    from rrpolicy.privacy.classes.histograms import at_most
+
+    if options.kind is Kind.DISTINCT:
+        mask: Mask = (histograms.distinct >= int(options.l)) | (histograms.sizes == 0)
+        return mask
+    if options.kind is Kind.FREQUENCY:
+        return histograms.frequent(options.l)
+    if options.kind is Kind.ENTROPY:
+        return histograms.entropic(options.l)
+    assert options.c is not None
+    first, tail = histograms.recursive(int(options.l))
+    mask = at_most(first, tail, options.c, strictly=True)
+    mask |= histograms.sizes == 0
+    return mask
+
+
+def reached(kind: Kind, histograms: Histograms, among: Mask, l: int) -> Measure:
+    """Return what the worst of some classes reaches.
+
+    Args:
+        kind: of diversity.
+        histograms: of the classes.
+        among: (classes,) those that count.
+        l: of `recursive`, whose reached number is c.
+    """
+    from rrpolicy.privacy.classes.histograms import largest
+
+    nothing = Measure(0.0 if kind is Kind.RECURSIVE else math.inf)
+    among = among & (histograms.sizes > 0)
+    if not among.any():
+        return nothing
+    if kind is Kind.DISTINCT:
+        return Measure(float(histograms.distinct[among].min()))
+    if kind is Kind.ENTROPY:
+        number = histograms.least_effective_number(among)
+        return nothing if number is None else Measure(number)
+    if kind is Kind.FREQUENCY:
+        share = largest(histograms.commonest, histograms.sizes, among)
+        return nothing if share is None else Measure(round_down(1 / share))
+    ratio = largest(*histograms.recursive(l), among)
+    return Measure(math.inf if ratio is None else round_up(ratio))
+
+
+def find(requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
+    """Return the finding for the classes of a release."""
+    options = requirement.options
+    assert isinstance(options, Options)
+    return measured(options, targets(options.sensitive, policy), classes)
+
+
+def measured(options: Options, sensitive: tuple[str, ...], classes: Classes) -> Finding:
+    """Return what classes reach, held against the requirement.
+
+    Args:
+        options: the requirement.
+        sensitive: the attributes, each by itself.
+        classes: with a histogram of each.
+    """
+    l = int(options.l)
+    outcomes = [
+        Outcome(
+            name,
+            reached(options.kind, classes.histograms[name], classes.concerned, l),
+            satisfied(options, classes.histograms[name]),
+        )
+        for name in sensitive
+    ]
+    return conclude(words(options.kind), outcomes, classes, options.limit)
+
+
+def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
+    """Return the requirement on single classes.
+
+    All kinds are monotone (Machanavajjhala et al. 2007, section 4); only distinct remains so if failing classes may be
+    suppressed, or if classes without a record of the subgroup need not satisfy it: what is merged with them may fail.
+    """
+    from rrpolicy.privacy.classes.histograms import Histograms
+
+    options = requirement.options
+    assert isinstance(options, Options)
+    distinct = options.kind is Kind.DISTINCT
+
+    def holds(histograms: Ints) -> Mask:
+        return satisfied(options, Histograms.of_dense(histograms))
+
+    monotone = distinct or not requirement.where
+    names = targets(options.sensitive, policy)
+    return tuple(PerClass(name, holds, monotone, distinct, requirement.where) for name in names)
+
+
+def _sensitive(requirement: Requirement, policy: Policy) -> tuple[str, ...]:
+    options = requirement.options
+    assert isinstance(options, Options)
+    return targets(options.sensitive, policy)
+
+
+def _limit(requirement: Requirement) -> Fraction:
+    options = requirement.options
+    assert isinstance(options, Options)
+    return options.limit

@@ -1,0 +1,97 @@
+"""The types of released columns: from engine names to Arrow, and back to what a file holds."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.engine.connect import checked_type
+from rrpolicy.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Ints
+
+
+def engine_type(column: Column) -> str:
+    """Return DuckDB's type of a released column; from the labels where the channel does not name one.
+
+    Raises:
+        DataError: RR339 if it is no type that a release can hold.
+    """
+    if column.type:
+        return checked_type(column.type)
+    if column.kind == "set":
+        return of_labels(column.labels) + "[]"
+    return "BIGINT" if column.kind in {"count", "group"} else of_labels(column.labels)
+
+
+def of_labels(labels: tuple[Value, ...]) -> str:
+    """Return DuckDB's type of categories."""
+    if all(isinstance(label, bool) for label in labels):
+        return "BOOLEAN"
+    if any(isinstance(label, (str, bool)) for label in labels):
+        return "VARCHAR"
+    return "BIGINT" if all(isinstance(label, int) for label in labels) else "DOUBLE"
+
+
+def arrow_schema(spec: TableSpec) -> pa.Schema:
+    """Return the Arrow schema that a released table has in every format.
+
+    Raises:
+        DataError: RR339 if a type is none that a release can hold.
+    """
+    import pyarrow as pa
+
+    return pa.schema([pa.field(column.name, arrow_type(engine_type(column))) for column in spec.columns])
+
+
+def label_places(values: pa.Array, labels: pa.Array, name: str) -> Ints:
+    """Return the place of each value among a column's labels.
+
+    Args:
+        values: released values, not coded.
+        labels: of the column.
+        name: of the column, for the message.
+
+    Raises:
+        ValueError: if a value is none of them.
+    """
+    import pyarrow.compute as pc
+
+    places = pc.index_in(values, value_set=labels)
+    if places.null_count:
+        raise ValueError(f"the draw released values of {name!r} outside its labels")
+    found: Ints = places.to_numpy()
+    return found
+
+
+@cache
+def arrow_type(name: str) -> pa.DataType:
+    """Return the Arrow type of an engine type.
+
+    Raises:
+        DataError: RR339 if it is none that a release can hold.
+    """
+    import duckdb
+    import pyarrow as pa
+
+    if name.endswith("[]"):
+        return pa.list_(arrow_type(name[:-2]))
+    try:
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            found = connection.sql(f"SELECT CAST(NULL AS {checked_type(name)}) AS x").to_arrow_table()
+    except duckdb.Error as error:
+        raise DataError(Problem("RR339", f"a released column cannot be of type {name!r}")) from error
+    kind = found.schema.field(0).type
+    temporal = pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind)
+    plain = pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind)
+    if not (temporal or plain or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise DataError(
+            Problem("RR339", f"a released column cannot be of type {name!r}", hint="cast it in a view of the source")
+        )
+    return kind

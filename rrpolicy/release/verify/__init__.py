@@ -1,0 +1,1 @@
+"""Verifying a bundle: everything recomputed that the inputs at hand allow, nothing believed."""

@@ -1,0 +1,1 @@
+"""Generalisation: the best node of a lattice, or boxes, under every requirement."""

@@ -1,0 +1,162 @@
+"""Full-domain generalisation: the best node of the lattice, as the axes that release it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
+from rrpolicy.solve.recode.class_tests import ClassTests, class_tests, sufficient, tables
+from rrpolicy.solve.recode.lattice import Choice, ClassTest, Search
+from rrpolicy.solve.recode.levels import Goal, Recoded, axes_at
+from rrpolicy.solve.recode.loss import Loss
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.mechanism import Task
+    from rrpolicy.solve.recode.rollup import Table
+    from rrpolicy.source.protocol import Original
+
+    Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
+
+
+MONOTONE = (attribute_disclosure.NAME, identity_disclosure.NAME)
+"""Models of which whatever holds of a node holds of every coarser one, if nothing is suppressed: data processing."""
+FORCED = "people whom attributes tell apart that are released as they are fail one"
+
+
+@dataclass(frozen=True, slots=True)
+class Generalised:
+    """The chosen generalisation.
+
+    Attributes:
+        channel: that releases it.
+        levels: for each attribute the number of its level in the hierarchy.
+        choice: the node with its classes.
+        nodes: of the lattice.
+        tested: nodes whose classes were counted.
+    """
+
+    channel: Channel
+    levels: tuple[int, ...]
+    choice: Choice
+    nodes: int
+    tested: int
+
+
+def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build) -> Generalised:
+    """Return the generalisation of least loss that satisfies every requirement.
+
+    Args:
+        task: the requirements.
+        original: the table.
+        attributes: what makes classes.
+        goal: what is best.
+        build: turns axes of these attributes into the channel.
+
+    Raises:
+        RequirementError: RR105 if there is none.
+    """
+    most = int(goal.suppression * original.records)
+    tests = class_tests(task.requirements, task.policy, attributes, suppressing=most > 0)
+    counted = tables(original, attributes, tests.sensitive)
+    weights = np.array([float(w / sum(goal.weights)) for w in goal.weights])
+
+    def channel_of(choice: Choice) -> Channel:
+        return build(axes_of(choice, attributes, suppressing=bool(goal.suppression)))
+
+    def accept(choice: Choice) -> bool:
+        channel = channel_of(choice) if tests.others else None
+        return channel is None or all(a.accepts(r, channel, original) for r, a in tests.others)
+
+    suppressing = most > 0 and bool(tests.tests)
+    lasting = bool(tests.others) and not suppressing and all(r.model in MONOTONE for r, _ in tests.others)
+    search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting)
+    best = search.best()
+    if best is None:
+        raise infeasible(search, tests, goal, len(np.ravel(search.loss.bounds())))
+    levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
+    return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
+
+
+def axes_of(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool) -> tuple[Recode, ...]:
+    """Return the axes that release a choice; `suppressing` says whether something might be suppressed."""
+    suppressed = choice.table.codes[~choice.kept].tolist() if suppressing else None
+    return axes_at(attributes, choice.node, suppressed)
+
+
+def infeasible(search: Search, tests: ClassTests, goal: Goal, nodes: int) -> RequirementError:
+    """Return the error that says what stands in the way at the coarsest node, and what would help."""
+    top = tuple(size - 1 for size in search.tables.shape)
+    coarsest = search.choice(top)
+    failing = sorted(
+        {t.name for t in search.tests if Search(search.tables, [t], search.loss, 0).choice(top).suppressed}
+        | ({r.model for r, _ in tests.others} if search.satisfies(coarsest) else set())
+    )
+    records = search.tables.records
+    stands = f"even at the coarsest of {nodes} nodes, {coarsest.suppressed} of {records} records would be suppressed"
+    message = f"no generalisation satisfies every requirement: {stands}" + (
+        f"; there fail {', '.join(failing)}" if failing else ""
+    )
+    share = f"{float(goal.suppression):.4g}"
+    hint = (
+        f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
+        if search.tables.shape and not search.satisfies(coarsest)
+        else "ask for less: what stands in the way is no matter of classes"
+    )
+    return RequirementError(Problem("RR105", message, goal.place, hint=hint))
+
+
+def multidimensional(
+    task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build
+) -> Channel:
+    """Return the channel of the Mondrian partition that satisfies every requirement.
+
+    Requirements that only an assessor of a whole channel decides steer the cuts by what suffices for them.
+
+    Args:
+        task: the requirements.
+        original: the table.
+        attributes: what makes classes.
+        goal: only its place is used.
+        build: turns axes of these attributes into the channel.
+
+    Raises:
+        RequirementError: RR105 if even the whole table, as one class, fails.
+    """
+    from rrpolicy.solve.recode.mondrian import mondrian
+
+    tests = class_tests(task.requirements, task.policy, attributes, suppressing=False)
+    steering = sufficient(tests, task.policy, attributes)
+    finest = [replace(a, chosen=(0,)) for a in attributes]
+    table = tables(original, finest, steering.sensitive).finest
+    axis = mondrian(table, attributes, steering.tests)
+    if axis is None:
+        names = ", ".join(dict.fromkeys(t.name for t in steering.tests if not _holds_of_all(t, table)))
+        stands = f"even the whole table, as one class, fails {names}" if names else FORCED
+        message = f"no partition satisfies every requirement: {stands}"
+        hint = "ask for less, or release fewer attributes unchanged beside the quasi-identifiers"
+        raise RequirementError(Problem("RR105", message, goal.place, hint=hint))
+    channel = build([axis])
+    failing = [r for r, a in tests.others if not a.accepts(r, channel, original)]
+    if failing:
+        names = ", ".join(dict.fromkeys(r.model for r in failing))
+        message = f"the boxes that the other requirements lead to fail {names}, which mondrian does not cut by"
+        hint = "ask for a larger k or l, which makes larger boxes; ask for less; or choose full-domain"
+        raise RequirementError(Problem("RR105", message, failing[0].place or goal.place, hint=hint))
+    return channel
+
+
+def _holds_of_all(test: ClassTest, table: Table) -> bool:
+    """Return whether the whole table, as one class, satisfies a test."""
+    counts = table.n[:, None] if test.joint is None else table.histogram(test.joint)
+    whole = counts.sum(axis=0, keepdims=True)
+    fine = test.holds(whole)
+    if test.peaks is not None:
+        fine = fine & test.peaks(whole, counts.max(axis=0, keepdims=True))
+    return bool(fine.all())

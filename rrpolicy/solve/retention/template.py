@@ -1,0 +1,131 @@
+"""A channel whose retention axes are open, and how the expected error of marginals depends on what fills them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.probability import retention_probability
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.expected_error import axis_codes, mean_norms, randomised
+from rrpolicy.solve.retention.objective import ExpectedError, Term, Variable
+
+if TYPE_CHECKING:
+    from rrpolicy.solve.retention.workload import Marginal
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+
+@dataclass(frozen=True)
+class Template:
+    """A channel and which of its retention axes are open: what these hold does not matter, only their blocks.
+
+    Attributes:
+        channel: with every axis in its place.
+        solved: attributes whose retention probability is looked for.
+    """
+
+    channel: Product
+    solved: Collection[str]
+
+    @cached_property
+    def open(self) -> tuple[Retention, ...]:
+        """Return the open axes, in the channel's order."""
+        retentions = (axis for axis in self.channel.axes if isinstance(axis, Retention))
+        return tuple(axis for axis in retentions if axis.attribute in self.solved)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Return the attributes of the open axes."""
+        return tuple(axis.attribute for axis in self.open)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Return what is looked for, an open axis each."""
+        return tuple(Variable(a.attribute, tuple(sorted({b.size for b in a.blocks}))) for a in self.open)
+
+    def retention(self, keep: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return the retention probabilities that belong to keep probabilities of the largest blocks."""
+        return tuple(retention_probability(p, axis.largest.size) for p, axis in zip(keep, self.open, strict=True))
+
+    def filled(self, keep: Sequence[Fraction]) -> Product:
+        """Return the channel with its open axes filled in.
+
+        Args:
+            keep: of the largest block of each open axis, whose other blocks share its retention probability.
+        """
+        full = {
+            axis.attribute: axis.with_retention(rho) for axis, rho in zip(self.open, self.retention(keep), strict=True)
+        }
+        return replace(self.channel, axes=tuple(full.get(axis.attributes[0], axis) for axis in self.channel.axes))
+
+
+def marginals_of(channel: Product, workload: Sequence[Marginal]) -> list[tuple[float, tuple[str, ...]]]:
+    """Return weight and attributes of every marginal that counts: those declared, else all that is randomised."""
+    return [(float(m.weight), m.marginal) for m in workload] or [(1.0, randomised(channel))]
+
+
+def objective(template: Template, workload: Sequence[Marginal], original: Original | int) -> ExpectedError:
+    """Return the expected error of the whole table, or of the declared workload, as a function of the open axes.
+
+    Args:
+        template: what is open.
+        workload: the declared marginals; empty for the whole table.
+        original: the table; or its number of records, if `needs_data` does not say that more is needed.
+    """
+    terms = [_term(template, *marginal, original) for marginal in marginals_of(template.channel, workload)]
+    plain = not workload and all(len(axis.blocks) == 1 for axis in template.open)
+    offset = math.fsum(math.log(v.size) for v in template.variables) if plain else 0.0
+    return ExpectedError(tuple(terms), offset)
+
+
+def needs_data(template: Template, workload: Sequence[Marginal]) -> bool:
+    """Whether what is least depends on the data: unequal blocks, or marginals that other matrices weigh unequally."""
+    if any(_uneven(axis) for axis in template.open):
+        return True
+    given = [axis for axis in template.channel.axes if axis.attributes[0] not in template.names]
+    return len(workload) > 1 and any(isinstance(mean_norms(a, m.marginal), np.ndarray) for m in workload for a in given)
+
+
+def _uneven(axis: Retention) -> bool:
+    return len({block.size for block in axis.blocks}) > 1
+
+
+def _term(template: Template, weight: float, names: Sequence[str], original: Original | int) -> Term:
+    """Return the term of a marginal, its mass rolled up from the counts to the block sizes that matter."""
+    touched = [a for a in template.channel.axes if set(a.attributes) & set(names)]
+    solved = [axis for axis in template.open if axis.attribute in names]
+    costs = {a.attributes: mean_norms(a, names) for a in touched if a.attributes[0] not in template.names}
+    where = np.array([template.names.index(axis.attribute) for axis in solved], dtype=np.int64)
+    sizes = np.array([[float(axis.largest.size) for axis in solved]]).reshape(1, len(solved))
+    mass = np.array([math.prod(h for h in costs.values() if isinstance(h, float))])
+    varying: dict[tuple[str, ...], Array] = {a: h for a, h in costs.items() if isinstance(h, np.ndarray)}
+    uneven = {axis.attributes: number for number, axis in enumerate(solved) if _uneven(axis)}
+    axes = [axis for axis in touched if axis.attributes in varying or axis.attributes in uneven]
+    if not axes or isinstance(original, int):
+        return Term(weight, where, sizes, mass)
+    counts = original.counts(*(name for axis in axes for name in axis.attributes))
+    mass, sizes = mass * (counts.n / counts.n.sum()), np.repeat(sizes, len(counts.n), axis=0)
+    for axis, codes in zip(axes, axis_codes(counts, axes), strict=True):
+        if axis.attributes in varying:
+            mass = mass * varying[axis.attributes][codes]
+        else:
+            number = uneven[axis.attributes]
+            sizes[:, number] = _block_sizes(solved[number])[codes]
+    distinct, inverse = np.unique(sizes, axis=0, return_inverse=True)
+    return Term(weight, where, distinct, np.bincount(inverse.ravel(), weights=mass).astype(np.float64))
+
+
+def _block_sizes(axis: Retention) -> Array:
+    """Return the size of the block of each category."""
+    sizes = np.empty(axis.original_size)
+    for block in axis.blocks:
+        sizes[list(block.members)] = block.size
+    return sizes

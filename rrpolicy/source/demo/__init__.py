@@ -1,0 +1,1 @@
+"""The engine `demo`: a synthetic table for examples, and a folder to start from."""

@@ -1,0 +1,171 @@
+"""How a CSV file is spelled, found out from the file: for a draft, which a person then reads.
+
+Nothing is guessed when a policy is read: what is found here is written into the draft.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Literal
+
+from rrpolicy.policy.model import CsvSettings
+from rrpolicy.source.duckdb.plaintext import CHUNK, LONGEST_FIELD, binary
+
+if TYPE_CHECKING:
+    from rrpolicy.canonical import Value
+
+LOOKED_AT = 200
+"""Lines from which fields are told."""
+FEW_CODES = 8
+"""Texts beside numbers that may be codes of missing values; more are categories."""
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_DELIMITERS = (",", ";", "\t", "|")
+_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+_POINT = re.compile(r"-?[0-9]+[.][0-9]+")
+_WHOLE = re.compile(r"-?[0-9]+")
+_C1 = re.compile(rb"[\x80-\x9f]")
+_NOTHING = re.compile(
+    r"\s*(|[.?*-]+|n\.?/?[ad]\.?|s\.?/d\.?|nan|null|none|nil|missing|unknown|k\.?a\.?)\s*", re.IGNORECASE
+)
+
+
+def is_csv(uri: str) -> bool:
+    """Return whether a table is a CSV file."""
+    return uri.startswith("csv:") or uri.lower().endswith(_CSV)
+
+
+def path_of(uri: str) -> str:
+    """Return the path of a CSV file."""
+    return uri.removeprefix("csv:")
+
+
+def settings_of(uri: str) -> CsvSettings:
+    """Return how a CSV file is spelled; the default of any other table, and of what cannot be read."""
+    try:
+        return csv_settings(path_of(uri)) if is_csv(uri) else CsvSettings()
+    except (OSError, EOFError, zlib.error):
+        return CsvSettings()
+
+
+def csv_settings(path: str) -> CsvSettings:
+    """Return how a CSV file is spelled, as far as it can be told from it.
+
+    The encoding is told from the whole file, the rest from its first lines.
+
+    Args:
+        path: of the file; gzip if it ends in .gz.
+
+    Raises:
+        OSError, EOFError, zlib.error: if it cannot be read.
+    """
+    encoding, start = _encoding(path)
+    text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
+    lines = list(islice(io.StringIO(text, newline=""), LOOKED_AT))  # no lines end at what Unicode also calls their end
+    quote = _quote(lines)
+    shape = max((_shape(lines, delimiter, quote) for delimiter in _DELIMITERS), key=lambda s: (s.rows, s.width))
+    ending = "\t" if path.lower().removesuffix(".gz").endswith(".tsv") else ","
+    if shape.width < 2:  # noqa: PLR2004 - one column, or nothing that can be told
+        return CsvSettings(encoding=encoding, quote=quote)
+    return CsvSettings(
+        delimiter=None if shape.delimiter == ending else shape.delimiter,
+        encoding=encoding,
+        decimal=_decimal(shape.fields),
+        quote=quote,
+        skip=shape.skip,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a delimiter makes of the first lines.
+
+    Attributes:
+        delimiter: between fields.
+        rows: lines of the commonest width, if it is above 1.
+        width: the commonest number of fields.
+        skip: lines before the first of that width.
+        fields: of the lines after that one.
+    """
+
+    delimiter: str
+    rows: int
+    width: int
+    skip: int
+    fields: list[list[str]]
+
+
+def _encoding(path: str) -> tuple[str, bytes]:
+    """Return the encoding of a file, and its first bytes."""
+    start, single = b"", "latin-1"
+    decoder: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
+    with binary(path) as stream:
+        while chunk := stream.read(CHUNK):
+            start = start or chunk
+            if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16", start
+            if decoder is not None:
+                try:
+                    decoder.decode(chunk)
+                except UnicodeDecodeError:
+                    decoder = None
+            if _C1.search(chunk):  # control characters in Latin-1, quotes, dashes and the euro in Windows-1252
+                single = "windows-1252"
+    return ("utf-8" if decoder is not None else single), start
+
+
+def _quote(lines: Sequence[str]) -> Literal['"', "'"]:
+    """Return the character around fields: apostrophes only where no field has double quotes."""
+    text = "\n".join(lines)
+    apart = r"(^|[,;\t|])'[^'\n]*'(?=[,;\t|\r\n]|$)"
+    return "'" if lines and '"' not in text and len(re.findall(apart, text, re.MULTILINE)) >= len(lines) else '"'
+
+
+def _shape(lines: Sequence[str], delimiter: str, quote: str) -> _Shape:
+    csv.field_size_limit(LONGEST_FIELD)
+    rows = list(csv.reader(lines, delimiter=delimiter, quotechar=quote))
+    widths = Counter(len(row) for row in rows if len(row) > 1)
+    if not widths:
+        return _Shape(delimiter, 0, 1, 0, [])
+    width, n = max(widths.items(), key=lambda item: (item[1], item[0]))
+    skip = sum(1 for _ in takewhile(lambda row: len(row) != width, rows))
+    return _Shape(delimiter, n, width, skip, [row for row in rows[skip + 1 :] if len(row) == width])
+
+
+def _decimal(fields: Sequence[Sequence[str]]) -> Literal[".", ","]:
+    """Return the decimal separator: that of more columns, a point if neither is."""
+    columns = [[field for field in column if field] for column in zip(*fields, strict=True)]
+    commas = [c for c in columns if c and _numbers(c, _COMMA) and any(map(_COMMA.fullmatch, c))]
+    points = [c for c in columns if c and _numbers(c, _POINT) and any(map(_POINT.fullmatch, c))]
+    return "," if len(commas) > len(points) else "."
+
+
+def _numbers(column: Sequence[str], decimal: re.Pattern[str]) -> bool:
+    """Return whether most of a column's fields are numbers with that separator; codes of missing values may be not."""
+    return sum(bool(decimal.fullmatch(f) or _WHOLE.fullmatch(f)) for f in column) > len(column) / 2
+
+
+def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = False) -> tuple[str, ...]:
+    """Return the texts in a column of text that seem to stand for no value, sorted.
+
+    Beside numbers these are a few texts that spell none; elsewhere, texts that say so, such as `NA`.
+
+    Args:
+        values: the column's distinct values.
+        n: how many records have each.
+        comma: numbers are spelled with a decimal comma.
+    """
+    texts = {v: count for v, count in zip(values, n, strict=True) if isinstance(v, str)}
+    decimal = _COMMA if comma else _POINT
+    others = [v for v in texts if not (_WHOLE.fullmatch(v) or decimal.fullmatch(v))]
+    mostly = 2 * sum(texts[v] for v in others) < sum(texts.values())
+    if mostly and len(others) <= FEW_CODES:
+        return tuple(sorted(others))
+    return tuple(sorted(v for v in texts if _NOTHING.fullmatch(v)))

@@ -1,0 +1,211 @@
+"""A first policy for a table: roles guessed from names and values, to be edited by who knows the people in it.
+
+A draft is no policy: `rrpolicy check` refuses it until what only a person can know is filled in. A column is released
+only if its name says clearly what it is; every other one is excluded, and the draft says how it would be released.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.engine.column_types import Family, family
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import CsvSettings, Reading
+from rrpolicy.scratch import scratch
+from rrpolicy.source.draft.detection import missing_codes, settings_of
+from rrpolicy.source.draft.guessing import Guess, guess, listed, spelled
+from rrpolicy.source.draft.profile import profile, texts
+from rrpolicy.source.opening import engine
+from rrpolicy.untrusted.printable import visible
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Snapshot, Source
+
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
+_WORDS = frozenset({"none", "nil", "missing", "unknown"})
+"""Texts that may stand for a missing value and may be a category."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A drafted policy.
+
+    Attributes:
+        text: TOML.
+        warnings: what to look at first.
+    """
+
+    text: str
+    warnings: tuple[str, ...]
+
+
+def draft(uri: str, table: str | None, sources: Mapping[str, Source]) -> Draft:
+    """Draft a policy.
+
+    Args:
+        uri: the table, relative to the working directory.
+        table: the table or view inside a database.
+        sources: engines by scheme or ending.
+
+    Raises:
+        DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
+        RefusedError: RR408 or RR421 for scratch.
+    """
+    source, resolved = engine(uri, sources, Path())
+    csv = settings_of(resolved)
+    with scratch() as spilled:
+        with source.open(resolved, table, spilled.folder, Reading(csv)) as snapshot:
+            codes = {name: found for name in snapshot.columns() if (found := _codes(snapshot, name, csv))}
+        reading = Reading(csv, _everywhere(codes), {n: c for n, c in codes.items() if _own(c)})
+        with source.open(resolved, table, spilled.folder, reading) as snapshot:
+            records = snapshot.records()
+            if records == 0:
+                raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))
+            kinds = snapshot.columns().items()
+            guesses = {name: guess(profile(snapshot, name, kind), reading.of.get(name)) for name, kind in kinds}
+    return Draft(_written(uri, table, guesses, records, reading), tuple(_warnings(guesses)))
+
+
+def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
+    """Return the codes of missing values in a column of text.
+
+    Beside numbers these are all texts that are no number; elsewhere only what is no category either.
+    """
+    if family(snapshot.columns()[name]) is not Family.TEXT:
+        return ()
+    values, n = texts(snapshot, name)
+    found = missing_codes(values, n, comma=csv.decimal == ",")
+    if all(_NUMBER.fullmatch(v) for v in values if v is not None and v not in found):
+        return found if len(found) < len(values) else ()
+    return tuple(code for code in found if not _own([code]))
+
+
+def _own(codes: Sequence[str]) -> bool:
+    """Return whether a code may be a category elsewhere, so that it is the column's own."""
+    return any(code.strip().casefold() in _WORDS for code in codes)
+
+
+def _everywhere(codes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(code for found in codes.values() for code in found if not _own([code])))
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else spelled(name)
+
+
+def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
+    yield "every role is a guess from names and counts; nobody knows your data as you do"
+    told = [n for n, g in guesses.items() if {"domain", "bins"} & set(g.keys)]
+    if told:
+        yield f"domains and bins of {', '.join(told)} are taken from the data: a policy that shows them discloses them"
+    unclear = [n for n, g in guesses.items() if g.role == "excluded"]
+    if unclear:
+        yield f"{', '.join(unclear)}: excluded; the draft says why, and how to release what can be"
+    if not any(g.released for g in guesses.values()):
+        yield "no column is released: give at least one the role quasi-identifier or sensitive, else `check` refuses"
+    several = [n for n, g in guesses.items() if g.tells_people]
+    if len(several) > 1:
+        yield f"{', '.join(several)}: let `unit` under [source] name what tells people apart, else none is tested"
+    for name, found in guesses.items():
+        yield from (f"{name}: {remark}" for remark in found.remarks)
+
+
+def _written(uri: str, table: str | None, guesses: Mapping[str, Guess], records: int, reading: Reading) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", Path(uri.partition(":")[2] or uri).name.split(".")[0].lower()).strip("-")
+    attributes = "\n".join(line for name, found in guesses.items() for line in _lines(name, found))
+    source = "\n".join(_source(uri, table, records, guesses, reading))
+    return f"""\
+#:schema ./policy.schema.json
+# A draft by `rrpolicy init`. Every role is a guess, and `rrpolicy check` refuses the draft until each line that says
+# "fill in" is: edit the roles, fill in those lines, then check.
+# `rrpolicy schema > policy.schema.json` lets an editor complete and check this file; without it, drop the first line.
+#
+# WARNING: the domains and bins below are taken from the data. Whoever sees them learns which values occur. Replace them
+# by what is known without the data, such as a classification, or accept that they are told.
+schema = 1
+
+[policy]
+name = "{slug or "release"}"
+version = "0.1.0"
+owner = "fill in: who answers for this policy"
+purpose = "fill in: what the release is for"
+
+{source}
+
+# identifier, excluded: never released    quasi-identifier: what others may know    sensitive: what nobody should learn
+# insensitive: released as it is, for which `unchanged` must state the reason
+# A column is excluded unless its name says clearly what it is; the line below it would release it.
+[attributes]
+{attributes}
+
+# Whatever is randomised of a person is at most e^epsilon times as likely as had the person been another. For a promise
+# that counts the columns released as they are, too, write scope = "record" and give each of those an
+# assume_unlinkable = "reason".
+[[privacy]]
+model = "local-dp"
+epsilon = "fill in: a number, such as 1 (much noise) to 8 (little)"
+scope = "attribute"
+
+# Another entry must hold as well, such as: nobody is linked to a record with more certainty than 1 / k.
+# [[privacy]]
+# model = "pk-anonymity"
+# k = 2
+
+[mechanism]
+name = "pram"
+
+# [release]
+# format = "csv" # or "duckdb"; without it, "parquet"
+"""
+
+
+def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading) -> Iterator[str]:
+    """Yield the lines of [source] and [source.csv]."""
+    yield "[source]"
+    yield f"uri = {spelled(uri)}" + ("" if ":" in uri else " # relative to this file")
+    if table:
+        yield f"table = {spelled(table)}"
+    yield f"min_rows = {_floor(records)} # a table that came in half is refused"
+    yield from _unit(guesses)
+    if reading.missing:
+        yield f"missing = {listed(reading.missing)} # read as no value, in every column"
+    plain = CsvSettings()
+    stated = {key: getattr(reading.csv, key) for key in ("delimiter", "encoding", "decimal", "quote", "skip")}
+    own = {key: value for key, value in stated.items() if value != getattr(plain, key)}
+    if own:
+        yield from ("", "[source.csv]", *(f"{key} = {spelled(value)}" for key, value in own.items()))
+
+
+def _unit(guesses: Mapping[str, Guess]) -> Iterator[str]:
+    """Yield the line that says which of several identifiers tells people apart."""
+    identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
+    people = [name for name in identifiers if guesses[name].tells_people]
+    if len(identifiers) > 1 and len(people) == 1:
+        yield f"unit = {spelled(people[0])} # tells people apart: more than one record of each is refused"
+    elif len(people) > 1:
+        others = visible(", ".join(people[1:]))
+        yield f"# unit = {spelled(people[0])} # or {others}: which tells people apart; else none of them is tested"
+
+
+def _floor(records: int) -> int:
+    """Return half of the records, rounded to one digit: the exact number would tell it."""
+    half = records // 2
+    return max(int(str(half)[0].ljust(len(str(half)), "0")), 1)
+
+
+def _lines(name: str, found: Guess) -> Iterator[str]:
+    """Yield a column's line; of one that is excluded and could be released, also the line that would release it."""
+    keys = found.keys if found.released else {}
+    comment = visible("; ".join([found.comment, *found.remarks]))
+    yield f"{_line(name, found.role, keys)} # {comment}"
+    if found.keys and not found.released:
+        yield f"# {_line(name, 'quasi-identifier', found.keys)} # if others may know it; else sensitive"
+
+
+def _line(name: str, role: str, keys: Mapping[str, str]) -> str:
+    described = {"role": f'"{role}"', **keys}
+    return f"{_key(name)} = {{ {', '.join(f'{k} = {v}' for k, v in described.items())} }}"

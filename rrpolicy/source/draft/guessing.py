@@ -1,0 +1,166 @@
+"""What a column probably is to an attacker, by its name and its values; where they do not say, it is excluded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from rrpolicy.canonical import Value
+from rrpolicy.engine.column_types import Family
+from rrpolicy.source.draft.cutting import edges
+from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
+from rrpolicy.untrusted.printable import spelled_out
+
+MOST_NUMBERS = 12
+SINGLE_SHARE = 0.05
+"""A column is near unique if more than this share of its records have a value of their own."""
+_ID = "id ids uuid guid key ssn iban name firstname surname lastname email mail phone tel address row rownum index"
+_NUMBERED = "id ids uuid guid ssn iban"
+"""Words of a name that says that a column tells people apart, however often its values repeat."""
+_SENSITIVE = (
+    "disease diagnos illness health hiv medic drug drugs disab income salar wage wages wealth debt benefit religio"
+    " belief party politic vote voted union ethni race crime convict sexual orientation pregnan"
+)
+_LINKING = (
+    "age ages birth born sex gender zip post region city town county state country nation educat school occupat job"
+    " profession marital famil household child language"
+)
+_SHORT = 5
+"""A word of the lists above with fewer letters stands alone in a name; another one begins a word of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What is proposed for a column.
+
+    Attributes:
+        role: as drafted.
+        comment: why.
+        keys: that stand beside the role if the column is released, as TOML.
+        remarks: what is odd about its values.
+        tells_people: it may tell people apart, not records alone.
+    """
+
+    role: str
+    comment: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    tells_people: bool = False
+
+    @property
+    def released(self) -> bool:
+        """Whether the draft releases the column."""
+        return self.role in {"quasi-identifier", "sensitive"}
+
+
+def guess(column: Profile, codes: Sequence[Value] | None = None) -> Guess:
+    """Return what is proposed for a column.
+
+    Args:
+        column: what it looks like.
+        codes: of missing values that it has by itself.
+    """
+    remarks = tuple(_remarks(column))
+    coded = {} if codes is None else {"missing": listed(codes)}
+    unfit = _unfit(column)
+    if unfit is not None and unfit[0] == "identifier":
+        people = not column.row_number or _words(column.name, _NUMBERED)
+        return Guess(*unfit, remarks=tuple(_lacking(column)), tells_people=people)
+    if unfit is not None:
+        return Guess(*unfit, remarks=remarks)
+    keys = {**_categories(column), **coded}
+    named = _named(column.name)
+    if named is None:
+        told = f"{column.distinct:,} different values, and its name does not say what they tell of a person"
+        return Guess("excluded", told, keys, remarks)
+    return Guess(named, f"by its name; {'bins' if 'bins' in keys else 'domain'} from the data", keys, remarks)
+
+
+def _unfit(column: Profile) -> tuple[str, str] | None:
+    """Return the role of a column that cannot be released as it is, and why; None of any other."""
+    if column.family is Family.OTHER or column.kind == "TIME":
+        return "excluded", f"{spelled(column.kind)[1:-1]}: cut it into text, such as the year, in a view to release it"
+    if column.distinct <= 1:
+        return "excluded", "one value only: it tells nothing"
+    if column.row_number:
+        return "identifier", "a row number: whole numbers without a gap, one a record"
+    unique = column.singles >= (1 - SINGLE_SHARE) * column.known and column.family in {Family.TEXT, Family.INTEGER}
+    named = _words(column.name, _ID) and column.singles > SINGLE_SHARE * column.records
+    if unique or named or (_words(column.name, _NUMBERED) and column.distinct > MOST_CATEGORIES):
+        return "identifier", "nearly every record has a value of its own" if unique else "by its name"
+    if column.distinct > MOST_CATEGORIES and column.family is Family.TEXT:
+        told = f"{column.distinct:,} different values: to release it, list the common ones as `domain`, with `outside`"
+        return "excluded", told
+    return None
+
+
+def _categories(column: Profile) -> dict[str, str]:
+    """Return the domain, or bins, with a category for nulls."""
+    many = MOST_CATEGORIES if column.family is Family.MOMENT else MOST_NUMBERS
+    if column.family in {Family.TEXT, Family.BOOLEAN} or column.distinct <= many:
+        return {"domain": listed(column.values), **_nulls(column)}
+    return {"bins": f"[{', '.join(edges(column))}]", **_nulls(column), "scale": '"ordinal"'}
+
+
+def _lacking(column: Profile) -> Iterator[str]:
+    """Yield why an identifier does not tell every record's unit, or one record from another."""
+    if repeated := column.known - column.distinct:
+        yield (
+            f"{repeated:,} of {column.records:,} records repeat the value of another one: remove duplicates, or write "
+            f"`max_records = {column.most}` under [source] if a person may have so many records"
+        )
+    if column.nulls:
+        yield f"{column.nulls:,} of {column.records:,} records have no value"
+
+
+def _remarks(column: Profile) -> Iterator[str]:
+    """Yield what is odd about a column's values."""
+    if column.alike:
+        yield f"{column.alike} of its values differ from another in capitals or white space alone"
+    if column.padded:
+        yield f"{column.padded} of its values begin or end with white space"
+    if column.distinct > 1 and column.singles > SINGLE_SHARE * column.records and not column.row_number:
+        yield f"{column.singles:,} of {column.records:,} records have a value that no other record has"
+
+
+def _named(name: str) -> str | None:
+    """Return the role that a column's name clearly has."""
+    if _words(name, _SENSITIVE):
+        return "sensitive"
+    return "quasi-identifier" if _words(name, _LINKING) else None
+
+
+def _words(name: str, known: str) -> bool:
+    """Return whether a name holds one of some words: short ones whole, longer ones as the beginning of a word."""
+    parts = [p.lower() for p in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+    words = known.split()
+    return any(p in words or p.startswith(tuple(w for w in words if len(w) >= _SHORT)) for p in parts)
+
+
+def _nulls(column: Profile) -> dict[str, str]:
+    if not column.nulls:
+        return {}
+    taken = {str(v) for v in column.values}
+    name = next(n for n in ("unknown", "missing", "no value", *(f"null {i}" for i in range(100))) if n not in taken)
+    return {"nulls": spelled(name)}
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Return values as an array in TOML."""
+    return "[" + ", ".join(map(spelled, values)) + "]"
+
+
+def spelled(value: Any) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return spelled_out(json.dumps(value, ensure_ascii=False), lambda c: f"\\U{ord(c):08x}")
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value) if isinstance(value, Decimal) else repr(value)

@@ -1,0 +1,145 @@
+"""What a column looks like, for a draft: how many values, how many of one person alone, where its quantiles lie."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.engine.column_types import Family, family
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.protocol import Snapshot
+
+MOST_CATEGORIES = 50
+MOST_TEXTS = 100_000
+"""Distinct texts that are looked through for codes of missing values."""
+_GRID = 1000
+"""Of a column with many values, so many are kept as places where it may be cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A value of a column, and how many records lie below it."""
+
+    value: Any
+    below: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a column looks like.
+
+    Attributes:
+        name: the column.
+        kind: its engine type.
+        records: of the table.
+        nulls: records without a value.
+        distinct: different values.
+        singles: values that one record alone has.
+        low: the least value; None if there is none.
+        high: the largest.
+        values: the first distinct ones in order, at most one more than a domain may list.
+        cuts: values in order, about 1,000 of them evenly spread over the records.
+        most: records that share a value, at most.
+    """
+
+    name: str
+    kind: str
+    records: int
+    nulls: int = 0
+    distinct: int = 0
+    singles: int = 0
+    low: Any = None
+    high: Any = None
+    values: tuple[Any, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    most: int = 0
+
+    @property
+    def family(self) -> Family:
+        """Return the family of its type."""
+        return family(self.kind)
+
+    @property
+    def known(self) -> int:
+        """Return how many records have a value."""
+        return self.records - self.nulls
+
+    @property
+    def row_number(self) -> bool:
+        """Whether it counts the records: whole numbers, one a record, without a gap."""
+        whole = self.family is Family.INTEGER and self.distinct == self.records > 1
+        return whole and int(self.high) - int(self.low) == self.records - 1
+
+    @property
+    def alike(self) -> int:
+        """Return how many listed texts differ from another in capitals or white space alone."""
+        texts = Counter(" ".join(v.split()).casefold() for v in self.values if isinstance(v, str))
+        return sum(n for n in texts.values() if n > 1)
+
+    @property
+    def padded(self) -> int:
+        """Return how many listed texts begin or end with white space."""
+        return sum(isinstance(v, str) and v != v.strip() for v in self.values)
+
+
+def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
+    """Read one column of a table."""
+    records = snapshot.records()
+    if family(kind) is Family.OTHER:
+        return Profile(name, kind, records)
+    nulls = distinct = singles = most = below = 0
+    low = high = None
+    values: list[Any] = []
+    cuts: list[Cut] = []
+    for batch in snapshot.tally([], [name]):
+        column, n = batch.column(0), batch.column(1).to_numpy()
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        nulls += int(n[~valid].sum())
+        singles += int((n[valid] == 1).sum())
+        distinct += int(valid.sum())
+        most = max(most, int(n[valid].max(initial=0)))
+        known = column.drop_null()
+        if not len(known):
+            continue
+        low = known[0].as_py() if low is None else low
+        high = known[-1].as_py()
+        values += known.slice(0, MOST_CATEGORIES + 1 - len(values)).to_pylist()
+        sums = below + n[valid].cumsum() - n[valid]
+        below = int(sums[-1] + n[valid][-1])
+        if family(kind) is not Family.TEXT:
+            cuts += _thinned(known, sums, cuts[-1].below if cuts else -records, max(records // _GRID, 1))
+    return Profile(name, kind, records, nulls, distinct, singles, low, high, tuple(values), tuple(cuts), most)
+
+
+def _thinned(values: pa.Array, below: Any, last: int, step: int) -> Iterator[Cut]:
+    """Yield values so that at least `step` records lie between two of them.
+
+    Args:
+        values: in order.
+        below: (values,) records below each.
+        last: records below the value that was kept last.
+        step: records.
+    """
+    place = 0
+    while place < len(below):
+        if below[place] - last >= step:
+            last = int(below[place])
+            yield Cut(values[place].as_py(), last)
+        place = max(place + 1, int(below.searchsorted(last + step)))
+
+
+def texts(snapshot: Snapshot, name: str) -> tuple[list[str], list[int]]:
+    """Return a text column's distinct values and how many records have each; nothing if there are too many."""
+    values: list[str] = []
+    n: list[int] = []
+    for batch in snapshot.tally([], [name]):
+        values += batch.column(0).to_pylist()
+        n += batch.column(1).to_pylist()
+        if len(values) > MOST_TEXTS:
+            return [], []
+    return values, n

@@ -1,0 +1,55 @@
+"""Tables and views of an attached DuckDB database, found by looking their names up: a name is never run as SQL."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from rrpolicy.engine.column_types import Stored
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    import duckdb
+
+ALIAS = "original"
+
+
+def find(connection: duckdb.DuckDBPyConnection, name: str, table: str | None) -> tuple[str, list[Stored]]:
+    """Return SQL that reads a table or view, and its columns.
+
+    Args:
+        connection: DuckDB with the database attached as `ALIAS`.
+        name: the database, as messages name it.
+        table: a table's or view's name, with its schema before a dot if it is not `main`; None if there is only one.
+
+    Raises:
+        DataError: RR306 if there is no such table, or none is named and there are several.
+    """
+    found = connection.execute(
+        f"SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE database_name = '{ALIAS}' UNION ALL"
+        f" SELECT schema_name, view_name, sql FROM duckdb_views() WHERE database_name = '{ALIAS}' AND NOT internal"
+    ).fetchall()
+    names = {t if s == "main" else f"{s}.{t}": (s, t) for s, t, _ in found}
+    if table is None and len(names) == 1:
+        (schema, relation) = next(iter(names.values()))
+    elif table is not None and (table in names or table.removeprefix("main.") in names):
+        schema, relation = names.get(table) or names[table.removeprefix("main.")]
+    else:
+        raise _missing(name, table, sorted(names))
+    # NOCASE and its like would count different texts as one; a view's text shows them too.
+    collated = any("collate" in (sql or "").lower() for *_, sql in found)
+    source = f"{ALIAS}.{identifier(schema)}.{identifier(relation)}"
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    return source, [Stored(row[0], row[1], collated=collated and row[1] == "VARCHAR") for row in rows]
+
+
+def _missing(name: str, table: str | None, names: list[str]) -> DataError:
+    hint: str | None = "name one as `table` in [source]"
+    if table is None:
+        message = f"{name}: the policy does not say which of its {len(names)} tables and views"
+    else:
+        message = f"{name}: there is no table or view '{table}'"
+        close = difflib.get_close_matches(table, names, n=3)
+        hint = f"did you mean {' or '.join(repr(n) for n in close)}?" if close else None
+    return DataError(Problem("RR306", message, expected=", ".join(names[:20]) or "a table", hint=hint))

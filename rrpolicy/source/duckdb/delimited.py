@@ -1,0 +1,202 @@
+"""CSV as RFC 4180 has it: commas (tabs in .tsv), double quotes, UTF-8, a header; gzip is read as it is.
+
+`[source.csv]` says what is otherwise. CSV has no types and no null: an empty field, quoted or not, is null, and so are
+the codes of missing values. A column's type is BOOLEAN, BIGINT, DOUBLE, DATE or TIMESTAMP if every value is spelled as
+such (`01` and `1e3` are text), else VARCHAR; a domain of text reads it as text in any case.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.engine.column_types import Stored
+from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import Reading
+from rrpolicy.source.duckdb.files import shown
+from rrpolicy.source.duckdb.missing import masked
+from rrpolicy.source.duckdb.plaintext import TextFile, readable
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from rrpolicy.policy.model import CsvSettings
+
+_NUMBER = "-?(0|[1-9][0-9]*)([.][0-9]+)?"
+_DECIMAL = "-?(0|[1-9][0-9]*)[.][0-9]+"
+_SPELLINGS = {
+    "BOOLEAN": "true|false",
+    "BIGINT": "0|-?[1-9][0-9]{0,17}",
+    "DOUBLE": f"{_NUMBER}|(?i:nan|-?inf)",
+    "DATE": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "TIMESTAMP": "[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?",
+}
+_PARSED = ("DATE", "TIMESTAMP")
+"""Types of which not every value that is spelled so exists."""
+
+
+def text_file(path: str, settings: CsvSettings, scratch: Path) -> TextFile:
+    """Return a CSV file as the engine can read it.
+
+    Args:
+        path: of the file.
+        settings: how it is spelled.
+        scratch: where it is copied if it has another encoding, or lines before its header.
+
+    Raises:
+        DataError: RR303 if it cannot be unpacked, RR304 if it is not in its encoding.
+    """
+    try:
+        return readable(path, settings, scratch)
+    except UnicodeError:
+        raise _undecodable(path, settings) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise DataError(Problem("RR303", f"{shown(path)}: cannot be unpacked")) from None
+
+
+def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
+    """Return the column names of a CSV file.
+
+    Args:
+        path: of the file, as messages name it.
+        file: what is read of it.
+        settings: how it is spelled.
+
+    Raises:
+        DataError: RR304 if it is not UTF-8; RR308 if there is no header.
+    """
+    try:
+        names = file.header()
+    except UnicodeDecodeError:
+        raise _undecodable(path, settings) from None
+    except (csv.Error, EOFError, gzip.BadGzipFile, zlib.error):
+        raise DataError(Problem("RR303", f"{shown(path)}: the header cannot be read as CSV")) from None
+    if not names:
+        raise DataError(
+            Problem("RR308", f"{shown(path)}: the file is empty", expected="a first line with the column names")
+        )
+    if len(names) == 1 and ";" in names[0] and settings.delimiter is None:
+        raise DataError(
+            Problem(
+                "RR303",
+                f"{shown(path)}: fields are parted by semicolons",
+                expected="commas, or tabs in a .tsv file",
+                hint='say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out',
+            )
+        )
+    return tuple(names)
+
+
+def _undecodable(path: str, settings: CsvSettings) -> DataError:
+    return DataError(
+        Problem(
+            "RR304",
+            f"{shown(path)}: not {settings.encoding.upper()} text",
+            expected=settings.encoding.upper(),
+            hint='name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out',
+        )
+    )
+
+
+def scan(path: str, file: TextFile, names: Sequence[str]) -> str:
+    """Return SQL that reads the file, every column as text, refusing what is malformed.
+
+    Args:
+        path: as the engine is to open it.
+        file: how it is spelled.
+        names: the columns.
+    """
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
+    packed = "gzip" if file.packed else "none"
+    return (
+        f"read_csv({literal(path)}, auto_detect = false, columns = {{{columns}}}, header = true, skip = 0,"
+        f" delim = {literal(file.delimiter)}, quote = {literal(file.quote)}, escape = {literal(file.quote)},"
+        f" nullstr = '', comment = '', encoding = 'utf-8', strict_mode = true, null_padding = false,"
+        f" ignore_errors = false, compression = {literal(packed)})"
+    )
+
+
+def columns(
+    connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str], reading: Reading
+) -> tuple[str, int, list[Stored]]:
+    """Read the file once.
+
+    Args:
+        connection: DuckDB.
+        source: SQL that reads the file.
+        names: the columns.
+        reading: how numbers are spelled, and the codes of missing values.
+
+    Returns:
+        SQL that reads the file without those codes; the number of records; each column with the type all its values
+        are spelled in.
+    """
+    source = masked(source, [Stored(name, "VARCHAR") for name in names], reading)
+    comma = reading.csv.decimal == ","
+    tests = [test for name in names for test in _tests(identifier(name), comma=comma)]
+    row = connection.execute(f"SELECT count(*), {', '.join(tests)} FROM {source}").fetchone()
+    assert row is not None
+    width = len(_SPELLINGS) + 3
+    found = [_typed(name, row[1 + i * width :], comma=comma) for i, name in enumerate(names)]
+    return source, row[0], found
+
+
+def _tests(sql: str, *, comma: bool) -> list[str]:
+    """Return SQL of aggregates: whether all values are of each type; how many are numbers, with the other mark."""
+    mark, other = (_with_comma, str) if comma else (str, _with_comma)
+    tests = []
+    for kind, spelling in _SPELLINGS.items():
+        holds = f"regexp_full_match({sql}, {literal(spelling if kind in _PARSED else mark(spelling))})"
+        if kind in _PARSED:
+            holds += f" AND TRY_CAST({sql} AS {kind}) IS NOT NULL"
+        tests.append(f"coalesce(bool_and({holds}) FILTER (WHERE {sql} IS NOT NULL), false)")
+    counted = [mark(_NUMBER), other(_DECIMAL)]
+    tests += [f"count(*) FILTER (WHERE regexp_full_match({sql}, {literal(pattern)}))" for pattern in counted]
+    return [*tests, f"count({sql})"]
+
+
+def _with_comma(pattern: str) -> str:
+    """Return a pattern of numbers with a decimal comma in place of the point."""
+    return pattern.replace("[.]", "[,]")
+
+
+def _typed(name: str, found: Sequence[int], *, comma: bool) -> Stored:
+    """Return a column from what its tests found."""
+    kind = next((kind for kind, holds in zip(_SPELLINGS, found, strict=False) if holds), "VARCHAR")
+    numbers, others, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 3]
+    odd = known - numbers if numbers or others else 0
+    return Stored(name, kind, spelled=kind != "VARCHAR", comma=comma, odd=odd, other_mark=others)
+
+
+def check_complete(path: str, file: TextFile, records: int) -> None:
+    """Count the records without the engine, which may lose one that is longer than it can read, and says nothing.
+
+    Args:
+        path: of the file, as messages name it.
+        file: what was read of it.
+        records: how many the engine read.
+
+    Raises:
+        DataError: RR326 if it read another number.
+    """
+    if file.lines() == records:
+        return
+    try:
+        there = file.records()
+    except (csv.Error, UnicodeDecodeError, EOFError, zlib.error):
+        there = -1
+    if there != records:
+        counted = f"{there:,} records" if there >= 0 else "other records"
+        raise DataError(
+            Problem(
+                "RR326",
+                f"{shown(path)}: the engine read {records:,} records, and counting finds {counted}",
+                expected="every record of the file",
+                hint="shorten records of many million characters, mend quotes, or write the table as Parquet",
+            )
+        )

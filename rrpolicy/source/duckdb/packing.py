@@ -1,0 +1,106 @@
+"""Several small codes in one number: sorting and grouping then handle one key in place of many.
+
+A number holds consecutive attributes in mixed radix, the first one the most significant, so that numbers sort as the
+tuples of codes do; the two codes of surprises (-2, -1) come first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rrpolicy.source.duckdb.encoding import NULL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Codes, Ints
+
+_MOST = 2**63
+_LISTED = 1 << 16  # numbers whose digits are listed once: they stay in the cache
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Codes packed into one number.
+
+    Attributes:
+        codes: SQL of each code.
+        radices: how many values each code can have.
+        type: the engine type of the number.
+    """
+
+    codes: tuple[str, ...]
+    radices: tuple[int, ...]
+    type: str
+
+    @property
+    def sql(self) -> str:
+        """Return SQL of the number."""
+        number = "0::BIGINT"
+        for code, radix in zip(self.codes, self.radices, strict=True):
+            number = f"({number}) * {radix} + ({code}) + {-NULL}"
+        return f"({number})::{self.type}"
+
+    def unpack(self, numbers: pa.Array) -> Iterator[pa.Array]:
+        """Yield the int32 codes of each attribute, in order."""
+        import pyarrow as pa
+
+        for digit in digits(numbers.to_numpy(), self.radices):
+            yield pa.array(digit + digit.dtype.type(NULL))
+
+
+def digits(numbers: Ints, radices: tuple[int, ...]) -> list[Codes]:
+    """Return the digits of mixed-radix numbers.
+
+    Args:
+        numbers: (k,) integers of any width, below the product of the radices.
+        radices: the most significant first.
+
+    Returns:
+        (k,) int32 for each radix.
+    """
+    if math.prod(radices) > _LISTED:
+        return _divided(numbers, radices)
+    place = numbers.astype("intp", copy=False)
+    return [every[place] for every in _listed(radices)]
+
+
+def _divided(numbers: Ints, radices: Sequence[int]) -> list[Codes]:
+    import numpy as np
+
+    rest, found = numbers.astype(np.int64, copy=False), []
+    for radix in reversed(radices[1:]):
+        rest, digit = np.divmod(rest, radix)
+        found.append(digit)
+    return [digit.astype(np.int32) for digit in reversed([*found, rest])]
+
+
+@lru_cache(maxsize=64)
+def _listed(radices: tuple[int, ...]) -> list[Codes]:
+    """Return the digits of every number: looking them up costs less than dividing."""
+    import numpy as np
+
+    return _divided(np.arange(math.prod(radices)), radices)
+
+
+def pack(codes: Sequence[str], sizes: Sequence[int]) -> list[Pack]:
+    """Return as few numbers as hold all codes.
+
+    Args:
+        codes: SQL of each attribute's code.
+        sizes: the number of categories of each.
+    """
+    packs: list[Pack] = []
+    start, product = 0, 1
+    radices = [size - NULL for size in sizes]
+    for end in range(1, len(codes) + 1):
+        product *= radices[end - 1]
+        if end == len(codes) or product * radices[end] > _MOST:
+            kind = "UINTEGER" if product <= 2**32 else "BIGINT"
+            packs.append(Pack(tuple(codes[start:end]), tuple(radices[start:end]), kind))
+            start, product = end, 1
+    return packs

@@ -1,0 +1,69 @@
+"""A DuckDB file that somebody else made may hold one plain table, and nothing that runs when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.engine.quoting import identifier
+
+if TYPE_CHECKING:
+    import duckdb
+
+_OTHERS = {
+    "duckdb_views": "NOT internal",
+    "duckdb_functions": "NOT internal",
+    "duckdb_types": "NOT internal",
+    "duckdb_schemas": "NOT internal",
+    "duckdb_sequences": "true",
+    "duckdb_indexes": "true",
+    "duckdb_constraints": "true",
+    "duckdb_triggers": "true",
+}
+"""Catalogues of what may not be there; one that this engine does not know of cannot hold anything."""
+
+
+def create_table(name: str, columns: Sequence[tuple[str, str]]) -> str:
+    """Return the statement that makes a released table.
+
+    Args:
+        name: of the table.
+        columns: names with engine types that are known to be types.
+    """
+    return f"CREATE TABLE {identifier(name)} ({', '.join(f'{identifier(c)} {kind}' for c, kind in columns)})"
+
+
+def beyond(connection: duckdb.DuckDBPyConnection, database: str, table: str, columns: Sequence[tuple[str, str]]) -> str:
+    """Return, in words, what a database holds that was not promised; "" if it is exactly one plain table.
+
+    Generated columns, defaults, constraints and comments count: the table's own statement has to be the one promised.
+
+    Args:
+        connection: that the database is open in.
+        database: its name there.
+        table: the promised one.
+        columns: its columns with engine types.
+    """
+    import duckdb
+
+    known = {
+        str(name) for (name,) in connection.execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
+    }
+    for catalogue, condition in _OTHERS.items():
+        if catalogue not in known:
+            continue
+        query = f"SELECT count(*) FROM {catalogue}() WHERE {condition} AND database_name = ?"
+        found = connection.execute(query, [database]).fetchall()[0][0]
+        if found:
+            return f"{found} of what stands in {catalogue}"
+    with duckdb.connect() as plain:
+        plain.execute(create_table(table, columns))
+        (expected,) = plain.execute("SELECT table_name, sql FROM duckdb_tables()").fetchall()
+    query = "SELECT schema_name, table_name, sql, comment FROM duckdb_tables() WHERE database_name = ?"
+    tables = connection.execute(query, [database]).fetchall()
+    if [t[:2] for t in tables] != [("main", table)]:
+        return f"other tables than the one table {table!r}"
+    if tables != [("main", *expected, None)]:
+        return f"a table {table!r} that was made otherwise"
+    commented = "SELECT count(*) FROM duckdb_columns() WHERE database_name = ? AND comment IS NOT NULL"
+    return "comments" if connection.execute(commented, [database]).fetchall()[0][0] else ""

@@ -1,0 +1,259 @@
+"""One pinned state of a table in DuckDB: its tallies and rows, encoded inside the engine."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Value
+from rrpolicy.engine.column_types import MOMENTS, Family, Stored
+from rrpolicy.engine.errors import engine_errors
+from rrpolicy.policy.model import Attribute
+from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swift
+from rrpolicy.source.duckdb.files import Pinned
+from rrpolicy.source.duckdb.packing import Pack, pack
+from rrpolicy.source.duckdb.row_cache import Kept
+from rrpolicy.source.units import Units
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+BATCH = 1 << 16
+ARRAY_BITS = 18
+"""Groups whose keys fit in so many bits are counted in an array."""
+SELDOM = 4
+"""Rows whose values stand less often on average are sorted, not grouped."""
+
+TEXTS = 1 << 23
+"""So many texts are grouped at a time; numbers spill, and are grouped all at once."""
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """One pinned state of a table in DuckDB; a `Snapshot`.
+
+    Attributes:
+        name: the table, as messages name it.
+        source: SQL that stands after FROM.
+        stored: its columns, in table order.
+        count: the number of rows.
+        pinned: the files and their state.
+        connection: DuckDB, locked down; every read has a cursor of its own.
+        scratch: where sorted rows are kept; the caller wipes it.
+    """
+
+    name: str
+    source: str
+    stored: Mapping[str, Stored]
+    count: int
+    pinned: Pinned
+    connection: duckdb.DuckDBPyConnection
+    scratch: Path
+    _distinct: dict[str, int] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...]], Kept] = field(default_factory=dict, repr=False)
+
+    def columns(self) -> Mapping[str, str]:
+        """Return each column's name and type, in table order."""
+        return {name: column.type for name, column in self.stored.items()}
+
+    def records(self) -> int:
+        """Return the number of rows."""
+        return self.count
+
+    def released_type(self, attribute: Attribute) -> str:
+        """Return the engine type of the released values; see `Snapshot.released_type`."""
+        return released_type(attribute, self.stored[attribute.name])
+
+    def distinct(self, attribute: Attribute, most: int) -> tuple[Value | None, ...]:
+        """Return the column's distinct values (None for null or NaN, last), sorted, at most `most + 1` of them."""
+        column = self.stored[attribute.name].observed
+        sql = f"SELECT value FROM (SELECT DISTINCT {column} AS value FROM {self.source}) LIMIT {int(most) + 1}"
+        found = (v for batch in self._stream(sql, _Query()) for v in batch.column(0).to_pylist())
+        values = [int(v) if isinstance(v, Decimal) else v for v in found]
+        return (*sorted(v for v in values if v is not None), *[None] * (None in values))
+
+    def tally(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return grouped counts in one pass; see `Snapshot.tally`."""
+        if attributes and not carried and (swiftly := self._swiftly(attributes)) is not None:
+            return swiftly
+        query = self._query(attributes, carried)
+        names = [*(a.name for a in attributes), *carried, "n"]
+        if self._mostly_distinct(carried):
+            return self._decoded(_counted(self._sorted(attributes, carried, query)), names, query)
+        if carried:
+            select = ", ".join([*query.packed, *query.carried, "count(*) AS n"])
+            sql = f"SELECT {select} FROM (SELECT {', '.join(query.keys)} FROM {self.source}) {query.joins} GROUP BY ALL"
+        else:
+            # Grouped by keys first: the codes are then computed once a group.
+            inner = f"SELECT {', '.join([*query.keys, 'count(*) AS n'])} FROM {self.source}"
+            inner += " GROUP BY ALL" if attributes else ""
+            select = ", ".join([*query.packed, "sum(n)::BIGINT AS n"])
+            sql = f"SELECT {select} FROM ({inner}) {query.joins}" + (" GROUP BY ALL" if attributes else "")
+        return self._decoded(self._stream(sql + query.order, query), names, query)
+
+    def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Return encoded rows; see `Snapshot.rows`."""
+        query = self._query(attributes, carried)
+        return self._decoded(self._sorted(attributes, carried, query), [*(a.name for a in attributes), *carried], query)
+
+    def units(self, column: str) -> Units:
+        """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
+        stored = self.stored[column]
+        if stored.family is not Family.TEXT or self.count <= TEXTS:
+            return self._grouped(stored, "unit")
+        hashed = self._grouped(stored, "hash(unit)")
+        if max(hashed.sizes, default=1) == 1:  # no two hashes are equal, so no two values are
+            return hashed
+        parts = 1 + self.count // TEXTS
+        return Units.together(self._grouped(stored, "unit", f"hash(unit) % {parts} = {i}") for i in range(parts))
+
+    def _grouped(self, stored: Stored, key: str, where: str = "true") -> Units:
+        """Count rows by a key made of `unit`, and then the groups by their size."""
+        told = f"SELECT {stored.typed} AS unit FROM {self.source}"
+        grouped = f"SELECT unit IS NULL AS missing, count(*) AS records FROM ({told}) WHERE {where}"
+        grouped += f" GROUP BY unit IS NULL, {key}"
+        sql = f"SELECT missing, records, count(*) AS units FROM ({grouped}) GROUP BY ALL"
+        rows = self._stream(sql, _Query()).read_all().to_pylist()
+        sizes = {row["records"]: row["units"] for row in rows if not row["missing"]}
+        return Units(sizes, sum(row["records"] for row in rows if row["missing"]))
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
+        self.pinned.unchanged()
+
+    def _swiftly(self, attributes: Sequence[Attribute]) -> pa.RecordBatchReader | None:
+        """Return grouped counts of few cells, counted in an array; None where that does not do."""
+        found = [swift(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
+        swifts = [s for s in found if s is not None]
+        if len(swifts) < len(found) or sum(s.bits for s in swifts) > ARRAY_BITS:
+            return None
+        keys = [f"{s.key} AS k{i}" for i, s in enumerate(swifts)]
+        known = [f"{s.known} AS k{i}_known" for i, s in enumerate(swifts)]
+        grouped = f"SELECT {', '.join([*keys, 'count(*) AS n', *known])} FROM {self.source} GROUP BY ALL"
+        packs = pack([s.code for s in swifts], [len(a.domain or ()) for a in attributes])
+        query = _Query(packs=packs)
+        columns = [*query.packed, "sum(n)::BIGINT AS n", f"bool_or({' OR '.join(s.mixed for s in swifts)}) AS mixed"]
+        sql = f"SELECT {', '.join(columns)} FROM ({grouped}) GROUP BY ALL{query.order}"
+        names = [*(a.name for a in attributes), "n", "mixed"]
+        table = self._decoded(self._stream(sql, query), names, query).read_all()
+        if any(table.column(table.num_columns - 1).to_pylist()):
+            return None
+        return table.remove_column(table.num_columns - 1).to_reader()
+
+    def _mostly_distinct(self, carried: Sequence[str]) -> bool:
+        """Return whether sorting the rows costs less than grouping them; an estimate does, for both give the same."""
+        unknown = [name for name in carried if name not in self._distinct]
+        if unknown:
+            estimates = ", ".join(f"approx_count_distinct({self.stored[name].released})" for name in unknown)
+            batch = self._stream(f"SELECT {estimates} FROM {self.source}", _Query()).read_all()
+            self._distinct.update((name, column[0].as_py()) for name, column in zip(unknown, batch, strict=True))
+        return any(self._distinct[name] * SELDOM > self.count for name in carried)
+
+    def _sorted(self, attributes: Sequence[Attribute], carried: Sequence[str], query: _Query) -> pa.RecordBatchReader:
+        """Return rows as the engine holds them, sorted once and then kept."""
+        import pyarrow as pa
+
+        key = (tuple(attributes), tuple(carried))
+        if key not in self._kept:  # a name of its own: other snapshots may share the folder
+            self._kept[key] = Kept(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
+        kept = self._kept[key]
+        if kept.complete:
+            with engine_errors(self.name):
+                self.unchanged()
+                return kept.again()
+        inner = f"SELECT {', '.join(query.keys)} FROM {self.source}"
+        sql = f"SELECT {', '.join([*query.packed, *query.carried])} FROM ({inner}) {query.joins}{query.order}"
+        reader = self._stream(sql, query)
+        return pa.RecordBatchReader.from_batches(reader.schema, kept.passing(reader))
+
+    def _query(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> _Query:
+        encoded = [encode(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
+        keys = [f"{sql} AS {name}" for e in encoded for name, sql in e.keys.items()]
+        keys += [f"{self.stored[name].released} AS c{i}" for i, name in enumerate(carried)]
+        packs = pack([e.code for e in encoded], [len(a.domain or ()) for a in attributes])
+        return _Query(keys, packs, [f"c{i}" for i in range(len(carried))], encoded)
+
+    def _stream(self, sql: str, query: _Query) -> pa.RecordBatchReader:
+        """Run a statement; its rows come as they are made, and then the table must still be the same."""
+        import pyarrow as pa
+
+        with engine_errors(self.name):
+            self.unchanged()
+            cursor = self.connection.cursor()
+            for table, content in query.tables():
+                cursor.register(table, content)
+            relation = cursor.sql(sql)
+            fetch = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+            reader = fetch(BATCH)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with engine_errors(self.name):
+                yield from reader
+                cursor.close()
+                self.unchanged()
+
+        return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+    def _decoded(self, reader: pa.RecordBatchReader, names: Sequence[str], query: _Query) -> pa.RecordBatchReader:
+        """Return rows with the codes unpacked, under the table's own names."""
+        import pyarrow as pa
+
+        packs = query.packs
+        codes = sum(len(p.codes) for p in packs)
+        types = [*[pa.int32()] * codes, *(f.type for f in list(reader.schema)[len(packs) :])]
+        schema = pa.schema([pa.field(n, t) for n, t in zip(names, types, strict=True)])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in reader:
+                unpacked = [c for p, numbers in zip(packs, batch.columns, strict=False) for c in p.unpack(numbers)]
+                yield pa.RecordBatch.from_arrays([*unpacked, *batch.columns[len(packs) :]], schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _counted(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return distinct rows with their multiplicities `n` from sorted ones."""
+    import pyarrow as pa
+
+    from rrpolicy.source.runs import counted, singly
+
+    schema = reader.schema.append(pa.field("n", pa.int64()))
+    return pa.RecordBatchReader.from_batches(schema, counted(singly(reader)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, …."""
+
+    keys: Sequence[str] = ()
+    packs: Sequence[Pack] = ()
+    carried: Sequence[str] = ()
+    encoded: Sequence[Encoded] = ()
+
+    @property
+    def joins(self) -> str:
+        return " ".join(e.join for e in self.encoded if e.join)
+
+    def tables(self) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the tables of domains that are joined, by name."""
+        import pyarrow as pa
+
+        for table, how in (e.joined for e in self.encoded if e.joined):
+            kind = {"VARCHAR": pa.string(), "HUGEINT": pa.decimal128(38, 0), "BIGINT": pa.int64()}.get(how.type)
+            kind = pa.string() if how.type in MOMENTS else kind
+            values = pa.array(how.values, kind or pa.float64())
+            yield table, pa.table({"value": values, "code": pa.array(how.places, pa.int32())})
+
+    @property
+    def packed(self) -> list[str]:
+        return [f"{p.sql} AS p{i}" for i, p in enumerate(self.packs)]
+
+    @property
+    def order(self) -> str:
+        columns = ", ".join(f"{i + 1} ASC NULLS LAST" for i in range(len(self.packs) + len(self.carried)))
+        return f" ORDER BY {columns}" if columns else ""

@@ -1,0 +1,190 @@
+"""The engine: Parquet files (or a glob of them), CSV, and DuckDB tables and views, read in place and read-only.
+
+The engine sees the table's files and its scratch folder and nothing else: no network, no extensions, no other file.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import ClassVar
+
+import duckdb
+
+from rrpolicy.engine.errors import engine_errors
+from rrpolicy.engine.quoting import literal
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import PLAIN, Reading
+from rrpolicy.source.duckdb import database, delimited, parquet
+from rrpolicy.source.duckdb.files import Pinned, pin, shown
+from rrpolicy.source.duckdb.missing import masked
+from rrpolicy.source.duckdb.snapshot import ARRAY_BITS, TableSnapshot
+
+MEMORY = "1GiB"
+SECONDS = 20
+"""For counting the records of a table, and as many for each GiB of its files."""
+MOST_RECORDS = 10**10
+PARQUET = ("parquet", ".parquet", ".pq")
+CSV = ("csv", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+DATABASE = ("duckdb", ".duckdb", ".ddb", ".db")
+
+
+class DuckDBSource:
+    """Opens files by their endings: Parquet, CSV and DuckDB databases; or by the schemes parquet:, csv: and duckdb:."""
+
+    schemes: ClassVar[tuple[str, ...]] = (*PARQUET, *CSV, *DATABASE)
+
+    @contextmanager
+    def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[TableSnapshot]:
+        """Open a table; see `Source.open`.
+
+        Args:
+            uri: a path, a glob of Parquet files, or one of these after `parquet:`, `csv:` or `duckdb:`.
+            table: the table or view of a database, such as `people` or `schema.people`.
+            scratch: where DuckDB spills.
+            reading: how a CSV file is spelled, and the codes of missing values.
+
+        Raises:
+            DataError: RR300 to RR309 or RR326 if it cannot be read.
+            RefusedError: RR410 if it changes while it is opened.
+        """
+        scheme, path = _split(uri)
+        kind = scheme or _ending(path)
+        name = shown(path)
+        if table is not None and kind not in DATABASE:
+            raise DataError(
+                Problem("RR306", f"{name}: `table` is given, but a file is one table", hint="take `table` out")
+            )
+        pinned = pin(os.path.abspath(path), (".wal",) if kind in DATABASE else ())  # noqa: PTH100
+        connection = _connect(scratch)
+        try:
+            with engine_errors(name, reading.csv.skip):
+                opened = _opened(connection, kind, pinned, table, scratch=scratch, reading=reading)
+            opened.unchanged()
+            yield opened
+        finally:
+            connection.close()
+
+
+def _opened(
+    connection: duckdb.DuckDBPyConnection,
+    kind: str,
+    pinned: Pinned,
+    table: str | None,
+    *,
+    scratch: Path,
+    reading: Reading,
+) -> TableSnapshot:
+    name = shown(pinned.pattern)
+    if kind in DATABASE:
+        connection.execute(f"ATTACH {literal(pinned.files[0])} AS {database.ALIAS} (TYPE duckdb, READ_ONLY)")
+        _confine(connection, scratch, ())
+        source, columns = database.find(connection, name, table)
+    elif kind in CSV:
+        _confine(connection, scratch, pinned.files)
+        path = _single(name, pinned)
+        file = delimited.text_file(path, reading.csv, scratch)
+        names = _named(name, delimited.header(path, file, reading.csv))
+        source, count, columns = delimited.columns(
+            connection, delimited.scan(escaped(file.path), file, names), names, reading
+        )
+        delimited.check_complete(path, file, count)
+        return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch)
+    else:
+        _confine(connection, scratch, pinned.files)
+        source, columns = parquet.find(connection, name, [escaped(f) for f in pinned.files])
+    source = masked(source, columns, reading)
+    records = _counted(connection, source, name, pinned)
+    return TableSnapshot(name, source, {c.name: c for c in columns}, records, pinned, connection, scratch)
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, source: str, name: str, pinned: Pinned) -> int:
+    """Return the number of records, within a time that the files' size allows: a view may never end.
+
+    Raises:
+        DataError: RR341 if it takes longer, RR342 if there are more records than rrpolicy reads.
+    """
+    gib = sum(size for *_, size, _ in pinned.state) / 2**30
+    allowed = SECONDS * (1 + gib)
+    clock = threading.Timer(allowed, connection.interrupt)
+    clock.daemon = True
+    clock.start()
+    try:
+        row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
+    except duckdb.InterruptException:
+        hint = "write the view's rows into a table: CREATE TABLE … AS SELECT …"
+        message = f"{name}: counting the records takes longer than {allowed:.0f} seconds"
+        raise DataError(Problem("RR341", message, expected="a view that ends", hint=hint)) from None
+    finally:
+        clock.cancel()
+    assert row is not None
+    if row[0] > MOST_RECORDS:
+        message = f"{name}: {row[0]:,} records"
+        raise DataError(Problem("RR342", message, expected=f"at most {MOST_RECORDS:,}", hint="release it in parts"))
+    return int(row[0])
+
+
+def _single(name: str, pinned: Pinned) -> str:
+    if len(pinned.files) > 1:
+        raise DataError(
+            Problem("RR301", f"{name}: a glob of {len(pinned.files)} CSV files", expected="one CSV file, or Parquet")
+        )
+    return pinned.files[0]
+
+
+def _named(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    folded = [n.casefold() for n in names]
+    fault = None
+    if "" in names:
+        fault = "a column without a name"
+    elif len(set(folded)) < len(folded):
+        fault = "a name twice"
+    elif any("\n" in n or "\r" in n for n in names):
+        fault = "a line break in a name"  # DuckDB 2.0 finds no rows after such a header.
+    if fault:
+        expected = "a name on one line for each column, different also when case is ignored"
+        raise DataError(Problem("RR308", f"{name}: the header has {fault}", expected=expected))
+    return names
+
+
+def escaped(path: str) -> str:
+    """Return a path for the engine, with the characters of globs taken as they are."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def _connect(scratch: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "temp_directory": str(scratch / "duckdb"),
+            "memory_limit": MEMORY,
+            "preserve_insertion_order": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+        },
+    )
+
+
+def _confine(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[str]) -> None:
+    """Let the engine see these files and the scratch folder only, for good."""
+    with suppress(duckdb.Error):  # DuckDB 1 has it for each session only: groups are hashed there.
+        connection.execute(f"SET GLOBAL perfect_ht_threshold = {ARRAY_BITS}")
+    paths = ", ".join(literal(p) for f in files for p in dict.fromkeys((f, escaped(f))))
+    connection.execute(f"SET allowed_paths = [{paths}]::VARCHAR[]")
+    connection.execute(f"SET allowed_directories = [{literal(str(scratch.resolve()) + os.sep)}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _split(uri: str) -> tuple[str, str]:
+    scheme, colon, path = uri.partition(":")
+    return (scheme, path) if colon and scheme in {"parquet", "csv", "duckdb"} else ("", uri)
+
+
+def _ending(path: str) -> str:
+    low = path.lower()
+    return max((s for s in DuckDBSource.schemes if s.startswith(".") and low.endswith(s)), key=len, default=".parquet")
