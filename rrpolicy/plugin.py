@@ -30,13 +30,15 @@ if TYPE_CHECKING:
     from rrpolicy.channel.axes.rank import full_column_rank
     from rrpolicy.channel.axes.recode import ANYTHING, Recode
     from rrpolicy.channel.axes.retention import Block, Retention
-    from rrpolicy.channel.axes.sets import Sets, addition_mean_squared_error
+    from rrpolicy.channel.axes.set_error import addition_mean_squared_error
+    from rrpolicy.channel.axes.sets import Sets
     from rrpolicy.channel.probability import keep_probability, retention_probability
     from rrpolicy.channel.product.channel import Product
     from rrpolicy.channel.product.expected_error import expected_squared_error, mean_norms
     from rrpolicy.channel.sampling.variates import split_by_columns
     from rrpolicy.channel.suppression.channel import Parted
-    from rrpolicy.privacy.disclosure.minimum_risk import Floor, attribute_floor, linking_floor
+    from rrpolicy.privacy.disclosure.minimum_risk import attribute_floor, linking_floor
+    from rrpolicy.privacy.model import Floor
     from rrpolicy.privacy.models.thresholds import frequency_l, group_size
     from rrpolicy.report import Renderer, Report
     from rrpolicy.solve.recode.generalise import Generalised, full_domain, multidimensional
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from rrpolicy.solve.suppression import tuple_suppression
 
 _LAZY = {
-    "addition_mean_squared_error": "rrpolicy.channel.axes.sets",
+    "addition_mean_squared_error": "rrpolicy.channel.axes.set_error",
     "frequency_l": "rrpolicy.privacy.models.thresholds",
     "group_size": "rrpolicy.privacy.models.thresholds",
     "ANYTHING": "rrpolicy.channel.axes.recode",
@@ -89,7 +91,7 @@ _LAZY = {
     "Solution": "rrpolicy.solve.retention.problem",
     "Term": "rrpolicy.solve.retention.objective",
     "Variable": "rrpolicy.solve.retention.objective",
-    "Floor": "rrpolicy.privacy.disclosure.minimum_risk",
+    "Floor": "rrpolicy.privacy.model",
     "attribute_floor": "rrpolicy.privacy.disclosure.minimum_risk",
     "allocate": "rrpolicy.solve.retention.allocate",
     "common_retention": "rrpolicy.solve.retention.equal",

@@ -173,6 +173,7 @@ def _unknown(name: str) -> Problem:
 
 
 def _report(error: RRPolicyError, given: Sequence[str]) -> int:
+    from rrpolicy.cli.terminal import wants_colour
     from rrpolicy.policy.diagnostics import render, to_json
 
     if _wants_json(given):
@@ -209,11 +210,6 @@ def _bug(error: Exception, given: Sequence[str]) -> int:
         file=sys.stderr,
     )
     return BUG
-
-
-def wants_colour() -> bool:
-    """Whether problems are printed in colour: standard error is a terminal and NO_COLOR is not set."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 if __name__ == "__main__":

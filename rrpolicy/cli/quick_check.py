@@ -96,7 +96,7 @@ def _with_origin(finding: Finding, stated: Stated) -> Json:
 
 
 def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:
-    from rrpolicy.cli.main import wants_colour
+    from rrpolicy.cli.terminal import wants_colour
     from rrpolicy.policy.diagnostics import render, to_json
 
     print(render(problems, colour=wants_colour()), file=sys.stderr)

@@ -16,7 +16,8 @@ from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.scan import DataFile
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.sealed import NAME, check_seal, no_release, read_release
-from rrpolicy.estimate.weights.base import AxisWeights, axis_weights
+from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.estimate.weights.form import axis_weights
 
 _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
 

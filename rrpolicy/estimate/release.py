@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import beside, check_size, contracted, grouping, groups_of, records, weighed
+from rrpolicy.estimate.counts.grouping import beside, check_size, grouping, groups_of, records, weighed
 from rrpolicy.estimate.counts.scan import DataFile, count, unlike_description
 from rrpolicy.estimate.results.table import EVEN, Crosstab
 from rrpolicy.estimate.results.target import Estimator, Target, check_target
@@ -309,7 +309,7 @@ class Release:
         certain = self.certain(axes, condition)
         if certain is not None:
             table = replace(table, method=EVEN, certain=certain)
-        return contracted(table, axes, [targets for _, targets in grouped])
+        return table.corrected(axes, [targets for _, targets in grouped])
 
     def certain(self, axes: Sequence[AxisWeights], condition: Condition) -> Array | None:
         """Return, by released cells of the axes, the records that are certain to satisfy a condition.

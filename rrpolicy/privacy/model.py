@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, exact
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.policy.model import Policy, Requirement
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.privacy.classes.histograms import Classes, Mask
-    from rrpolicy.privacy.disclosure.minimum_risk import Floor
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
@@ -99,6 +99,58 @@ class PerClass:
     monotone: bool
     monotone_with_suppression: bool
     where: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The smallest reachable number of one requirement, and who stands in the way of its limit.
+
+    Attributes:
+        of: what is bounded, such as `risk of disease`.
+        reached: the largest number at the floor, over the people that the requirement speaks of; of those nearest to
+            or over their limit.
+        limit: theirs.
+        groups: how many groups there are.
+        groups_over: of these, how many cannot be brought under their limit.
+        people_over: people in them for whom it cannot.
+        groups_alike: groups over the limit in which everybody has the same sensitive value.
+        people_alike: people in them.
+        everything: the floor if all quasi-identifiers and the sensitive attribute were randomised, in one block each.
+        hints: what would help.
+    """
+
+    of: str
+    reached: float
+    limit: Fraction
+    groups: int
+    groups_over: int
+    people_over: int
+    groups_alike: int
+    people_alike: int
+    everything: float
+    hints: tuple[str, ...]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether nobody stands in the way; other requirements may."""
+        return self.groups_over == 0
+
+    @property
+    def text(self) -> str:
+        """Return the floor in a sentence, for the message of RR102. It holds counts: audit-class."""
+        said = f"{self.of}: the smallest reachable is {self.reached:.6g}, the limit {exact(self.limit)}"
+        if self.feasible:
+            return said
+        said += (
+            f"; {self.groups_over:,} of {self.groups:,} groups with {self.people_over:,} people stay over it however "
+            "much is randomised"
+        )
+        if self.groups_alike:
+            said += (
+                f"; in {self.groups_alike:,} of {self.groups:,} groups, {self.people_alike:,} people, because "
+                "everybody has the same sensitive value"
+            )
+        return said
 
 
 class Written(Protocol):

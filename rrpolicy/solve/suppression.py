@@ -26,7 +26,7 @@ import numpy as np
 from rrpolicy.canonical import exact
 from rrpolicy.channel.suppression.channel import Parted
 from rrpolicy.errors import Place, Problem, RequirementError
-from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
+from rrpolicy.privacy.disclosure import attribute_options, identity_options
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Task
@@ -207,9 +207,9 @@ def implied(requirements: Sequence[tuple[Requirement, Assessor]], sensitive: Att
     limits = [Fraction(1)]
     for requirement, _ in requirements:
         options = requirement.options
-        if isinstance(options, identity_disclosure.Options):
+        if isinstance(options, identity_options.Options):
             limits.append(options.threshold)
-        elif isinstance(options, attribute_disclosure.Options):
+        elif isinstance(options, attribute_options.Options):
             limits += [options.limit(label) for label in sensitive.domain or ()]
     return 1 / min(limits)
 

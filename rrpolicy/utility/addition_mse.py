@@ -80,7 +80,8 @@ class AdditionMSE:
         Raises:
             PolicyError: RR239 if an attribute that is named is not released as sets.
         """
-        from rrpolicy.channel.axes.sets import Sets, addition_mean_squared_error
+        from rrpolicy.channel.axes.set_error import addition_mean_squared_error
+        from rrpolicy.channel.axes.sets import Sets
         from rrpolicy.channel.product.channel import Product
 
         if not isinstance(channel, Product):

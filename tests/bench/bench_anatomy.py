@@ -26,7 +26,7 @@ from rrpolicy.channel.anatomy.channel import Groups
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.disclosure import assess
-from rrpolicy.privacy.models.attribute_disclosure import Options
+from rrpolicy.privacy.disclosure.attribute_options import Options
 from rrpolicy.release.bundle.attained import attained
 from rrpolicy.release.plan.opening import open_policy
 from rrpolicy.release.tables.sink import FolderSink

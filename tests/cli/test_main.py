@@ -13,6 +13,7 @@ import types
 import pytest
 
 from rrpolicy.cli import main as frame
+from rrpolicy.cli.terminal import wants_colour
 from rrpolicy.errors import DataError, Place, Problem, RefusedError, RequirementError
 
 RUN = [sys.executable, "-m", "rrpolicy.cli.main"]
@@ -161,12 +162,12 @@ def test_colour_only_on_a_terminal_that_wants_it(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert frame.wants_colour()
+    assert wants_colour()
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not frame.wants_colour()
+    assert not wants_colour()
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
-    assert not frame.wants_colour()
+    assert not wants_colour()
 
 
 def test_a_narrow_encoding_breaks_nothing():

@@ -16,7 +16,7 @@ from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.axes.retention import Block, Retention
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import decoder_from_json
-from rrpolicy.estimate.weights.base import axis_weights
+from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
 
 

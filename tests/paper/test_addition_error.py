@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrpolicy.channel.axes.sets import Sets, addition_mean_squared_error
+from rrpolicy.channel.axes.set_error import addition_mean_squared_error
+from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.sampling.streams import Stream, Streams
 from rrpolicy.estimate.weights.sets import membership_weights
 

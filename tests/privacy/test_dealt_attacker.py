@@ -27,9 +27,10 @@ from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors, weight
 from rrpolicy.privacy.anatomy.posteriors import attained
 from rrpolicy.privacy.anatomy.simulated import simulate
 from rrpolicy.privacy.disclosure.alike import Alike
+from rrpolicy.privacy.disclosure.attribute_options import Options
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure
-from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure, Options
+from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure
 from rrpolicy.testing import TableInMemory
 from tests.privacy import deals
 from tests.privacy.test_dealt import drawn, policy

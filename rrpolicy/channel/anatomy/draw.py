@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
 from rrpolicy.channel.anatomy.deal import Dealt, Small, deal
 from rrpolicy.channel.values import dictionary, in_canonical_order, ranks
 
 if TYPE_CHECKING:
+    from rrpolicy.channel.anatomy.channel import Groups
     from rrpolicy.channel.base import Sink
     from rrpolicy.channel.sampling.streams import Streams
     from rrpolicy.channel.table import Column
@@ -66,7 +66,7 @@ def _write_st(groups: Groups, dealt: Dealt, sink: Sink) -> None:
             number, code = number[order], code[order]
         ones = pa.array(np.ones(len(number), dtype=np.int32))
         batch = pa.RecordBatch.from_arrays([pa.array(number), dictionary(code, values), ones], names=names)
-        sink.write(ST, batch, in_order=True)
+        sink.write(groups.tables()[1].name, batch, in_order=True)
 
 
 def _write_cells(groups: Groups, original: Original, members: Small, sink: Sink) -> None:
@@ -97,7 +97,7 @@ def _write_cells(groups: Groups, original: Original, members: Small, sink: Sink)
         cell, keys = cell[first], keys[first]
         arrays = [dictionary(code[base + cell], v) for code, v in zip(columns, values, strict=True)]
         batch = pa.RecordBatch.from_arrays([*arrays, pa.array(keys - cell * most)], names=names)
-        sink.write(QIT, batch, many, in_order=True)
+        sink.write(groups.tables()[0].name, batch, many, in_order=True)
 
 
 def _numbered(rows: Codes) -> tuple[Ints, Codes]:
@@ -142,7 +142,7 @@ def _write_records(groups: Groups, original: Original, members: Small, sink: Sin
             else batch.column(c.attribute)
             for c in groups.known
         ]
-        sink.write(QIT, pa.RecordBatch.from_arrays([*columns, number], names=names))
+        sink.write(groups.tables()[0].name, pa.RecordBatch.from_arrays([*columns, number], names=names))
         done += batch.num_rows
 
 

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.channel.axes.categories import Domain, cells_of, label_json
@@ -242,19 +242,3 @@ class Sets(MixedIn, Several):
 def entries(column: Column) -> Column:
     """Return the column that the entries of a list column would stand in by themselves."""
     return replace(column, kind="category", type=column.type.removesuffix(_LIST))
-
-
-def addition_mean_squared_error(
-    values: int, set_size: int, records: int, target: Literal["table", "population"]
-) -> Fraction:
-    """Return the mean over the values of the expected squared error of an estimated share (Sei, Ohsuga, eq. 19).
-
-    Args:
-        values: S.
-        set_size: l.
-        records: n.
-        target: this table, or a uniform population.
-    """
-    if target == "table":
-        return Fraction((values - 1) * (set_size - 1), records * values * (values - set_size))
-    return Fraction(set_size * (values - 1) ** 2, records * (values - set_size) * values**2)

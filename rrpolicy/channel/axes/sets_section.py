@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.axes.sets import addition_mean_squared_error
+from rrpolicy.channel.axes.set_error import addition_mean_squared_error
 from rrpolicy.section import Fact, Section, figure
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the report says of classes: what columns became, what that lost, how large classes are, who is suppressed."""
+"""What the report says of generalised columns: what they became, what that lost, how large classes are."""
 
 from __future__ import annotations
 
@@ -9,24 +9,18 @@ import numpy as np
 
 from rrpolicy.channel.axes.categories import certainty_penalty
 from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.section import Fact, Section, figure, percent
+from rrpolicy.channel.class_sizes import class_section, class_sizes
+from rrpolicy.section import Section, figure
 
 if TYPE_CHECKING:
     from rrpolicy.channel.product.channel import Product
-    from rrpolicy.channel.suppression.channel import Parted
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
-_EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000)
 _SHOWN = 60
 HOW = (
     "Nothing was drawn at random. Each value was released as the group that it lies in; records that agree in all that "
     "may be known of a person make an equivalence class, and a class is all that anybody can be traced to."
-)
-PARTED = (
-    "Nothing was drawn at random, and no value was made coarser. Records that agree in their quasi-identifiers stay "
-    "together as far as their sensitive values are even enough; the others are released as * in every "
-    "quasi-identifier, and make a class of their own, which is even enough as well."
 )
 LOST = (
     "The loss (normalised certainty penalty, NCP) is the share of a column's categories that a released label stands "
@@ -55,20 +49,8 @@ def recode_sections(product: Product, original: Original | None) -> tuple[Sectio
     how = (HOW,) if losses is None else (HOW, LOST)
     sections = [Section("Generalisation", how, (), tuple(header), tuple(rows)), *_meanings(recoded, used)]
     if used is not None and losses is not None:
-        sections.append(_classes(used.sizes, used.suppressed, used.records, sum(losses) / len(losses)))
+        sections.append(class_section(used.sizes, used.suppressed, used.records, sum(losses) / len(losses)))
     return tuple(sections)
-
-
-def parted_sections(parted: Parted, records: int, original: Original | None) -> tuple[Section, ...]:
-    """Return the sections of a channel that suppresses records; arguments as for `recode_sections`."""
-    how = Section("Tuple suppression", (PARTED,))
-    if original is None or parted.moved is None:
-        return (how,)
-    released = parted.released(original)
-    known, n = released.codes[:, : len(parted.known)], released.n
-    gone = sum(row[-1] for row in parted.moved)
-    kept = (known != [len(column.labels) - 1 for column in parted.known]).any(axis=1)
-    return (how, _classes(_sizes(known[kept], n[kept]), gone, records, gone / max(records, 1)))
 
 
 class _Used:
@@ -93,7 +75,7 @@ class _Used:
             kept = (self._codes != [len(column.labels) - 1 for column in recoded[0].released]).any(axis=1)
         self.records = original.records
         self.suppressed = int(self._n[~kept].sum())
-        self.sizes = _sizes(self._codes[kept], self._n[kept])
+        self.sizes = class_sizes(self._codes[kept], self._n[kept])
 
     def of(self, column: int) -> Ints:
         """Return (labels,) how many records are released with each label of a column."""
@@ -138,45 +120,3 @@ def _meanings(recoded: Sequence[Recode], used: _Used | None) -> Iterator[Section
         else:
             bars = tuple(shares[:_SHOWN])
             yield Section("What the labels stand for", more, (), header, shown, bars, "Share of records")
-
-
-def _sizes(codes: Codes, n: Ints) -> Ints:
-    """Return (classes,) the records of each distinct row."""
-    _, member = np.unique(codes, axis=0, return_inverse=True)
-    return np.bincount(member.ravel(), weights=n).astype(np.int64)
-
-
-def _classes(sizes: Ints, suppressed: int, records: int, loss: float) -> Section:
-    """Return how many records stand in classes of which size."""
-    many = len(sizes)
-    facts = (
-        Fact("Classes", figure(many)),
-        Fact("Records in the smallest class", figure(min(sizes.tolist(), default=0))),
-        Fact("Records in a class on average", figure(float(sizes.mean()) if many else 0, 4)),
-        Fact("Records in the largest class", figure(max(sizes.tolist(), default=0))),
-        Fact(
-            "Suppressed records, released as *",
-            f"{figure(suppressed)} of {figure(records)} ({percent(suppressed / max(records, 1))})",
-        ),
-        Fact("Loss (NCP), mean over the columns", figure(loss, 4)),
-    )
-    rows, shares = _spread(sizes, records)
-    header = ("Records in the class", "Classes", "Records")
-    return Section("Class sizes", (), facts, header, rows, shares, "Share of records")
-
-
-def _spread(sizes: Ints, records: int) -> tuple[tuple[tuple[str, ...], ...], tuple[float, ...]]:
-    rows, shares = [], []
-    for low, high in zip(_EDGES, (*_EDGES[1:], None), strict=True):
-        here = (sizes >= low) & (sizes < high) if high is not None else sizes >= low
-        if here.any():
-            span = (
-                f"{figure(low)} or more"
-                if high is None
-                else figure(low)
-                if high == low + 1
-                else f"{figure(low)} to {figure(high - 1)}"
-            )
-            rows.append((span, figure(int(here.sum())), figure(int(sizes[here].sum()))))
-            shares.append(float(sizes[here].sum()) / max(records, 1))
-    return tuple(rows), tuple(shares)

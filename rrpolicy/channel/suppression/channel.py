@@ -178,7 +178,7 @@ class Parted(Channel):
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
         """Return how records were parted; on the audit page class sizes and how many were suppressed."""
-        from rrpolicy.channel.product.section import parted_sections
+        from rrpolicy.channel.suppression.section import parted_sections
 
         return parted_sections(self, records, original)
 

@@ -21,9 +21,9 @@ from rrpolicy.estimate.association.grid import Grid, grid
 from rrpolicy.estimate.association.measures import MEASURES, Measure
 from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
-from rrpolicy.estimate.results.estimates import LARGE, MAXIMUM_LIKELIHOOD, MOMENT, NOT_ESTIMABLE, Estimates
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import LARGE, MAXIMUM_LIKELIHOOD, MOMENT, NOT_ESTIMABLE, POPULATION_VARIANCE
 from rrpolicy.estimate.results.intervals import Ends, normal_ends
-from rrpolicy.estimate.results.table import POPULATION_VARIANCE
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.source.counts import Array

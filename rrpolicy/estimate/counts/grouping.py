@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
+from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
-from rrpolicy.estimate.results.table import Crosstab, GroupAxis
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import MembershipWeights
 from rrpolicy.source.counts import Array, Ints
 
 CELLS = 10_000_000
 """The largest marginal that is reconstructed densely."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAxis:
+    """The groups of one axis.
+
+    Attributes:
+        columns: released names.
+        labels: one tuple a group, one label a column.
+    """
+
+    columns: tuple[str, ...]
+    labels: tuple[tuple[Value, ...], ...]
+
+
+def group_values(by: Sequence[str], groups: Sequence[GroupAxis]) -> list[Mapping[str, Value]]:
+    """Return what each cell of a table by some columns is of, in the order of its rows."""
+    parts = [[dict(zip(g.columns, labels, strict=True)) for labels in g.labels] for g in groups]
+    merged = ({k: v for part in cell for k, v in part.items()} for cell in product(*parts))
+    return [{b: cell[b] for b in by} for cell in merged]
 
 
 def grouping(
@@ -132,16 +153,3 @@ def check_size(axes: Sequence[AxisWeights], groups: Sequence[GroupAxis], names: 
                 hint="group by fewer columns, and name the categories you need in the condition",
             )
         )
-
-
-def contracted(table: Crosstab, axes: Sequence[AxisWeights], targets: Sequence[Mask | None]) -> Crosstab:
-    """Apply the weights of the grouping axes, one axis after the other."""
-    estimate: Array = table.estimate
-    second, support, certain = table.second_moment, table.support, table.certain
-    for i, (axis, target) in enumerate(zip(axes, targets, strict=True)):
-        estimate = axis.contract(estimate, i, target, 1)
-        second = axis.contract(second, i, target, 2)
-        support = axis.support(support, i, target)
-        certain = None if certain is None else axis.within(certain, i, target)
-    found = table.with_moments(estimate, second, support, tuple(zip(axes, targets, strict=True)))
-    return replace(found, certain=certain)

@@ -11,13 +11,14 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.counts.condition import split
-from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
 from rrpolicy.estimate.expression import Expression, Null, columns_of
 from rrpolicy.estimate.query.aggregate import Aggregate, refused
 from rrpolicy.estimate.query.parse import Order, Query, parse_query
 from rrpolicy.estimate.results.answer import LONE, PARTS, Answer, Measured
-from rrpolicy.estimate.results.estimates import NOT_ESTIMABLE, SELECTED, Estimates
-from rrpolicy.estimate.results.table import Crosstab, group_values
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SELECTED
+from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares

@@ -34,7 +34,7 @@ class Measured:
         estimate: (rows,) NaN where it cannot be estimated.
         errors: target -> (rows,) standard errors; NaN where there is none.
         ends: the intervals, by level and target.
-        flags: (rows,) see `rrpolicy.estimate.results.estimates.MEANINGS`.
+        flags: (rows,) see `rrpolicy.estimate.results.flags.MEANINGS`.
         released: (rows,) released records that speak for each row; None for what is no count.
         certain: (rows, 2) bounds in place of intervals, where counts are spread inside released groups.
     """

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.results.flags import Marks
 from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.possible import clipped
-from rrpolicy.estimate.results.table import FEW_RECORDS, MEANING, POPULATION_VARIANCE
 from rrpolicy.estimate.results.target import Spoken, Target
 from rrpolicy.source.counts import Array
 
@@ -20,32 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rrpolicy.estimate.results.plot import Figure
-    from rrpolicy.estimate.weights.base import Mask
 
 Interval: TypeAlias = Literal["tested", "normal", "chebyshev"]
-Marks: TypeAlias = tuple[tuple[str, ...], ...]
-
-MOMENT = "moment"
-MAXIMUM_LIKELIHOOD = "EM"
-NOT_ESTIMABLE = "not estimable"
-LARGE = "large table"
-SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
-MEANINGS: Mapping[str, str] = {
-    **MEANING,
-    FEW_RECORDS: "fewer than 5 released records speak for a cell of it: the normal interval is unreliable",
-    POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
-    LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
-    MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
-    NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
-}
-
-
-def flags_of(marks: Sequence[tuple[str, Mask]]) -> Marks:
-    """Return the flags of each row: those names whose mask holds of it, in their order."""
-    return tuple(
-        tuple(name for (name, _), holds in zip(marks, row, strict=True) if holds)
-        for row in zip(*(mask for _, mask in marks), strict=True)
-    )
 
 
 @dataclass(frozen=True)

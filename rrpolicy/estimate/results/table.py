@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,8 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
+from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, SPREAD
 from rrpolicy.estimate.results.possible import clipped, outside
 from rrpolicy.estimate.results.target import Spoken, Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
@@ -28,38 +29,13 @@ if TYPE_CHECKING:
 
     from rrpolicy.estimate.results.plot import Figure
 
-FEW_RECORDS = "few records"
-POPULATION_VARIANCE = "population variance"
-SPREAD = "spread"
-OUTSIDE = "outside the possible"
-MEANING: Mapping[str, str] = {
-    FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
-    POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
-    OUTSIDE: "the whole interval lies outside what is possible: it is drawn around the nearest possible value "
-    "instead, and is unreliable",
-    SPREAD: "spread evenly inside released groups: biased, without a standard error; low and high are certain",
-}
 METHOD = "moment (unbiased)"
 EVEN = "even spread inside released groups (biased)"
 EM = "EM (maximum likelihood; biased, and the interval is that of the moment estimate)"
 PROJECTION = "projection on the simplex (biased, and the interval is that of the moment estimate)"
 
-FEW = 5
 _COVARIANCE_CELLS = 4_000
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class GroupAxis:
-    """The groups of one axis.
-
-    Attributes:
-        columns: released names.
-        labels: one tuple a group, one label a column.
-    """
-
-    columns: tuple[str, ...]
-    labels: tuple[tuple[Value, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +122,27 @@ class Crosstab:
         """Return the table with other point estimates; its intervals stay those of the moment estimate."""
         return replace(self, estimate=estimate, method=method, _moment=self.moment)
 
-    def with_moments(
-        self, estimate: Array, second: Array, support: Array, axes: tuple[tuple[AxisWeights, Mask | None], ...]
-    ) -> Crosstab:
-        """Return the table with its released moments corrected; the squares stay for covariances."""
+    def corrected(self, axes: Sequence[AxisWeights], targets: Sequence[Mask | None]) -> Crosstab:
+        """Return the table of released cells with the weights of its axes applied, one axis after the other.
+
+        Args:
+            axes: that it is grouped by.
+            targets: of each, what its groups count, (V, groups); None for every category by itself.
+        """
+        estimate, second, support, certain = self.estimate, self.second_moment, self.support, self.certain
+        for i, (axis, target) in enumerate(zip(axes, targets, strict=True)):
+            estimate = axis.contract(estimate, i, target, 1)
+            second = axis.contract(second, i, target, 2)
+            support = axis.support(support, i, target)
+            certain = None if certain is None else axis.within(certain, i, target)
         return replace(
-            self, estimate=estimate, second_moment=second, support=support, _squares=self.second_moment, _axes=axes
+            self,
+            estimate=estimate,
+            second_moment=second,
+            support=support,
+            certain=certain,
+            _squares=self.second_moment,
+            _axes=tuple(zip(axes, targets, strict=True)),
         )
 
     def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
@@ -337,13 +328,6 @@ class Crosstab:
     def group_values(self) -> Sequence[Mapping[str, Value]]:
         """Return what each cell is of, in the order of `rows`."""
         return group_values(self.by, self.groups)
-
-
-def group_values(by: Sequence[str], groups: Sequence[GroupAxis]) -> list[Mapping[str, Value]]:
-    """Return what each cell of a table by some columns is of, in the order of its rows."""
-    parts = [[dict(zip(g.columns, labels, strict=True)) for labels in g.labels] for g in groups]
-    merged = ({k: v for part in cell for k, v in part.items()} for cell in product(*parts))
-    return [{b: cell[b] for b in by} for cell in merged]
 
 
 def _number(value: float) -> float | None:

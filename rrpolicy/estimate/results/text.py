@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rrpolicy.estimate.results.table import MEANING, SPREAD
+from rrpolicy.estimate.results.flags import MEANING, MEANINGS, SPREAD
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
@@ -108,8 +108,6 @@ def to_csv(table: Crosstab) -> str:
 
 def estimates_summary(found: Estimates, title: str) -> str:
     """Return estimates as an aligned table with a heading and the meaning of their marks."""
-    from rrpolicy.estimate.results.estimates import MEANINGS
-
     percent = f"{100 * found.level:g} %"
     names = list(found.keys[0]) if found.keys else []
     header = [*map(visible, names), "estimate", "se", f"low {percent}", f"high {percent}", "Chebyshev", "estimator", ""]
@@ -150,8 +148,6 @@ def estimates_summary(found: Estimates, title: str) -> str:
 
 def answer_summary(found: Answer) -> str:
     """Return an answer as an aligned table, one block of columns an aggregate."""
-    from rrpolicy.estimate.results.estimates import MEANINGS
-
     flags = [f for m in found.measured for row in m.flags for f in row]
     marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(flags))}
     columns = found.columns()

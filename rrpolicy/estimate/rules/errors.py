@@ -16,13 +16,14 @@ import numpy as np
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.estimates import number
-from rrpolicy.estimate.rules.rules import By, Rules
-from rrpolicy.estimate.rules.sums import RuleSet
+from rrpolicy.estimate.rules.sums import By, RuleSet
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rrpolicy.estimate.rules.rules import Rules
 
 BY: tuple[By, ...] = ("lower", "point", "upper")
 

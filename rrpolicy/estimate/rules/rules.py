@@ -16,16 +16,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import split
-from rrpolicy.estimate.results.estimates import SELECTED, factor, number
+from rrpolicy.estimate.results.estimates import factor, number
+from rrpolicy.estimate.results.flags import SELECTED
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.rules.sums import RuleSet, rule_set
+from rrpolicy.estimate.rules.sums import By, RuleSet, rule_set
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.source.counts import Array
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.results.plot import Figure
     from rrpolicy.estimate.rules.errors import RuleErrors
 
-By: TypeAlias = Literal["lower", "point", "upper"]
 CANDIDATES = 2_000_000
 
 

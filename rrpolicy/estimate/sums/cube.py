@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import check_size, contracted, grouping, groups_of
+from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
 
@@ -139,5 +139,5 @@ def tables(
             method,
             max_records=release.max_records,
         )
-        found.append(contracted(replace(table, certain=certain), axes, [targets for _, targets in grouped]))
+        found.append(replace(table, certain=certain).corrected(axes, [targets for _, targets in grouped]))
     return found

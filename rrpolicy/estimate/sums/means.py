@@ -19,13 +19,22 @@ from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import kind_of, kind_of_type, same
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import Weighed, beside, check_size, contracted, grouping, groups_of, weighed
+from rrpolicy.estimate.counts.grouping import Weighed, beside, check_size, grouping, groups_of, weighed
 from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.results.estimates import MOMENT, NOT_ESTIMABLE, Estimates, flags_of
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import (
+    FEW,
+    FEW_RECORDS,
+    MOMENT,
+    NOT_ESTIMABLE,
+    OUTSIDE,
+    POPULATION_VARIANCE,
+    flags_of,
+)
 from rrpolicy.estimate.results.intervals import Ratios
-from rrpolicy.estimate.results.table import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, Crosstab
+from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -151,7 +160,7 @@ def mean(
         numbers.cells.sums(numbers.counted * numbers.cells.weight**2),
         numbers.cells.sums(numbers.everybody * numbers.cells.speaks), max_records=release.max_records,
     )  # fmt: skip
-    counts = contracted(frame, axes, masks)
+    counts = frame.corrected(axes, masks)
     flags = flags_of(
         (
             (FEW_RECORDS, (counts.support.reshape(-1) < FEW) & (errors[target] > 0)),

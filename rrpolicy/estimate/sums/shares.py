@@ -18,12 +18,12 @@ import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import CELLS, beside, check_size, grouping, groups_of, weighed
+from rrpolicy.estimate.counts.grouping import CELLS, beside, check_size, group_values, grouping, groups_of, weighed
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.results.estimates import MOMENT, NOT_ESTIMABLE, Estimates, flags_of
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, OUTSIDE, POPULATION_VARIANCE, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
-from rrpolicy.estimate.results.table import OUTSIDE, POPULATION_VARIANCE, group_values
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.estimate.counts.condition import split
-from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
 from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.results.estimates import MOMENT, Estimates, flags_of
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, POPULATION_VARIANCE, flags_of
 from rrpolicy.estimate.results.intervals import normal_ends
-from rrpolicy.estimate.results.table import FEW, FEW_RECORDS, POPULATION_VARIANCE, group_values
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.sums.means import Sums, numbers_of
 from rrpolicy.estimate.weights.recode import refuse_biased

@@ -7,17 +7,16 @@ P^T w = c (moment estimator: Kuk 1990; Gouweleeuw et al. 1998; Chaudhuri and Muk
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.channel.table import Decoder
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
 from rrpolicy.source.counts import Array
@@ -240,44 +239,6 @@ class MatrixWeights(AxisWeights):
         mean_inside = P @ targets / np.maximum(inside, 1)
         mean_outside = P @ ~targets / np.maximum(outside, 1)
         return cast("Mask", ((mean_inside > mean_outside) | (outside == 0)) & (inside > 0))
-
-
-def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
-    """Return the weights of a decoder: one axis; of identity and spread one a column, whose weights multiply.
-
-    The list of forms is closed: no plugin brings an estimator.
-
-    Raises:
-        PolicyError: RR270 for a form that counts cannot be estimated from in this version.
-    """
-    p: Mapping[str, Any] = decoder.parameters
-    match decoder.form:
-        case "identity":
-            return tuple(
-                IdentityWeights((column,), cells_of(labels), cells_of(labels))
-                for column, labels in zip(p["columns"], p["labels"], strict=True)
-                if labels
-            )
-        case "retention":
-            cells = cells_of(p["labels"])
-            blocks = tuple((tuple(b["members"]), Fraction(b["keep_probability"])) for b in p["blocks"])
-            return (RetentionWeights((p["column"],), cells, cells, blocks),)
-        case "matrix":
-            columns = tuple(p["columns"]) if "columns" in p else (p["column"],)
-            rows = tuple(tuple(Fraction(str(v)) for v in row) for row in p["rows"])
-            return (MatrixWeights(columns, cells_of(p["released"]), cells_of(p["original"]), rows),)
-        case "membership":
-            from rrpolicy.estimate.weights.sets import membership_weights
-
-            return (membership_weights(decoder),)
-        case "spread":
-            from rrpolicy.estimate.weights.recode import spread_weights
-
-            return spread_weights(decoder)
-        case "share":
-            from rrpolicy.estimate.weights.anatomy import share_weights
-
-            return (share_weights(decoder),)
 
 
 def not_estimable(columns: Sequence[str]) -> PolicyError:

@@ -27,6 +27,7 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.privacy.model import Assessor, Written
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
 from rrpolicy.privacy.models.l_diversity import Kind
@@ -61,7 +62,7 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
 
         return dealt_disclosure.assess(requirement, channel, original, _how_dealt(channel, original.records))
 
-    name, reference = attribute_disclosure.NAME, attribute_disclosure.REFERENCE
+    name, reference = attribute_options.NAME, attribute_disclosure.REFERENCE
     supported = attribute_disclosure.supports
     return (
         Assessor(*(name, Groups, (), Basis.ORIGINAL, reference, assess, supported), attained=_attained, estimates=True),
@@ -74,7 +75,7 @@ def identity_disclosure_assessors() -> tuple[Assessor, ...]:
     def assess(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
         return _excluding(identity_disclosure.assess(requirement, channel.untouched(), original))
 
-    return (_assessor(identity_disclosure.NAME, Basis.ORIGINAL, identity_disclosure.REFERENCE, assess),)
+    return (_assessor(identity_options.NAME, Basis.ORIGINAL, identity_disclosure.REFERENCE, assess),)
 
 
 def k_anonymity_assessors() -> tuple[Assessor, ...]:

@@ -27,12 +27,12 @@ from rrpolicy.finding import Basis, Companion, Measure, Standing
 from rrpolicy.privacy.anatomy.bounds import Bounds
 from rrpolicy.privacy.anatomy.companions import stands_beside
 from rrpolicy.privacy.anatomy.simulated import Simulated, simulate
+from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.disclosure.attribute import Risks, chosen, conclude
 from rrpolicy.privacy.disclosure.exact import NEAR
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.evidence import gather, sides
-from rrpolicy.privacy.models import attribute_disclosure as attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -36,7 +36,7 @@ from rrpolicy.channel.anatomy.replicas import Replicas, joining, replicas, steps
 from rrpolicy.channel.anatomy.schedule import largest_eligible
 from rrpolicy.channel.sampling.streams import Stream
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, weights
-from rrpolicy.privacy.models.attribute_disclosure import CONFIDENCE
+from rrpolicy.privacy.disclosure.attribute_options import CONFIDENCE
 
 if TYPE_CHECKING:
     from rrpolicy.channel.anatomy.channel import Groups

@@ -14,6 +14,7 @@ from rrpolicy.channel.base import Transition
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, beside
 from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, settled
 from rrpolicy.privacy.disclosure.inference import success_bounds, worst_posterior
@@ -23,7 +24,6 @@ from rrpolicy.privacy.disclosure.unlisted import own_value
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.epsilon.protection import protection
 from rrpolicy.privacy.evidence import Evidence, gather, sides
-from rrpolicy.privacy.models import attribute_disclosure as attribute
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -28,10 +28,10 @@ from rrpolicy.privacy.disclosure.gradients import (
     variable,
 )
 from rrpolicy.privacy.disclosure.identity import links, most_at_risk
+from rrpolicy.privacy.disclosure.identity_options import Options as LinkOptions
 from rrpolicy.privacy.disclosure.reconstruction import SLAB, Slab, slabs, width_of
 from rrpolicy.privacy.evidence import Evidence
 from rrpolicy.privacy.model import Smooth
-from rrpolicy.privacy.models.identity_disclosure import Options as LinkOptions
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis

@@ -13,6 +13,7 @@ import numpy as np
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.disclosure import identity_options as identity
 from rrpolicy.privacy.disclosure.attribute import Mask, as_they_are, chosen, subgroup
 from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, settled
 from rrpolicy.privacy.disclosure.finite import finite_link
@@ -21,7 +22,6 @@ from rrpolicy.privacy.disclosure.reconstruction import reconstruction
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.epsilon.protection import protection
 from rrpolicy.privacy.evidence import Evidence, gather, sides
-from rrpolicy.privacy.models import identity_disclosure as identity
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints

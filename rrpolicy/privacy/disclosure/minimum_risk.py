@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import exact
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
@@ -27,7 +26,8 @@ from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import Mask, Risks, cases
 from rrpolicy.privacy.disclosure.exact import NEAR
 from rrpolicy.privacy.disclosure.identity import Links, links, most_at_risk
-from rrpolicy.privacy.models.identity_disclosure import Options as LinkOptions
+from rrpolicy.privacy.disclosure.identity_options import Options as LinkOptions
+from rrpolicy.privacy.model import Floor
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
@@ -37,58 +37,6 @@ if TYPE_CHECKING:
 
 MORE = 1e-3
 """By how much a proposed limit exceeds what is only approached."""
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """The smallest reachable number of one requirement, and who stands in the way of its limit.
-
-    Attributes:
-        of: what is bounded, such as `risk of disease`.
-        reached: the largest number at the floor, over the people that the requirement speaks of; of those nearest to
-            or over their limit.
-        limit: theirs.
-        groups: how many groups there are.
-        groups_over: of these, how many cannot be brought under their limit.
-        people_over: people in them for whom it cannot.
-        groups_alike: groups over the limit in which everybody has the same sensitive value.
-        people_alike: people in them.
-        everything: the floor if all quasi-identifiers and the sensitive attribute were randomised, in one block each.
-        hints: what would help.
-    """
-
-    of: str
-    reached: float
-    limit: Fraction
-    groups: int
-    groups_over: int
-    people_over: int
-    groups_alike: int
-    people_alike: int
-    everything: float
-    hints: tuple[str, ...]
-
-    @property
-    def feasible(self) -> bool:
-        """Whether nobody stands in the way; other requirements may."""
-        return self.groups_over == 0
-
-    @property
-    def text(self) -> str:
-        """Return the floor in a sentence, for the message of RR102. It holds counts: audit-class."""
-        said = f"{self.of}: the smallest reachable is {self.reached:.6g}, the limit {exact(self.limit)}"
-        if self.feasible:
-            return said
-        said += (
-            f"; {self.groups_over:,} of {self.groups:,} groups with {self.people_over:,} people stay over it however "
-            "much is randomised"
-        )
-        if self.groups_alike:
-            said += (
-                f"; in {self.groups_alike:,} of {self.groups:,} groups, {self.people_alike:,} people, because "
-                "everybody has the same sensitive value"
-            )
-        return said
 
 
 def attribute_floor(

@@ -9,37 +9,27 @@ group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.policy.rational import Rational
+from rrpolicy.privacy.disclosure.attribute_options import (
+    ADVERSARY,
+    NAME,
+    ONE_EVENT,
+    Options,
+    targets,
+)
 from rrpolicy.privacy.model import Assessor, Layout, Order, Smooth, unreadable
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.disclosure.minimum_risk import Floor
+    from rrpolicy.privacy.model import Floor
     from rrpolicy.source.protocol import Original
 
-NAME = "attribute-disclosure"
-CONFIDENCE = 0.999
-"""Of the upper end by which an estimate decides, of all people together."""
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
-ADVERSARY = (
-    "knows a person's quasi-identifiers, everything released, and the shares of the combinations that are to be "
-    "expected in it; draws a released record by its posterior weight for them under these shares, and reads the "
-    "sensitive value back: how likely he hits that person's combination and the true value"
-)
-ONE_EVENT = (
-    "The risk of attribute disclosure is the chance of one event, the person's own combination and the true value "
-    "together; not the chance that a guess is right: that is `success` for who reads a record, and `group inference` "
-    "for who knows the table, and neither is limited."
-)
 NOT_COVERED = (
     (
         "This is the chance of one event, not the chance that a guess of the value is right: that is `success`, which "
@@ -51,47 +41,6 @@ NOT_COVERED = (
     ),
     "A person with more than one record, and knowledge from elsewhere beyond the quasi-identifiers.",
 )
-
-
-class Options(BaseModel):
-    """Keys of the [[privacy]] entry.
-
-    Attributes:
-        threshold: the largest risk, in (0, 1]; of all sensitive values that `thresholds` does not name.
-        thresholds: the largest risk by sensitive value.
-        sensitive: the attributes to protect; by default every sensitive one.
-        known_sensitive: it must hold also against an attacker who knows the other sensitive attributes.
-        decided_by: whether what is certain decides, or an estimate, where there is one.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    threshold: Annotated[Rational | None, Field(description="the largest risk, in (0, 1]")] = None
-    thresholds: Annotated[dict[str, Rational], Field(description="the largest risk by sensitive value")] = {}
-    sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
-    known_sensitive: Annotated[
-        bool, Field(description="hold also if the attacker knows the other sensitive attributes")
-    ] = False
-    decided_by: Annotated[
-        Literal["bound", "estimate"],
-        Field(
-            description="what is held against the limit: a certain bound, or, where there is one (groups of `anatomy`),"
-            f" the upper end at {100 * CONFIDENCE:g} % confidence of an estimate, which is weaker"
-        ),
-    ] = "bound"
-
-    @model_validator(mode="after")
-    def _stated(self) -> Options:
-        if self.threshold is None and not self.thresholds:
-            raise ValueError("give `threshold`, or `thresholds` by sensitive value")
-        given = self.thresholds.values() if self.threshold is None else (self.threshold, *self.thresholds.values())
-        if any(not 0 < t <= 1 for t in given):
-            raise ValueError("a threshold lies over 0 and is at most 1")
-        return self
-
-    def limit(self, value: object) -> Fraction:
-        """Return the limit of one sensitive value; 1, which nothing exceeds, where none is stated."""
-        return self.thresholds.get(str(value), Fraction(1) if self.threshold is None else self.threshold)
 
 
 class AttributeDisclosure:
@@ -142,16 +91,6 @@ class AttributeDisclosure:
             change |= {-1 for a in new.sensitive if a not in old.sensitive}
         kinds = {frozenset(): Order.EQUAL, frozenset({1}): Order.WEAKER, frozenset({-1}): Order.STRONGER}
         return kinds.get(frozenset(change - {0}), Order.INCOMPARABLE)
-
-
-def targets(options: Options, policy: Policy) -> tuple[str, ...]:
-    """Return the sensitive attributes that an entry protects."""
-    return options.sensitive or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
-
-
-def decided_by_estimate(requirement: Requirement) -> bool:
-    """Return whether an entry lets an estimate decide."""
-    return getattr(requirement.options, "decided_by", "bound") == "estimate"
 
 
 def assessors() -> Iterable[Assessor]:

@@ -8,29 +8,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.policy.rational import Rational
+from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, Options
 from rrpolicy.privacy.model import Assessor, Order, Smooth, unreadable
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.disclosure.minimum_risk import Floor
+    from rrpolicy.privacy.model import Floor
     from rrpolicy.source.protocol import Original
 
-NAME = "identity-disclosure"
 REFERENCE = "Teng, Du 2006, Theorem 3.2"
-ADVERSARY = (
-    "knows a person's quasi-identifiers, that the person is in the table, everything released, and the shares of the "
-    "combinations that are to be expected in it, and picks a record by its posterior weight under these shares: how "
-    "likely it is that person's"
-)
 NOT_COVERED = (
     (
         "It is exact for one attacker, who draws by posterior weight under expected shares. In tiny tables, who knows "
@@ -39,36 +30,6 @@ NOT_COVERED = (
     "It says nothing of what a record tells once it is found: that is attribute disclosure.",
     "A person with more than one record.",
 )
-
-
-class Options(BaseModel):
-    """Keys of the [[privacy]] entry.
-
-    Attributes:
-        threshold: the largest chance, in (0, 1].
-        percentile: bounds the mean over this percentage of the individuals, those most at risk; absent: the maximum.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    threshold: Annotated[Rational, Field(description="the largest chance of linking, in (0, 1]")]
-    percentile: Annotated[
-        Rational | None, Field(description="bound the mean over this percentage of individuals, those most at risk")
-    ] = None
-
-    @field_validator("threshold")
-    @classmethod
-    def _chance(cls, threshold: Fraction) -> Fraction:
-        if not 0 < threshold <= 1:
-            raise ValueError("a threshold lies over 0 and is at most 1")
-        return threshold
-
-    @field_validator("percentile")
-    @classmethod
-    def _percentage(cls, percentile: Fraction | None) -> Fraction | None:
-        if percentile is not None and not 0 < percentile <= 100:  # noqa: PLR2004
-            raise ValueError("a percentile lies over 0 and is at most 100")
-        return percentile
 
 
 class IdentityDisclosure:

@@ -15,12 +15,12 @@ from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import supports as of_classes
 from rrpolicy.privacy.classes.assessor import undecided
+from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.privacy.model import Assessor, Written
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity, t_closeness
 from rrpolicy.privacy.models.sensitive import targets
 
 if TYPE_CHECKING:
-    from rrpolicy.canonical import Value
     from rrpolicy.privacy.classes.histograms import Classes
     from rrpolicy.source.protocol import Original
 
@@ -44,14 +44,14 @@ def t_closeness_assessors() -> tuple[Assessor, ...]:
 
 def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of attribute disclosure."""
-    module = attribute_disclosure
-    return (_of_original(module.NAME, module.REFERENCE, module.supports, module.undecided),)
+    module, options = attribute_disclosure, attribute_options
+    return (_of_original(options.NAME, module.REFERENCE, module.supports, module.undecided),)
 
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of identity disclosure."""
-    module = identity_disclosure
-    return (_of_original(module.NAME, module.REFERENCE, module.supports, module.undecided),)
+    module, options = identity_disclosure, identity_options
+    return (_of_original(options.NAME, module.REFERENCE, module.supports, module.undecided),)
 
 
 def _of_original(
@@ -86,12 +86,16 @@ def _assessor(model: str, reference: str, find: Find) -> Assessor:
         assert isinstance(channel, Parted)
         if isinstance(original, int):
             return undecided(model, _limit(requirement))
+        from rrpolicy.privacy.suppression.classes import planned_classes
+
         return find(requirement, original.policy, planned_classes(requirement, channel, original))
 
     def measure(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Finding:
+        from rrpolicy.privacy.suppression.classes import labels_within
+
         assert isinstance(channel, Parted)
         names = [c.name for c in channel.known]
-        within = {c.name: labels for c in channel.known if (labels := _labels(requirement, c.attribute))}
+        within = {c.name: labels for c in channel.known if (labels := labels_within(requirement, c.attribute))}
         sensitive = channel.sensitive
         found = written.classes("data", names, [sensitive.name], within, None)
         return find(requirement, policy, _renamed(found, sensitive.name, sensitive.attribute))
@@ -106,34 +110,6 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
     if named is not None and len(targets(named, policy)) != 1:
         return "records are parted by one sensitive attribute"
     return of_classes(requirement, policy, axes)
-
-
-def planned_classes(requirement: Requirement, channel: Parted, original: Original) -> Classes:
-    """Return the classes that will be released."""
-    import numpy as np
-
-    from rrpolicy.privacy.classes.equivalence import numbered
-    from rrpolicy.privacy.classes.histograms import Classes, Histograms
-
-    counts = channel.released(original)
-    rows, value = counts.codes[:, :-1], counts.codes[:, -1].astype(np.int64)
-    group, classes = numbered(list(rows.T), len(rows))
-    width = len(channel.sensitive.labels)
-    histograms = Histograms.of_cells(group, value, counts.n, classes=classes, values=width)
-    concerned = np.ones(classes, dtype=bool)
-    for place, column in enumerate(channel.known):
-        wanted = _labels(requirement, column.attribute)
-        if wanted:
-            codes = [column.labels.index(label) for label in wanted]
-            concerned[group[~np.isin(rows[:, place], codes)]] = False
-    return Classes(histograms.sizes, {channel.sensitive.attribute: histograms}, concerned)
-
-
-def _labels(requirement: Requirement, attribute: str) -> tuple[Value, ...]:
-    """Return the labels that a record of the subgroup may have in a column; none if it does not limit it."""
-    from rrpolicy.channel.axes.recode import ANYTHING
-
-    return (requirement.where[attribute], ANYTHING) if attribute in requirement.where else ()
 
 
 def _renamed(classes: Classes, column: str, attribute: str) -> Classes:

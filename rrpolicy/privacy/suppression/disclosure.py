@@ -23,12 +23,12 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import attribute as disclosure
+from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure import identity as linking
 from rrpolicy.privacy.disclosure.attribute import Risks, chosen
 from rrpolicy.privacy.disclosure.identity import Links
 from rrpolicy.privacy.evidence import Evidence, Sides, gather
-from rrpolicy.privacy.models import attribute_disclosure as attribute
-from rrpolicy.privacy.suppression.assessors import planned_classes
+from rrpolicy.privacy.suppression.classes import planned_classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,16 +10,17 @@ from rrpolicy.channel.table import Column
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
-from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights, axis_weights
+from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
+from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.estimate.weights.recode import SpreadWeights
 from rrpolicy.estimate.weights.sets import MembershipWeights
 from rrpolicy.release.handout import readme_anatomy as guide_dealt
 from rrpolicy.release.handout import readme_recode as guide_spread
-from rrpolicy.release.handout.files import two_way_of
 from rrpolicy.release.handout.markdown import block, cell, code, prose
 from rrpolicy.release.handout.readme_formulas import formula_text
 from rrpolicy.release.handout.readme_missing import missing_values
 from rrpolicy.release.handout.readme_r import r_section
+from rrpolicy.release.handout.sql import two_way_of
 from rrpolicy.release.handout.sql_anatomy import is_dealt
 from rrpolicy.release.handout.weights import WeightFile, weight_files
 

@@ -14,7 +14,8 @@ from rrpolicy.channel.table import Decoder
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import decoder_from_json
 from rrpolicy.estimate.weights.anatomy import ShareWeights
-from rrpolicy.estimate.weights.base import AxisWeights, axis_weights
+from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.estimate.weights.sets import MembershipWeights
 from rrpolicy.untrusted import formulas
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.table import EVEN, MEANING, METHOD, SPREAD, Crosstab, GroupAxis, Row
+from rrpolicy.estimate.results.flags import MEANING, SPREAD
+from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
 from rrpolicy.estimate.weights.anatomy import ShareWeights
 from rrpolicy.estimate.weights.sets import MembershipWeights
 from rrpolicy.release.report.attributes import category

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.release.tables.column_types import arrow_schema
-from rrpolicy.release.tables.formats import plain, repeated
+from rrpolicy.release.tables.rows import plain, repeated
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:

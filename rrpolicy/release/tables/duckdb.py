@@ -10,7 +10,7 @@ from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.connect import engine
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.release.tables.column_types import arrow_schema, engine_type
-from rrpolicy.release.tables.formats import plain, repeated
+from rrpolicy.release.tables.rows import plain, repeated
 from rrpolicy.source.duckdb.promised import create_table
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ library versions, however the rows arrive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from rrpolicy.release.tables.rows import bounded, joined
 from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Grouping:
         import numpy as np
 
         self.written += int(n.sum())
-        for part, count in _bounded(rows, n, self._size):
+        for part, count in bounded(rows, n, self._size):
             total = int(count.sum())
             if self._held + total >= self._size:
                 room = self._size - self._held
@@ -129,68 +129,6 @@ class Grouping:
     def _flush(self) -> None:
         import numpy as np
 
-        rows = self._rows[0] if len(self._rows) == 1 else _joined(self._rows)
+        rows = self._rows[0] if len(self._rows) == 1 else joined(self._rows)
         self._writer.write(rows, np.concatenate(self._n))
         self._rows, self._n, self._held = [], [], 0
-
-
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return batches as one; dictionaries that differ are unified."""
-    import pyarrow as pa
-
-    if len({part.schema for part in parts}) > 1:
-        parts = [pa.RecordBatch.from_arrays(list(map(plain, p.columns)), names=p.schema.names) for p in parts]
-    return pa.Table.from_batches(parts).unify_dictionaries().combine_chunks().to_batches()[0]
-
-
-def plain(column: pa.Array) -> pa.Array:
-    """Return a column without a dictionary."""
-    import pyarrow as pa
-
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
-def coded(column: pa.Array) -> pa.DictionaryArray:
-    """Return a column coded by the values that it holds, in order of appearance, and no others."""
-    import pyarrow as pa
-
-    if not pa.types.is_dictionary(column.type):
-        return column.dictionary_encode()
-    if column.null_count:
-        return plain(column).dictionary_encode()
-    held = column.indices.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(held.indices, column.dictionary.take(held.dictionary))
-
-
-def _bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
-    """Cut rows into parts of at most `size` rows in all; a single row that stands more often is repeated."""
-    import numpy as np
-
-    ends = np.cumsum(n)
-    start, done = 0, 0
-    while start < len(n):
-        stop = int(np.searchsorted(ends, done + size, side="right"))
-        if stop == start:
-            left = int(n[start])
-            while left:
-                yield rows.slice(start, 1), np.array([min(left, size)], dtype=np.int64)
-                left -= min(left, size)
-            stop = start + 1
-        else:
-            yield rows.slice(start, stop - start), n[start:stop]
-        start, done = stop, int(ends[stop - 1])
-
-
-def repeated(values: pa.Array, n: Ints) -> pa.Array:
-    """Return each value n times."""
-    import numpy as np
-    import pyarrow as pa
-
-    if len(n) == int(n.sum()):
-        return values
-    return values.take(pa.array(np.repeat(np.arange(len(n), dtype=np.int32), n)))
-
-
-def category_names(spec: TableSpec) -> Sequence[str]:
-    """Return the columns whose few labels repeat."""
-    return [column.name for column in spec.columns if column.kind in {"category", "interval"}]

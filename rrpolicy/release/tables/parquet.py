@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.background import Beside
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.tables.column_types import arrow_schema
-from rrpolicy.release.tables.formats import category_names, coded, plain, repeated
+from rrpolicy.release.tables.rows import category_names, coded, plain, repeated
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.engine.connect import batches, engine
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.release.tables.column_types import arrow_schema, label_places
-from rrpolicy.release.tables.formats import plain
+from rrpolicy.release.tables.rows import plain
 from rrpolicy.source.duckdb.packing import digits
 from rrpolicy.source.runs import counted
 

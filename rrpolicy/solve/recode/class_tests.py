@@ -11,7 +11,7 @@ import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.privacy.classes.histograms import at_most
-from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
+from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.solve.recode.lattice import ClassTest
 from rrpolicy.solve.recode.levels import Recoded
 from rrpolicy.solve.recode.rollup import Ladder, Tables, finest
@@ -119,11 +119,11 @@ def sufficient(tests: ClassTests, policy: Policy, attributes: Sequence[Recoded])
         options = requirement.options
         known = {name: value for name, value in requirement.where.items() if name in place}
         concerned = tuple(_category(policy, place, name, value) for name, value in known.items())
-        if isinstance(options, identity_disclosure.Options):
+        if isinstance(options, identity_options.Options):
             enough = _at_least(options.threshold)
             added.append(ClassTest(requirement.model, None, enough, monotone=True, concerned=concerned))
-        elif isinstance(options, attribute_disclosure.Options):
-            for name in attribute_disclosure.targets(options, policy):
+        elif isinstance(options, attribute_options.Options):
+            for name in attribute_options.targets(options, policy):
                 only = requirement.where.get(name)
                 limits = [
                     options.limit(label) if only in {None, label} else Fraction(1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
+from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.solve.recode.class_tests import ClassTests, class_tests, sufficient, tables
 from rrpolicy.solve.recode.lattice import Choice, ClassTest, Search
 from rrpolicy.solve.recode.levels import Goal, Recoded, axes_at
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
 
 
-MONOTONE = (attribute_disclosure.NAME, identity_disclosure.NAME)
+MONOTONE = (attribute_options.NAME, identity_options.NAME)
 """Models of which whatever holds of a node holds of every coarser one, if nothing is suppressed: data processing."""
 FORCED = "people whom attributes tell apart that are released as they are fail one"
 

@@ -1,0 +1,38 @@
+"""The classes that a release by tuple suppression will have, the one of the suppressed records among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.axes.recode import ANYTHING
+from rrpolicy.channel.suppression.channel import Parted
+from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.classes.equivalence import numbered
+from rrpolicy.privacy.classes.histograms import Classes, Histograms
+
+if TYPE_CHECKING:
+    from rrpolicy.canonical import Value
+    from rrpolicy.source.protocol import Original
+
+
+def planned_classes(requirement: Requirement, channel: Parted, original: Original) -> Classes:
+    """Return the classes that will be released."""
+    counts = channel.released(original)
+    rows, value = counts.codes[:, :-1], counts.codes[:, -1].astype(np.int64)
+    group, classes = numbered(list(rows.T), len(rows))
+    width = len(channel.sensitive.labels)
+    histograms = Histograms.of_cells(group, value, counts.n, classes=classes, values=width)
+    concerned = np.ones(classes, dtype=bool)
+    for place, column in enumerate(channel.known):
+        wanted = labels_within(requirement, column.attribute)
+        if wanted:
+            codes = [column.labels.index(label) for label in wanted]
+            concerned[group[~np.isin(rows[:, place], codes)]] = False
+    return Classes(histograms.sizes, {channel.sensitive.attribute: histograms}, concerned)
+
+
+def labels_within(requirement: Requirement, attribute: str) -> tuple[Value, ...]:
+    """Return the labels that a record of the subgroup may have in a column; none if it does not limit it."""
+    return (requirement.where[attribute], ANYTHING) if attribute in requirement.where else ()

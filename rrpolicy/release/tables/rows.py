@@ -1,0 +1,74 @@
+"""Distinct rows with multiplicities as Arrow holds them: joined, cut, repeated, with or without a dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.channel.table import TableSpec
+    from rrpolicy.source.counts import Ints
+
+
+def joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return batches as one; dictionaries that differ are unified."""
+    import pyarrow as pa
+
+    if len({part.schema for part in parts}) > 1:
+        parts = [pa.RecordBatch.from_arrays(list(map(plain, p.columns)), names=p.schema.names) for p in parts]
+    return pa.Table.from_batches(parts).unify_dictionaries().combine_chunks().to_batches()[0]
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return a column without a dictionary."""
+    import pyarrow as pa
+
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def coded(column: pa.Array) -> pa.DictionaryArray:
+    """Return a column coded by the values that it holds, in order of appearance, and no others."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column.dictionary_encode()
+    if column.null_count:
+        return plain(column).dictionary_encode()
+    held = column.indices.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(held.indices, column.dictionary.take(held.dictionary))
+
+
+def bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+    """Cut rows into parts of at most `size` rows in all; a single row that stands more often is repeated."""
+    import numpy as np
+
+    ends = np.cumsum(n)
+    start, done = 0, 0
+    while start < len(n):
+        stop = int(np.searchsorted(ends, done + size, side="right"))
+        if stop == start:
+            left = int(n[start])
+            while left:
+                yield rows.slice(start, 1), np.array([min(left, size)], dtype=np.int64)
+                left -= min(left, size)
+            stop = start + 1
+        else:
+            yield rows.slice(start, stop - start), n[start:stop]
+        start, done = stop, int(ends[stop - 1])
+
+
+def repeated(values: pa.Array, n: Ints) -> pa.Array:
+    """Return each value n times."""
+    import numpy as np
+    import pyarrow as pa
+
+    if len(n) == int(n.sum()):
+        return values
+    return values.take(pa.array(np.repeat(np.arange(len(n), dtype=np.int32), n)))
+
+
+def category_names(spec: TableSpec) -> Sequence[str]:
+    """Return the columns whose few labels repeat."""
+    return [column.name for column in spec.columns if column.kind in {"category", "interval"}]
