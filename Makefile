@@ -38,6 +38,7 @@ lint: $(STAMP)  ## ruff, mypy --strict, the contracts between the rooms
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config rooms.ini
 
 format: $(STAMP)  ## put the code in the house style
 	$(BIN)/ruff check --fix .
