@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Role
-from rrpolicy.source.draft.guessing import spelled
+from rrpolicy.policy.tree.spelling import spelled
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import CsvSettings, Reading
+from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.scratch import scratch
 from rrpolicy.source.draft.detection import missing_codes, settings_of
-from rrpolicy.source.draft.guessing import Guess, guess, listed, spelled
+from rrpolicy.source.draft.guessing import Guess, guess, listed
 from rrpolicy.source.draft.profile import profile, texts
 from rrpolicy.source.opening import engine
 from rrpolicy.untrusted.printable import visible

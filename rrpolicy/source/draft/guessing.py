@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
-from decimal import Decimal
 from typing import Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.column_types import Family
+from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.source.draft.cutting import edges
 from rrpolicy.source.draft.profile import MOST_CATEGORIES, Profile
-from rrpolicy.untrusted.printable import spelled_out
 
 MOST_NUMBERS = 12
 SINGLE_SHARE = 0.05
@@ -153,14 +150,3 @@ def _nulls(column: Profile) -> dict[str, str]:
 def listed(values: Sequence[Any]) -> str:
     """Return values as an array in TOML."""
     return "[" + ", ".join(map(spelled, values)) + "]"
-
-
-def spelled(value: Any) -> str:
-    """Return a value as TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return spelled_out(json.dumps(value, ensure_ascii=False), lambda c: f"\\U{ord(c):08x}")
-    if isinstance(value, date):
-        return value.isoformat()
-    return str(value) if isinstance(value, Decimal) else repr(value)
