@@ -68,7 +68,8 @@ class Channel(ABC):
 
         Args:
             original: the table it was drawn from.
-            released: for each table a reader of distinct rows under the released names with a column `n` of counts.
+            released: for each table a reader of distinct rows under the released names, with a last column
+                `rrpolicy.source.protocol.MULTIPLICITY`.
         """
 
     @abstractmethod

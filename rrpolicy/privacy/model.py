@@ -157,7 +157,7 @@ class Written(Protocol):
     """The tables of a release as they were written, read from public/ alone."""
 
     def distinct(self, table: str) -> pa.RecordBatchReader:
-        """Return a table's distinct rows in canonical order, with a column `n` of how often each stands."""
+        """Return a table's distinct rows in canonical order, with a column `MULTIPLICITY` of how often each stands."""
         ...
 
     def unordered(self, table: str, *columns: str) -> pa.RecordBatchReader:

@@ -18,6 +18,7 @@ from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.source import surprises
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.rowdigest import row_digest
 from rrpolicy.source.sample import Systematic
 from rrpolicy.source.units import Units, units_of
@@ -168,7 +169,7 @@ class TableOriginal:
             yield batch.select(list(columns))
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]:
-        """Yield the distinct rows of `rows`, in the same order, with a last column `n` of how often each stands.
+        """Yield the distinct rows of `rows`, in the same order; the last column is `MULTIPLICITY`.
 
         Raises:
             ValueError: if a column is not released, or stands twice.
@@ -179,7 +180,7 @@ class TableOriginal:
             yield from _table(self.counts(*columns))
             return
         for batch in self.snapshot.tally(coded, carried):
-            yield batch.select([*columns, "n"])
+            yield batch.select([*columns, MULTIPLICITY])
 
     def _chosen(self, columns: Sequence[str]) -> tuple[list[Attribute], list[str]]:
         """Return the categorical ones of some columns, and the names of those that are carried."""
@@ -273,7 +274,7 @@ def _table(counts: Counts) -> Iterator[pa.RecordBatch]:
     for start in range(0, len(counts.n), BATCH):
         part = slice(start, start + BATCH)
         columns = [pa.array(np.ascontiguousarray(counts.codes[part, i])) for i in range(len(counts.attributes))]
-        yield pa.record_batch([*columns, pa.array(counts.n[part])], names=[*counts.attributes, "n"])
+        yield pa.record_batch([*columns, pa.array(counts.n[part])], names=[*counts.attributes, MULTIPLICITY])
 
 
 def _repeated(counts: Counts) -> Iterator[pa.RecordBatch]:

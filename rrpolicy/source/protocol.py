@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from rrpolicy.source.units import Units
 
 
+MULTIPLICITY = "n\x1f"
+"""The last column of distinct rows, which says how often each stands. No column of a table is called so (RR217)."""
+
+
 class Snapshot(Protocol):
     """One pinned state of a table. Every read raises `RefusedError` (RR410) if it changed since it was opened."""
 

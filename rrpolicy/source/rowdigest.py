@@ -55,7 +55,7 @@ class RowDigest:
         self._beside = Beside()
 
     def update(self, batch: pa.RecordBatch) -> None:
-        """Take the next distinct rows, the last column `n` with their multiplicities.
+        """Take the next distinct rows, the last column `MULTIPLICITY` with their multiplicities.
 
         Raises:
             TypeError: if, in these rows or in those before, a column's type has no canonical form, or the columns

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrpolicy.source.protocol import MULTIPLICITY
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -19,7 +21,7 @@ def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield distinct rows with their multiplicities.
 
     Args:
-        batches: rows in an order in which equal ones are neighbours; the last column `n` counts each.
+        batches: rows in an order in which equal ones are neighbours; the last column `MULTIPLICITY` counts each.
 
     Yields:
         Batches under the same columns, no row twice. Nulls are equal to one another.
@@ -53,10 +55,10 @@ def _distinct(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def singly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield rows with a last column `n` of ones."""
+    """Yield rows with a last column `MULTIPLICITY` of ones."""
     for batch in batches:
         ones = pa.array(np.ones(batch.num_rows, dtype=np.int64))
-        yield batch.append_column(pa.field("n", pa.int64()), ones)
+        yield batch.append_column(pa.field(MULTIPLICITY, pa.int64()), ones)
 
 
 def _new(rows: pa.RecordBatch) -> Mask:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
+from rrpolicy.source.protocol import MULTIPLICITY
+
 MOST = 250_000
 """About the most records of a sample; a table of no more is taken whole."""
 
@@ -26,7 +28,7 @@ class Systematic:
         self._parts: list[pa.RecordBatch] = []
 
     def take(self, batch: pa.RecordBatch) -> None:
-        """Take from the next distinct rows, in canonical order, the last column `n` with their multiplicities."""
+        """Take from the next distinct rows, in canonical order, the last column their multiplicities."""
         ends = self._seen + np.cumsum(batch.columns[-1].to_numpy())
         if not len(ends):
             return
@@ -51,5 +53,5 @@ def systematic(rows: Iterable[pa.RecordBatch], records: int, most: int = MOST) -
     sample = Systematic(records, most)
     for batch in rows:
         ones = pa.array(np.ones(batch.num_rows, dtype=np.int64))
-        sample.take(pa.record_batch([*batch.columns, ones], names=[*batch.schema.names, "n"]))
+        sample.take(pa.record_batch([*batch.columns, ones], names=[*batch.schema.names, MULTIPLICITY]))
     return sample.table()

@@ -16,6 +16,7 @@ from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Task
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing.axes import check_axis
 from rrpolicy.testing.demand import demand
 
@@ -101,15 +102,15 @@ class _Collected:
         del in_order
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         times = pa.array([1] * batch.num_rows if n is None else n, pa.int64())
-        self.parts.setdefault(table, []).append(pa.table([*plain, times], names=[*batch.schema.names, "n"]))
+        self.parts.setdefault(table, []).append(pa.table([*plain, times], names=[*batch.schema.names, MULTIPLICITY]))
 
     def reader(self, table: str) -> pa.RecordBatchReader:
         """Return distinct rows in order, with their counts `n`."""
         everything = pa.concat_tables(self.parts[table])
-        names = [name for name in everything.schema.names if name != "n"]
+        names = [name for name in everything.schema.names if name != MULTIPLICITY]
         if any(pa.types.is_nested(everything.schema.field(name).type) for name in names):
             return everything.to_reader()
-        grouped = everything.group_by(names).aggregate([("n", "sum")]).rename_columns([*names, "n"])
+        grouped = everything.group_by(names).aggregate([(MULTIPLICITY, "sum")]).rename_columns([*names, MULTIPLICITY])
         return grouped.sort_by([(name, "ascending") for name in names]).to_reader()
 
 
@@ -123,7 +124,9 @@ def _check_draw(channel: Channel, original: Original) -> None:
     demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, promised {sorted(names)}")
     for table in settled.tables():
         rows, other = sink.reader(table.name).read_all(), again.reader(table.name).read_all()
-        demand(set(rows.schema.names) == {*(c.name for c in table.columns), "n"}, "other columns than promised")
+        demand(
+            set(rows.schema.names) == {*(c.name for c in table.columns), MULTIPLICITY}, "other columns than promised"
+        )
         demand(rows.equals(other), "two draws from the same bits differ")
     try:
         finding = settled.conforms(original, {name: sink.reader(name) for name in names})

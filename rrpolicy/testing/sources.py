@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.duckdb.encoding import NULL
-from rrpolicy.source.protocol import Snapshot, Source
+from rrpolicy.source.protocol import MULTIPLICITY, Snapshot, Source
 from rrpolicy.testing.demand import demand
 
 
@@ -42,8 +42,11 @@ def _check_snapshot(snapshot: Snapshot, policy: Policy) -> None:
     attributes = [a for a in policy.released if a.categorical]
     carried = [a.name for a in policy.released if not a.categorical]
     tally = snapshot.tally(attributes).read_all()
-    demand(tally.schema.names == [*(a.name for a in attributes), "n"], "tally() returns a column a attribute, then n")
-    counts = tally.column("n").to_numpy()
+    demand(
+        tally.schema.names == [*(a.name for a in attributes), MULTIPLICITY],
+        "tally() returns a column a attribute, then n",
+    )
+    counts = tally.column(MULTIPLICITY).to_numpy()
     demand(bool(np.all(counts > 0)), "tally() returns an empty cell")
     demand(int(counts.sum()) == snapshot.records(), "tally() does not add up to records()")
     for attribute in attributes:
@@ -59,7 +62,7 @@ def _check_snapshot(snapshot: Snapshot, policy: Policy) -> None:
         order = [(name, "ascending") for name in names]
         demand(rows.select(names).equals(rows.select(names).sort_by(order)), "rows() are not sorted by their codes")
         grouped = rows.group_by(names).aggregate([([], "count_all")]).sort_by(order)
-        tallied = tally.group_by(names).aggregate([("n", "sum")]).sort_by(order)
+        tallied = tally.group_by(names).aggregate([(MULTIPLICITY, "sum")]).sort_by(order)
         same = grouped.column("count_all").to_pylist() == tallied.column("n_sum").to_pylist()
         demand(same, "rows() and tally() disagree")
     demand(rows.schema.names == [*names, *carried], "rows() returns the codes, then the carried columns")

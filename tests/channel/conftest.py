@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.source.counts import Counts, Ints, tabulate
+from rrpolicy.source.protocol import MULTIPLICITY
 
 
 class MemoryOriginal:
@@ -83,7 +84,9 @@ class Collector:
         for batch, n, _ in self.batches:
             counts = np.ones(batch.num_rows, dtype=np.int64) if n is None else n
             plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
-            batches.append(pa.RecordBatch.from_arrays([*plain, pa.array(counts)], names=[*batch.schema.names, "n"]))
+            batches.append(
+                pa.RecordBatch.from_arrays([*plain, pa.array(counts)], names=[*batch.schema.names, MULTIPLICITY])
+            )
         return pa.RecordBatchReader.from_batches(batches[0].schema, batches)
 
 

@@ -21,6 +21,7 @@ from rrpolicy.channel.product.conform import FALSE_ALARM
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
+from rrpolicy.source.protocol import MULTIPLICITY
 
 DOMAINS = {"a": ("x", "y"), "b": ("p", "q", "r", "s", "t"), "c": ("k", "l", "m", "n"), "d": tuple("1234567")}
 RHO = Fraction(3, 5)
@@ -62,7 +63,7 @@ def drawn_and_tested(collector):
 
 def reader(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> pa.RecordBatchReader:
     batch = pa.RecordBatch.from_pydict(
-        {n: list(c) for n, c in zip([*names, "n"], zip(*rows, strict=True), strict=True)}
+        {n: list(c) for n, c in zip([*names, MULTIPLICITY], zip(*rows, strict=True), strict=True)}
     )
     return pa.RecordBatchReader.from_batches(batch.schema, [batch])
 

@@ -23,6 +23,7 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import DataError, RefusedError
 from rrpolicy.finding import Verdict
+from rrpolicy.source.protocol import MULTIPLICITY
 
 SEX, AGE, VALUES = ("m", "f"), ("old", "mid", "young"), ("flu", "cold", "none", "acne")
 DOMAINS = {"sex": SEX, "age": AGE, "disease": VALUES}
@@ -50,7 +51,7 @@ class Sink:
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         plain = [c.cast(pa.int64()) if pa.types.is_integer(c.type) else c for c in plain]
         times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
-        self.batches[table].append(pa.table([*plain, times], names=[*batch.schema.names, "n"]))
+        self.batches[table].append(pa.table([*plain, times], names=[*batch.schema.names, MULTIPLICITY]))
         self.in_order[table] = in_order
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
@@ -58,8 +59,8 @@ class Sink:
 
     def reader(self, table: str) -> pa.RecordBatchReader:
         whole = pa.concat_tables(self.batches[table])
-        names = [name for name in whole.column_names if name != "n"]
-        whole = whole.group_by(names).aggregate([("n", "sum")]).rename_columns([*names, "n"])
+        names = [name for name in whole.column_names if name != MULTIPLICITY]
+        whole = whole.group_by(names).aggregate([(MULTIPLICITY, "sum")]).rename_columns([*names, MULTIPLICITY])
         return whole.sort_by([(name, "ascending") for name in names]).to_reader()
 
 
@@ -266,7 +267,7 @@ def test_a_group_with_fewer_values_than_promised_does_not_conform(memory):
                 "group_id": [1, 1, 1, 1, 2, 2, 2, 3],
                 "disease": [*VALUES, *VALUES[:3], VALUES[3]],
                 "count": [1] * 8,
-                "n": [1] * 8,
+                MULTIPLICITY: [1] * 8,
             }
         )
     ]

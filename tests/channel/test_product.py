@@ -22,6 +22,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
+from rrpolicy.source.protocol import MULTIPLICITY
 
 SEX, EDUCATION, RACE = ("m", "f"), ("z", "é", "B", "a"), (3, 10, 9)
 KINDS: dict[str, Any] = {k.kind: k for k in (Product, Identity, Retention, Matrix)}
@@ -195,7 +196,7 @@ def test_an_engine_that_groups_rows_itself_gives_the_same_release(survey, collec
             table = (
                 pa.table({c: pa.array(held[c]) for c in columns}).group_by(list(columns)).aggregate([([], "count_all")])
             )
-            yield from table.rename_columns([*columns, "n"]).to_batches()
+            yield from table.rename_columns([*columns, MULTIPLICITY]).to_batches()
 
     assert drawn(plain(), original, collector).rows() == drawn(plain(), Grouping(original), collector).rows()
 

@@ -25,6 +25,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Verdict
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import check_axis
 
 
@@ -283,7 +284,7 @@ def rows(table: Any, members: np.ndarray, axis: Sets) -> pa.RecordBatchReader:
     n = len(members)
     sex = pa.array(np.array(["f", "m"])[table.codes["sex"]].tolist())
     batch = pa.RecordBatch.from_arrays(
-        [sex, axis.values(members)[0], pa.array(np.ones(n, np.int64))], ["sex", "disease", "n"]
+        [sex, axis.values(members)[0], pa.array(np.ones(n, np.int64))], ["sex", "disease", MULTIPLICITY]
     )
     return pa.RecordBatchReader.from_batches(batch.schema, [batch])
 
@@ -326,7 +327,7 @@ def test_a_set_that_shows_its_own_value_by_its_place_is_found(table: Any, channe
 def test_a_raw_column_in_place_of_sets_is_found(table: Any, channel: Product) -> None:
     names = np.array(labels(5))[table.codes["disease"]].tolist()
     sex = np.array(["f", "m"])[table.codes["sex"]].tolist()
-    batch = pa.RecordBatch.from_pydict({"sex": sex, "disease": names, "n": [1] * len(names)})
+    batch = pa.RecordBatch.from_pydict({"sex": sex, "disease": names, MULTIPLICITY: [1] * len(names)})
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
 
     assert channel.settle(table).conforms(table, {"data": reader}).verdict is Verdict.FAILS

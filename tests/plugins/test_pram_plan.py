@@ -205,7 +205,7 @@ def test_what_is_out_of_reach_says_why_and_what_would_help(make, plan):
     assert problem.code == "RR102"
     assert "epsilon <= 3 (record scope)" in problem.message
     assert "local-dp: the smallest reachable is inf" in problem.message
-    assert "randomise more attributes" in problem.hint
+    assert "randomise b too" in problem.hint
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ from rrpolicy.privacy.anatomy.assessors import (
 from rrpolicy.privacy.classes.histograms import Histograms
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
 from rrpolicy.privacy.models.thresholds import group_size
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import TableInMemory
 
 (DIVERSITY,), (ATTRIBUTE,) = l_diversity_assessors(), attribute_disclosure_assessors()
@@ -87,14 +88,14 @@ class Sink:
     def write(self, name: str, batch: pa.RecordBatch, n: Any = None, *, in_order: bool = False) -> None:
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
-        self.parts[name].append(pa.table([*plain, times], names=[*batch.schema.names, "n"]))
+        self.parts[name].append(pa.table([*plain, times], names=[*batch.schema.names, MULTIPLICITY]))
 
     def distinct(self, name: str) -> pa.RecordBatchReader:
         return pa.concat_tables(self.parts[name]).to_reader()
 
     def unordered(self, name: str, *columns: str) -> pa.RecordBatchReader:
         whole = pa.concat_tables(self.parts[name])
-        rows = whole.take(np.repeat(np.arange(len(whole)), whole.column("n").to_numpy())).select(list(columns))
+        rows = whole.take(np.repeat(np.arange(len(whole)), whole.column(MULTIPLICITY).to_numpy())).select(list(columns))
         return rows.take(np.random.default_rng(1).permutation(len(rows))).to_reader()
 
     def replace(self, name: str, column: str, values: Any) -> None:

@@ -26,11 +26,12 @@ from rrpolicy.privacy.anatomy.bounds import Bounds
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors, weights
 from rrpolicy.privacy.anatomy.posteriors import attained
 from rrpolicy.privacy.anatomy.simulated import simulate
+from rrpolicy.privacy.disclosure import attribute_options
 from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.disclosure.attribute_options import Options
 from rrpolicy.privacy.model import Order
-from rrpolicy.privacy.models import attribute_disclosure
 from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import TableInMemory
 from tests.privacy import deals
 from tests.privacy.test_dealt import drawn, policy
@@ -306,7 +307,7 @@ def test_an_estimate_is_the_weaker_decision():
     assert model.compare(bound, Options(threshold="1/4", decided_by="estimate")) is Order.INCOMPARABLE
     assert "decided by an estimate" in model.describe(estimate)
     assert "estimate" not in model.describe(bound)
-    assert attribute_disclosure.decided_by_estimate(Requirement("attribute-disclosure", estimate))
+    assert attribute_options.decided_by_estimate(Requirement("attribute-disclosure", estimate))
 
 
 def test_large_groups_are_decided_by_what_is_certain():
@@ -323,7 +324,7 @@ def by_group(sink: Any) -> dict[int, tuple[list[tuple[int, int]], list[int]]]:
     found: dict[int, tuple[list[tuple[int, int]], list[int]]] = defaultdict(lambda: ([], []))
     for row in sink.distinct("qit").read_all().to_pylist():
         member = labels["sex"].index(row["sex"]), labels["age"].index(row["age"])
-        found[row["group_id"]][0].extend([member] * row["n"])
+        found[row["group_id"]][0].extend([member] * row[MULTIPLICITY])
     for row in sink.distinct("st").read_all().to_pylist():
         found[row["group_id"]][1].append(labels["disease"].index(row["disease"]))
     return found

@@ -22,6 +22,7 @@ from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.addition.assessors import alone, assess, assessors, measure
 from rrpolicy.privacy.models.l_diversity import Options
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import check_assessor
 
 LABELS = ("a", "b", "c", "d")
@@ -39,7 +40,7 @@ class Rows:
     """Written tables, held in memory."""
 
     def __init__(self, **columns: Any) -> None:
-        self._table = pa.table({**columns, "n": [1] * len(next(iter(columns.values())))})
+        self._table = pa.table({**columns, MULTIPLICITY: [1] * len(next(iter(columns.values())))})
 
     def distinct(self, table: str) -> pa.RecordBatchReader:
         assert table == "data"

@@ -17,6 +17,7 @@ from rrpolicy.channel.values import read_codes
 from rrpolicy.release.tables.parquet import ParquetTable
 from rrpolicy.release.tables.read import UnlikeSpecError, open_table
 from rrpolicy.release.tables.sink import FolderSink
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.rowdigest import row_digest
 
 AWKWARD = ("a", "b,c", '"q"', "new\nline", "<b>&amp;", "", "ünï", "x\r\ny", "'; DROP TABLE data; --", "\\N", "NULL")
@@ -93,7 +94,7 @@ def test_rows_in_no_order_are_the_rows(tmp_path, form):
     with open_table(tmp_path / "out" / written.path, form, MIXED, tmp_path) as read:
         rows = [tuple(row.values()) for row in read.unordered(*names).read_all().to_pylist()]
         whole = read.distinct().read_all().to_pylist()
-    expected = [tuple(row[name] for name in names) for row in whole for _ in range(row["n"])]
+    expected = [tuple(row[name] for name in names) for row in whole for _ in range(row[MULTIPLICITY])]
 
     assert len(rows) == 3000
     assert Counter(rows) == Counter(expected)

@@ -21,6 +21,7 @@ from rrpolicy.finding import Verdict
 from rrpolicy.privacy.suppression import assessors as parted
 from rrpolicy.solve.recode.levels import class_attributes
 from rrpolicy.solve.suppression import part, tuple_suppression
+from rrpolicy.source.protocol import MULTIPLICITY
 
 _spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))
 assert _spec is not None
@@ -133,7 +134,7 @@ ROWS_OF_TEN = [(0, 0, 0, 0)] * 4 + [(0, 0, 0, 1), (1, 0, 0, 1), (1, 0, 0, 2), (2
 def reader(rows):
     counted = Counter(rows)
     columns = {name: pa.array([row[i] for row in counted]) for i, name in enumerate("abcs")}
-    return {"data": pa.table({**columns, "n": pa.array(list(counted.values()), pa.int64())}).to_reader()}
+    return {"data": pa.table({**columns, MULTIPLICITY: pa.array(list(counted.values()), pa.int64())}).to_reader()}
 
 
 def test_a_release_is_compared_record_by_record():

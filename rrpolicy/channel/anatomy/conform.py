@@ -50,7 +50,7 @@ def conforms(groups: Groups, original: Original, qit: pa.RecordBatchReader, st: 
     Args:
         groups: what it was promised to come from.
         original: the table it was drawn from.
-        qit: distinct rows of the quasi-identifiers' table, with a column `n`.
+        qit: distinct rows of the quasi-identifiers' table, with a column `MULTIPLICITY`.
         st: distinct rows of the sensitive table, likewise.
 
     Returns:

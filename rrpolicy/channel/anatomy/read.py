@@ -12,6 +12,7 @@ import pyarrow as pa
 from rrpolicy.channel.anatomy.schedule import groups_of
 from rrpolicy.channel.product.read import read_released, unchanged_agree
 from rrpolicy.channel.values import read_codes
+from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
     from rrpolicy.channel.anatomy.channel import Groups
@@ -63,7 +64,7 @@ def read_tables(
     Args:
         groups: what they were promised to come from.
         original: the table they were drawn from.
-        qit: distinct rows with a column `n`.
+        qit: distinct rows with a column `MULTIPLICITY`.
         st: likewise.
     """
     number, _ = groups_of(original.records, groups.size)
@@ -76,10 +77,12 @@ def read_tables(
 def _read_values(groups: Groups, original: Original, st: pa.RecordBatchReader, stated: Ints, kept: _Kept) -> str | None:
     """Read the sensitive table, and count each group's values in `stated`; return what is wrong with it."""
     column, totals = groups.sensitive, np.zeros(len(groups.sensitive.labels), dtype=np.int64)
-    if set(st.schema.names) != {groups.group.name, column.name, groups.count.name, "n"}:
+    if set(st.schema.names) != {groups.group.name, column.name, groups.count.name, MULTIPLICITY}:
         return "the columns of the sensitive table are not the promised ones"
     for batch in st:
-        group, count, n = (_integers(batch.column(name)) for name in (groups.group.name, groups.count.name, "n"))
+        group, count, n = (
+            _integers(batch.column(name)) for name in (groups.group.name, groups.count.name, MULTIPLICITY)
+        )
         code = read_codes(column, batch.column(column.name))
         if (code < 0).any() or (group < 1).any() or (group >= len(stated)).any():
             return "the sensitive table holds values outside their domain, or groups of other numbers"
@@ -95,7 +98,7 @@ def _read_values(groups: Groups, original: Original, st: pa.RecordBatchReader, s
 
 def _read_known(groups: Groups, original: Original, qit: pa.RecordBatchReader, stated: Ints, kept: _Kept) -> str | None:
     """Read the quasi-identifiers' table; return what is wrong with it."""
-    if set(qit.schema.names) != {*(c.name for c in groups.known), groups.group.name, "n"}:
+    if set(qit.schema.names) != {*(c.name for c in groups.known), groups.group.name, MULTIPLICITY}:
         return "the columns of the quasi-identifiers' table are not the promised ones"
     untouched, inside = groups.untouched(), np.zeros_like(stated)
     outside = False
@@ -103,7 +106,7 @@ def _read_known(groups: Groups, original: Original, qit: pa.RecordBatchReader, s
     def rest() -> Iterator[pa.RecordBatch]:
         nonlocal outside
         for batch in qit:
-            group, n = _integers(batch.column(groups.group.name)), _integers(batch.column("n"))
+            group, n = _integers(batch.column(groups.group.name)), _integers(batch.column(MULTIPLICITY))
             outside |= bool((group < 1).any() or (group >= len(inside)).any())
             if not outside:
                 np.add.at(inside, group, n)

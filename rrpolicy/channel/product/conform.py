@@ -85,7 +85,7 @@ def conforms(product: Product, original: Original, reader: pa.RecordBatchReader)
     Args:
         product: the channel it was promised to come from.
         original: the table it was drawn from.
-        reader: distinct released rows with a column `n`.
+        reader: distinct released rows with a column `MULTIPLICITY`.
 
     Returns:
         `reached` is an upper bound of the p-value: 0 where something that must be equal is not.

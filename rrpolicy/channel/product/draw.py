@@ -242,7 +242,7 @@ class _Tallied(Protocol):
 
 
 def tally(original: Original, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the original's distinct rows over codes and carried values in canonical order, with a last column `n`."""
+    """Yield the original's distinct rows of codes and carried values in canonical order, with how often each stands."""
     yield from original.tally(*names) if isinstance(original, _Tallied) else counted(singly(original.rows(*names)))
 
 

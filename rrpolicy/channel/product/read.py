@@ -14,6 +14,7 @@ from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.draw import flatten, released_shape, tally
 from rrpolicy.channel.values import read_codes
+from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
@@ -44,21 +45,21 @@ class Released:
 
 
 def read_released(product: Product, reader: pa.RecordBatchReader, subsets: Sequence[Subset]) -> Released:
-    """Read distinct rows with a column `n` in one pass.
+    """Read distinct rows with a column `MULTIPLICITY` in one pass.
 
     Args:
         product: what they are said to come from.
         reader: the rows, under the released names.
         subsets: the axes whose joint counts are asked for.
     """
-    if set(reader.schema.names) != {*product.order, "n"}:
+    if set(reader.schema.names) != {*product.order, MULTIPLICITY}:
         return Released(0, "the released columns are not the promised ones", {}, None)
     sizes = [int(np.prod(released_shape(axis), dtype=np.int64)) for axis in product.axes]
     counts = {s: np.zeros(int(np.prod([sizes[slot] for slot in s])), dtype=np.int64) for s in subsets}
     kept = _Kept(product)
     records = 0
     for batch in reader:
-        n = batch.column("n").to_numpy(zero_copy_only=False).astype(np.int64)
+        n = batch.column(MULTIPLICITY).to_numpy(zero_copy_only=False).astype(np.int64)
         records += int(n.sum())
         codes = [_codes(axis, batch) for axis in product.axes]
         known = [code if code is not None else n for code in codes]
@@ -157,7 +158,7 @@ def unchanged_agree(product: Product, original: Original, released: Released, sl
     if carried:
         before = pa.Table.from_batches(tally(original, [*attributes, *carried]))
         codes = np.column_stack([before.column(a).to_numpy() for a in attributes] or [np.zeros((before.num_rows, 0))])
-        n = before.column("n")
+        n = before.column(MULTIPLICITY)
     else:
         counts = original.counts(*attributes)
         before, codes, n = None, counts.codes, pa.chunked_array([pa.array(counts.n)])

@@ -25,6 +25,7 @@ from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.model import Assessor, Written
 from rrpolicy.privacy.models.l_diversity import NAME, Kind, Options
+from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -212,7 +213,7 @@ def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple
     least = {axis.attributes: axis.original_size for axis in sets}
     records = 0
     for batch in written.distinct("data"):
-        records += int(np.asarray(batch.column("n")).sum())
+        records += int(np.asarray(batch.column(MULTIPLICITY)).sum())
         for axis in sets:
             held = [_held(batch.column(c.name), c.spelled) for c in axis.columns()]
             owner = held[0][0]

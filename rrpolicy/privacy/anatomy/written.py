@@ -10,6 +10,7 @@ import numpy as np
 
 from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
 from rrpolicy.channel.anatomy.schedule import groups_of
+from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +56,7 @@ def reached(channel: Groups, written: Written) -> tuple[int, Fraction | None]:
 def _rows(channel: Groups, reader: Iterable[pa.RecordBatch], count: str | None) -> Iterable[tuple[Ints, Ints, Ints]]:
     """Yield the group number of each distinct row, how often it stands, and its count."""
     for batch in reader:
-        number, n = (_integers(batch.column(name)) for name in (channel.group.name, "n"))
+        number, n = (_integers(batch.column(name)) for name in (channel.group.name, MULTIPLICITY))
         yield number, n, n if count is None else _integers(batch.column(count))
 
 

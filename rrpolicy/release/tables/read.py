@@ -15,6 +15,7 @@ from rrpolicy.release.tables.column_types import arrow_schema, engine_type
 from rrpolicy.release.tables.delimited import escaped_columns, header
 from rrpolicy.release.tables.formats import Format
 from rrpolicy.source.duckdb.promised import beyond
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
@@ -49,16 +50,17 @@ class ReleasedTable:
         return number(self.connection, f"SELECT count(*) FROM {self.relation}")  # noqa: S608 quoted
 
     def distinct(self) -> pa.RecordBatchReader:
-        """Return distinct rows under the spec's schema, in canonical order, with a column `n`."""
+        """Return distinct rows under the spec's schema, in canonical order, with a column `MULTIPLICITY`."""
         import pyarrow as pa
 
         names = ", ".join(identifier(c.name) for c in self.spec.columns)
         order = ", ".join(f"{identifier(name)} ASC NULLS LAST" for name in self.spec.sort)
         reader = batches(
             self.connection,
-            f"SELECT {names}, count(*)::BIGINT AS n FROM {self.relation} GROUP BY {names} ORDER BY {order}",  # noqa: S608
+            f"SELECT {names}, count(*)::BIGINT AS {identifier(MULTIPLICITY)} FROM {self.relation} "  # noqa: S608
+            f"GROUP BY {names} ORDER BY {order}",
         )
-        schema = arrow_schema(self.spec).append(pa.field("n", pa.int64()))
+        schema = arrow_schema(self.spec).append(pa.field(MULTIPLICITY, pa.int64()))
         return pa.RecordBatchReader.from_batches(schema, _under(reader, schema))
 
     def unordered(self, *columns: str) -> pa.RecordBatchReader:

@@ -13,6 +13,7 @@ from rrpolicy.channel.table import TableSpec
 from rrpolicy.release.tables.column_types import arrow_schema, label_places
 from rrpolicy.release.tables.formats import Format, Grouping, file_name, open_writer
 from rrpolicy.release.tables.spool import Spool
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class _Ordered:
         import pyarrow as pa
 
         self._counts.add(rows, n)
-        counted = rows.append_column(pa.field("n", pa.int64()), pa.array(n, pa.int64()))
+        counted = rows.append_column(pa.field(MULTIPLICITY, pa.int64()), pa.array(n, pa.int64()))
         self._digest.update(counted)
         self._rows.write(rows, n)
 

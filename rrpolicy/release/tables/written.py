@@ -27,7 +27,7 @@ class WrittenTables:
     tables: Mapping[str, ReleasedTable]
 
     def distinct(self, table: str) -> pa.RecordBatchReader:
-        """Return a table's distinct rows in canonical order, with a column `n`."""
+        """Return a table's distinct rows in canonical order, with a column `MULTIPLICITY`."""
         return self.tables[table].distinct()
 
     def unordered(self, table: str, *columns: str) -> pa.RecordBatchReader:

@@ -17,6 +17,7 @@ from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swif
 from rrpolicy.source.duckdb.files import Pinned
 from rrpolicy.source.duckdb.packing import Pack, pack
 from rrpolicy.source.duckdb.row_cache import Kept
+from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.units import Units
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class TableSnapshot:
         if attributes and not carried and (swiftly := self._swiftly(attributes)) is not None:
             return swiftly
         query = self._query(attributes, carried)
-        names = [*(a.name for a in attributes), *carried, "n"]
+        names = [*(a.name for a in attributes), *carried, MULTIPLICITY]
         if self._mostly_distinct(carried):
             return self._decoded(_counted(self._sorted(attributes, carried, query)), names, query)
         if carried:
@@ -139,7 +140,7 @@ class TableSnapshot:
         query = _Query(packs=packs)
         columns = [*query.packed, "sum(n)::BIGINT AS n", f"bool_or({' OR '.join(s.mixed for s in swifts)}) AS mixed"]
         sql = f"SELECT {', '.join(columns)} FROM ({grouped}) GROUP BY ALL{query.order}"
-        names = [*(a.name for a in attributes), "n", "mixed"]
+        names = [*(a.name for a in attributes), MULTIPLICITY, "mixed"]
         table = self._decoded(self._stream(sql, query), names, query).read_all()
         if any(table.column(table.num_columns - 1).to_pylist()):
             return None
@@ -217,12 +218,12 @@ class TableSnapshot:
 
 
 def _counted(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return distinct rows with their multiplicities `n` from sorted ones."""
+    """Return distinct rows with their multiplicities from sorted ones."""
     import pyarrow as pa
 
     from rrpolicy.source.runs import counted, singly
 
-    schema = reader.schema.append(pa.field("n", pa.int64()))
+    schema = reader.schema.append(pa.field(MULTIPLICITY, pa.int64()))
     return pa.RecordBatchReader.from_batches(schema, counted(singly(reader)))
 
 
