@@ -268,7 +268,7 @@ class Release:
         or by sum(count(*)) OVER (PARTITION BY …). GROUPING SETS, CUBE, ROLLUP, ORDER BY and LIMIT do as in DuckDB.
 
         Args:
-            sql: read by DuckDB's parser and never executed.
+            sql: parsed and never executed.
             target: as for `crosstab`.
             level: as for `crosstab`.
 

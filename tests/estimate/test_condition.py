@@ -12,7 +12,7 @@ from rrpolicy.estimate.expression import Comparison, Member, Not, Null, Or, colu
 from rrpolicy.estimate.opening import open_release
 
 
-def test_conjuncts_are_read_by_duckdbs_parser():
+def test_conjuncts_are_read():
     parts = parse_condition("a = 'O''B' AND \"e f\" IN (1, -2) AND NOT (g IS NULL) AND (h < 5 OR 7 <= h)")
 
     assert parts == (

@@ -35,7 +35,7 @@ def folder(publish, made):
         ("SELECT count(*) FROM (SELECT * FROM release)", "RR272", "subqueries"),
         ("SELECT (SELECT count(*) FROM release)", "RR272", "release"),
         ("SELECT count(*), (SELECT 1) FROM release", "RR272", "subqueries"),
-        ("SELECT count(*) FROM release WHERE sex IN (SELECT sex FROM release)", "RR264", "subquery"),
+        ("SELECT count(*) FROM release WHERE sex IN (SELECT sex FROM release)", "RR264", "IN (SELECT sex"),
         ("SELECT count(*) FROM release WHERE hours > (SELECT 1)", "RR264", "constants"),
         ("SELECT max(sex), count(*) FROM release", "RR272", "max()"),
         ("SELECT min(hours) FROM release", "RR272", "min()"),

@@ -11,7 +11,6 @@ import numpy as np
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
-from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
 from rrpolicy.estimate.weights.base import AxisWeights, Cell, Mask
 from rrpolicy.estimate.weights.recode import SpreadWeights, by_category, inside_labels
@@ -35,6 +34,19 @@ class Condition:
     kept: dict[int, Mask] = field(default_factory=dict)
 
 
+def read(where: str | Sequence[Expression] | None) -> tuple[Expression, ...]:
+    """Return the conjuncts of a condition that is text, or was read already; sqlglot is loaded for text alone.
+
+    Raises:
+        PolicyError: RR264 if it cannot be read.
+    """
+    if not isinstance(where, str):
+        return tuple(where or ())
+    from rrpolicy.estimate.counts.predicate import parse_condition
+
+    return parse_condition(where)
+
+
 def split(where: str | Sequence[Expression] | None, columns: Columns) -> Condition:
     """Read a condition, or take one that was read, and split it.
 
@@ -46,7 +58,7 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     filters: list[str] = []
     parameters: list[Any] = []
     kept: dict[int, Mask] = {}
-    for part in parse_condition(where) if isinstance(where, str) else where or ():
+    for part in read(where):
         expression = rewrite(part, lambda leaf: _typed(leaf, columns))
         names = columns_of(expression)
         inside = inside_labels(expression, columns.spread)

@@ -1,78 +1,137 @@
-"""Conditions on released names, read by DuckDB's own parser; nothing of the user's text reaches a query.
+"""Conditions on released names, read by sqlglot; nothing of the user's text reaches a query.
 
 A condition is a conjunction. Each of its parts speaks either of columns released as they are, and becomes a filter, or
-of one randomised axis, and becomes a 0/1 vector over its original categories.
+of one randomised axis, and becomes a 0/1 vector over its original categories. DuckDB says whether the text is SQL, and
+what its constants mean. Of sqlglot's syntax tree only what is known is read: a part that is not makes it refused.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import SqlglotError
+from sqlglot.parsers.duckdb import DuckDBParser
 
 from rrpolicy.engine.asking import asking
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.expression import And, Comparison, Constant, Expression, Member, Not, Null, Or
 
-_COMPARISONS = {
-    "COMPARE_EQUAL": "=",
-    "COMPARE_NOTEQUAL": "<>",
-    "COMPARE_LESSTHAN": "<",
-    "COMPARE_GREATERTHAN": ">",
-    "COMPARE_LESSTHANOREQUALTO": "<=",
-    "COMPARE_GREATERTHANOREQUALTO": ">=",
-}
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.GT: ">", exp.LTE: "<=", exp.GTE: ">="}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_NAME = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+\.?\d*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, \d+)?\))?", re.ASCII)
+
+
+class _Parser(DuckDBParser):
+    """Parses SELECT alone, and all functions alike: they are told apart by their names, as written."""
+
+    STATEMENT_PARSERS: ClassVar[dict[Any, Callable[..., exp.Expr | None]]] = {}
+    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr | None]]] = {
+        name: read for name, read in DuckDBParser.FUNCTION_PARSERS.items() if name.endswith("CAST")
+    }
+
+
+class _Dialect(DuckDB):
+    """DuckDB's SQL; its reader tells ORDER BY ALL from a column of that name."""
+
+    SUPPORTS_ORDER_BY_ALL = False
+    Parser = _Parser
 
 
 def parse_condition(text: str) -> tuple[Expression, ...]:
     """Read a condition and return its conjuncts.
 
     Raises:
-        PolicyError: RR264 if DuckDB cannot parse it or it holds more than comparisons, IN, BETWEEN, IS NULL, AND, OR
-            and NOT between columns and constants.
+        PolicyError: RR264 if it cannot be parsed or it holds more than comparisons, IN, BETWEEN, IS NULL, AND, OR and
+            NOT between columns and constants.
     """
-    with asking() as connection:
-        query = f"SELECT 1 FROM release WHERE {text}\n"  # noqa: S608 - parsed here, never executed
-        node = select_node(connection, query)
-        differing = set(beyond(connection, node)) - {"where_clause"}
-        if differing or not node.get("where_clause"):
+    with parsed(f"SELECT 1 FROM release WHERE {text}\n") as (connection, select):  # noqa: S608 - parsed, never executed
+        where = select.args.get("where")
+        if where is None or not bare(select, "expressions", "from_", "where"):
             raise unreadable("it holds more than a condition")
-        return read_condition(connection, node["where_clause"])
+        return read_condition(connection, where.this)
 
 
-def select_node(connection: Any, query: str) -> Mapping[str, Any]:
-    """Return DuckDB's syntax tree of a single SELECT; nothing is executed.
+@contextmanager
+def parsed(query: str) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
+    """Give what evaluates constants, and the syntax tree of a single SELECT; nothing is executed.
 
     Raises:
-        PolicyError: RR264 if it is not one.
+        PolicyError: RR264 if it is not one, or what reads the tree finds it too deep.
     """
-    document = _serialised(connection, query)
-    if document["error"]:
-        raise unreadable(str(document.get("error_message", "not a condition")))
-    statements = document["statements"]
-    if len(statements) != 1:
-        raise unreadable("it holds more than one statement")
-    node: Mapping[str, Any] = statements[0]["node"]
-    return node
+    import duckdb
+
+    with asking() as connection:
+        try:
+            alone = [s.type for s in connection.extract_statements(query)] == [duckdb.StatementType.SELECT]
+            trees = [t for t in _Dialect().parse(query) if not isinstance(t, exp.Semicolon | None)] if alone else []
+            if len(trees) != 1:
+                raise unreadable("it is more than one statement, or none that selects")
+            odd = [n.name for n in trees[0].find_all(exp.Identifier) if not n.quoted and not _NAME.fullmatch(n.name)]
+            if odd:
+                raise unreadable(f"{odd[0]!r} is no name without double quotes")
+            yield connection, trees[0]
+        except duckdb.Error as error:
+            raise unreadable(str(error).partition("\n")[0].removeprefix("Parser Error: ")) from error
+        except SqlglotError as error:
+            near = [f" near “{found['highlight']}”" for found in getattr(error, "errors", ())][:1]
+            raise unreadable(f"it is not understood{''.join(near)}; a word of SQL needs quotes as a name") from error
+        except RecursionError as error:
+            raise unreadable("it is nested too deeply") from error
 
 
-def beyond(connection: Any, node: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the parts of a SELECT that a plain `SELECT 1 FROM release` has not, or has otherwise."""
-    plain = select_node(connection, "SELECT 1 FROM release")
-    return tuple(k for k in {*node, *plain} if _bare(node.get(k)) != _bare(plain.get(k)))
+def bare(node: exp.Expr, *read: str) -> bool:
+    """Return whether a node has no other parts than those that are read."""
+    return not any(value for name, value in node.args.items() if name not in read)
 
 
-def read_condition(connection: Any, node: Mapping[str, Any]) -> tuple[Expression, ...]:
-    """Return the conjuncts of a WHERE clause's syntax tree; raises as `parse_condition` does."""
-    return _conjuncts(_Reader(connection).read(node))
+def read_condition(connection: DuckDBPyConnection, node: exp.Expr) -> tuple[Expression, ...]:
+    """Return the conjuncts of a condition's syntax tree; raises as `parse_condition` does."""
+    return _conjuncts(_read(connection, node))
 
 
-def read_constant(connection: Any, node: Mapping[str, Any]) -> Constant:
-    """Return the value of a constant's syntax tree; raises as `parse_condition` does."""
-    (value,) = _Reader(connection).constants([node])
-    return value
+def read_constants(connection: DuckDBPyConnection, nodes: Sequence[exp.Expr]) -> list[Constant]:
+    """Return the values of constants as DuckDB understands them; raises as `parse_condition` does."""
+    import duckdb
+
+    parameters: list[str] = []
+    spelled = ", ".join(_spelled(node.unnest(), parameters) for node in nodes)
+    try:
+        (values,) = connection.execute(f"SELECT {spelled}", parameters).fetchall()
+    except duckdb.Error as error:
+        raise unreadable("a constant is not of the type that is written before it") from error
+    if any(v is None for v in values):
+        raise unreadable("nothing equals NULL: write IS NULL")
+    return list(values)
+
+
+def is_constant(node: exp.Expr) -> bool:
+    """Return whether an expression is a number, text, TRUE or FALSE, or one of them with a type."""
+    inner = node.unnest()
+    inner = inner.this.unnest() if isinstance(inner, exp.Cast | exp.Neg) else inner
+    return isinstance(inner, exp.Literal | exp.Boolean)
+
+
+def column_name(node: exp.Expr) -> str | None:
+    """Return the column that an expression is, as it is written; None if it is none, or a table's beside `release`."""
+    inner = node.unnest()
+    plain = isinstance(inner, exp.Column) and isinstance(inner.this, exp.Identifier) and bare(inner, "this", "table")
+    return inner.name if plain and inner.text("table") in {"", "release"} else None
+
+
+def as_sql(node: exp.Expr) -> str:
+    """Return how an expression is spelled, for people."""
+    return node.sql(dialect=_Dialect, comments=False, normalize_functions=False)
 
 
 def unreadable(message: str) -> PolicyError:
@@ -87,24 +146,6 @@ def unreadable(message: str) -> PolicyError:
     )
 
 
-def _serialised(connection: Any, query: str) -> dict[str, Any]:
-    import duckdb
-
-    try:
-        ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
-    except duckdb.Error as error:
-        raise unreadable(str(error)) from error
-    document: dict[str, Any] = json.loads(text)
-    return document
-
-
-def _bare(part: Any) -> Any:
-    """Return a syntax tree without positions."""
-    if isinstance(part, dict):
-        return {k: _bare(v) for k, v in part.items() if not k.startswith("query_location")}
-    return [_bare(v) for v in part] if isinstance(part, list) else part
-
-
 def _conjuncts(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case And(parts=parts):
@@ -113,86 +154,59 @@ def _conjuncts(expression: Expression) -> tuple[Expression, ...]:
             return (expression,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Turns DuckDB's syntax tree into expressions; DuckDB evaluates constants, whose spelling differs by version."""
-
-    connection: Any
-
-    def read(self, node: Mapping[str, Any]) -> Expression:
-        kind, name = node["class"], node["type"]
-        match kind:
-            case "CONJUNCTION":
-                parts = tuple(self.read(child) for child in node["children"])
-                return And(parts) if name == "CONJUNCTION_AND" else Or(parts)
-            case "COMPARISON" if name in _COMPARISONS:
-                return self._comparison(_COMPARISONS[name], node["left"], node["right"])
-            case "BETWEEN":
-                column = self._column(node["input"])
-                low, high = self.constants([node["lower"], node["upper"]])
-                return And((Comparison(column, ">=", low), Comparison(column, "<=", high)))
-            case "OPERATOR":
-                return self._operator(name, node["children"])
-            case "COLUMN_REF":
-                return Comparison(self._column(node), "=", True)  # noqa: FBT003 - the constant TRUE
-            case _:
-                raise unreadable(f"{_in_words(node)} is not supported here")
-
-    def _comparison(self, operator: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Expression:
-        if right["class"] == "COLUMN_REF" and left["class"] != "COLUMN_REF":
-            left, right, operator = right, left, _MIRRORED[operator]
-        (value,) = self.constants([right])
-        return Comparison(self._column(left), operator, value)
-
-    def _operator(self, name: str, children: Sequence[Mapping[str, Any]]) -> Expression:
-        match name:
-            case "OPERATOR_NOT":
-                return Not(self.read(children[0]))
-            case "COMPARE_IN" | "COMPARE_NOT_IN":
-                member = Member(self._column(children[0]), tuple(self.constants(children[1:])))
-                return member if name == "COMPARE_IN" else Not(member)
-            case "OPERATOR_IS_NULL":
-                return Null(self._column(children[0]))
-            case "OPERATOR_IS_NOT_NULL":
-                return Not(Null(self._column(children[0])))
-            case _:
-                raise unreadable(f"{name.removeprefix('OPERATOR_')} is not supported here")
-
-    def _column(self, node: Mapping[str, Any]) -> str:
-        if node["class"] != "COLUMN_REF":
-            raise unreadable(f"one side of each comparison must be a column, not {_in_words(node)}")
-        names = node["column_names"]
-        if len(names) > 1 and names[:-1] != ["release"]:
-            raise unreadable("a column is named by itself, without a table")
-        return str(names[-1])
-
-    def constants(self, nodes: Sequence[Mapping[str, Any]]) -> list[Constant]:
-        for node in nodes:
-            inner = node["child"] if node["class"] == "CAST" else node
-            if inner["class"] != "CONSTANT":
-                raise unreadable(f"a column is compared with constants only, not with {_in_words(inner)}")
-        document = _serialised(self.connection, "SELECT 1")
-        document["statements"][0]["node"]["select_list"] = list(nodes)
-        values = self._evaluate(json.dumps(document))
-        if any(v is None for v in values):
-            raise unreadable("nothing equals NULL: write IS NULL")
-        return values
-
-    def _evaluate(self, document: str) -> list[Constant]:
-        import duckdb
-
-        try:
-            ((query,),) = self.connection.execute("SELECT json_deserialize_sql(?)", [document]).fetchall()
-            return list(self.connection.execute(query).fetchall()[0])
-        except duckdb.Error as error:
-            raise unreadable("a constant is not of the type that is written before it") from error
+def _read(connection: DuckDBPyConnection, node: exp.Expr) -> Expression:
+    match node.unnest():
+        case exp.And() | exp.Or() as joined:
+            parts = tuple(_read(connection, part) for part in joined.flatten())
+            found: Expression = And(parts) if isinstance(joined, exp.And) else Or(parts)
+        case exp.Not(this=part):
+            found = Not(_read(connection, part))
+        case exp.Between(this=of, args={"low": low, "high": high}) as between if bare(between, "this", "low", "high"):
+            ends = read_constants(connection, [low, high])
+            found = And((Comparison(_column(of), ">=", ends[0]), Comparison(_column(of), "<=", ends[1])))
+        case exp.In(this=of, expressions=values) as member if values and bare(member, "this", "expressions"):
+            found = Member(_column(of), tuple(read_constants(connection, values)))
+        case exp.Is(this=of, expression=exp.Null()):
+            found = Null(_column(of))
+        case exp.Binary() as compared if type(compared) in _COMPARISONS:
+            found = _comparison(connection, compared)
+        case exp.Column() as column:
+            found = Comparison(_column(column), "=", True)  # noqa: FBT003 - the constant TRUE
+        case other:
+            raise unreadable(f"{as_sql(other)} is not supported here")
+    return found
 
 
-def _in_words(node: Mapping[str, Any]) -> str:
-    if node["class"] == "COLUMN_REF":
-        return "another column"
-    if node["class"] == "CONSTANT":
-        return "a constant by itself"
-    if node["class"] == "FUNCTION":
-        return f"the function {node['function_name']}"
-    return str(node["class"]).lower().replace("_", " ")
+def _comparison(connection: DuckDBPyConnection, node: exp.Binary) -> Comparison:
+    left, right, operator = node.left.unnest(), node.right.unnest(), _COMPARISONS[type(node)]
+    if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
+        left, right, operator = right, left, _MIRRORED[operator]
+    (value,) = read_constants(connection, [right])
+    return Comparison(_column(left), operator, value)
+
+
+def _column(node: exp.Expr) -> str:
+    name = column_name(node)
+    if name is None:
+        raise unreadable(f"one side of each comparison must be a column, named without a table, not {as_sql(node)}")
+    return name
+
+
+def _spelled(node: exp.Expr, parameters: list[str]) -> str:
+    """Write a constant anew: numbers and types of known forms, text as a parameter."""
+    match node:
+        case exp.Literal(is_string=True, this=text):
+            parameters.append(text)
+            return "?"
+        case exp.Literal(this=number) if _NUMBER.fullmatch(number):
+            return str(number)
+        case exp.Boolean(this=value):
+            return str(value)
+        case exp.Null():
+            return "NULL"
+        case exp.Neg(this=part) if isinstance(part.unnest(), exp.Literal | exp.Neg) and not part.unnest().is_string:
+            return f"(-{_spelled(part.unnest(), parameters)})"
+        case exp.Cast(this=part) if bare(node, "this", "to") and _TYPE.fullmatch(kind := as_sql(node.args["to"])):
+            return f"CAST({_spelled(part.unnest(), parameters)} AS {kind})"
+        case _:
+            raise unreadable(f"a column is compared with constants only, not with {as_sql(node)}")

@@ -1,32 +1,39 @@
-"""The aggregates of a query that can be corrected, read from DuckDB's syntax tree; all others are refused."""
+"""The aggregates of a query that can be corrected, read from sqlglot's syntax tree; all others are refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sqlglot import exp
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import kind_of
-from rrpolicy.estimate.counts.predicate import read_condition, read_constant
+from rrpolicy.estimate.counts.predicate import as_sql, bare, column_name, is_constant, read_condition, read_constants
 from rrpolicy.estimate.expression import Expression, Not, Null
 
-Kind: TypeAlias = Literal["count", "share", "avg", "sum"]
-Node: TypeAlias = Mapping[str, Any]
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
-_BINARY = 2
-_EXTREME = "{}() of released values is not that of the original ones, and no weights make it so"
-_ONE_COLUMN = "{}() takes one column, as it is"
+Kind: TypeAlias = Literal["count", "share", "avg", "sum"]
+
+_OTHER = "{}() of released values does not estimate that of the original ones; counts, sums and averages are corrected"
 _OF_FUNCTIONS = {
-    **dict.fromkeys(["min", "max"], _EXTREME),
-    **dict.fromkeys(["avg", "mean", "sum"], _ONE_COLUMN),
-    **dict.fromkeys(["+", "-"], "estimates are not added up: their errors would not be known; ask for their groups"),
+    **dict.fromkeys(
+        ["min", "max"], "{}() of released values is not that of the original ones, and no weights make it so"
+    ),
+    **dict.fromkeys(["avg", "mean", "sum"], "{}() takes one column, as it is"),
+    "grouping": "GROUPING is not needed: a column is null where a row sums over it, and nowhere else",
+    "share": "share() takes nothing, and no FILTER; divide a count with FILTER by count(*)",
 }
-_OF_CLASSES = {
-    "WINDOW": "window functions compute with released rows; only sum(count(*)) OVER (), below a count, is corrected",
-    "SUBQUERY": "subqueries are not supported: ask one question at a time",
-    "STAR": "released rows are not original records: ask for counts by columns",
-    "CASE": "CASE is not supported: write count(*) FILTER (WHERE …)",
+_OF_CLASSES: dict[type[exp.Expr], str] = {
+    **dict.fromkeys(
+        [exp.Add, exp.Sub], "estimates are not added up: their errors would not be known; ask for their groups"
+    ),
+    exp.Window: "window functions compute with released rows; only sum(count(*)) OVER (), below a count, is corrected",
+    exp.Select: "subqueries are not supported: ask one question at a time",
+    exp.Star: "released rows are not original records: ask for counts by columns",
+    exp.Case: "CASE is not supported: write count(*) FILTER (WHERE …)",
 }
 
 
@@ -70,38 +77,41 @@ class Reader:
         whole: whether the query has one set of groups, so that sums over its rows are sums over records.
     """
 
-    connection: Any
+    connection: DuckDBPyConnection
     whole: bool = True
 
-    def read(self, node: Node) -> Aggregate:
+    def read(self, node: exp.Expr) -> Aggregate:
         """Return the aggregate that an expression is.
 
         Raises:
             PolicyError: RR272 for what cannot be corrected, with the reason.
         """
-        kind, name = node["class"], node.get("function_name")
-        if kind == "FUNCTION" and name in {"*", "/"} and len(arguments(node)) == _BINARY:
-            left, right = arguments(node)
-            return self._product(left, right) if name == "*" else self._quotient(left, right)
-        if kind == "FUNCTION":
-            return self._function(node)
-        if kind == "CAST" and _type_name(node) in {"double", "float", "real"}:
-            return self.read(node["child"])
-        raise refused(_reason(node))
+        match node.unnest():
+            case exp.Mul(left=left, right=right):
+                return self._product(left, right)
+            case exp.Div(left=left, right=right):
+                return self._quotient(left, right)
+            case exp.Cast(this=inner, to=exp.DataType(this=exp.DType.DOUBLE | exp.DType.FLOAT)):
+                return self.read(inner)
+            case exp.Filter(this=inner, expression=exp.Where(this=condition)):
+                return self._function(inner, read_condition(self.connection, condition))
+            case other:
+                return self._function(other)
 
-    def _product(self, left: Node, right: Node) -> Aggregate:
-        if _is_constant(left):
+    def _product(self, left: exp.Expr, right: exp.Expr) -> Aggregate:
+        if is_constant(left):
             left, right = right, left
         found = self.read(left)
         return replace(found, scale=found.scale * self._factor(right))
 
-    def _quotient(self, top: Node, bottom: Node) -> Aggregate:
+    def _quotient(self, top: exp.Expr, bottom: exp.Expr) -> Aggregate:
         part = self.read(top)
-        if _is_constant(bottom):
+        if is_constant(bottom):
             return replace(part, scale=part.scale / self._factor(bottom))
-        within = self._window(bottom) if bottom["class"] == "WINDOW" else None
+        below = bottom.unnest()
+        within = self._window(below) if isinstance(below, exp.Window) else None
         if within is None:
-            whole = self.read(bottom)
+            whole = self.read(below)
             if whole != Aggregate("count"):
                 raise refused("a count is divided by count(*), or by sum(count(*)) OVER (), and by no other estimate")
         elif part.condition:
@@ -110,96 +120,68 @@ class Reader:
             raise refused("only count(*), with or without FILTER, is divided by a count", "averages are written avg(…)")
         return Aggregate("share", condition=part.condition, within=within, scale=part.scale)
 
-    def _window(self, node: Node) -> tuple[str, ...]:
+    def _window(self, node: exp.Window) -> tuple[str, ...]:
         """Return the partition of `sum(count(*)) OVER (PARTITION BY …)`, the only window that is a sum of records."""
-        frame = (node["start"], node["end"], node.get("exclude_clause", "NO_OTHER"))
-        plain = frame == ("UNBOUNDED_PRECEDING", "CURRENT_ROW_RANGE", "NO_OTHER")
-        inner = arguments(node)
-        over = not node.get("orders") and not node.get("filter_expr") and not node.get("distinct")
-        if node["function_name"] != "sum" or len(inner) != 1 or not plain or not over:
-            raise refused(_reason(node))
-        if inner[0]["class"] != "FUNCTION" or self._function(inner[0]) != Aggregate("count"):
+        match node.this:
+            case exp.Anonymous(expressions=[exp.Anonymous() as inner]) as total if total.name.lower() == "sum":
+                plain = bare(node, "this", "partition_by", "over") and self._function(inner) == Aggregate("count")
+            case _:
+                plain = False
+        if not plain:
             raise refused(_reason(node))
         if not self.whole:
             raise refused("sum(count(*)) OVER () adds the rows of all GROUPING SETS up, each record several times",
                           "write share(), the share of all records that satisfy the condition")  # fmt: skip
-        return tuple(column(part) for part in node.get("partitions", ()))
+        return tuple(column(part) for part in node.args.get("partition_by") or ())
 
-    def _function(self, node: Node) -> Aggregate:
-        name, inner = node["function_name"], arguments(node)
-        if node.get("distinct"):
+    def _function(self, node: exp.Expr, condition: tuple[Expression, ...] = ()) -> Aggregate:
+        if not isinstance(node, exp.Anonymous):
+            raise refused(_reason(node))
+        inner = [part.unnest() for part in node.expressions]
+        if any(isinstance(part, exp.Distinct) for part in inner):
             raise refused("DISTINCT counts released values, which are not the original ones")
-        if (node.get("order_bys") or {}).get("orders"):
-            raise refused(f"ORDER BY inside {name}() has no meaning for a count")
-        condition = read_condition(self.connection, node["filter"]) if node.get("filter") else ()
-        match name:
-            case "count_star":
+        if any(isinstance(part, exp.Order) for part in inner):
+            raise refused(f"ORDER BY inside {node.name}() has no meaning for a count")
+        match node.name.lower(), inner:
+            case "count", [] | [_] if all(
+                bare(part) if isinstance(part, exp.Star) else is_constant(part) for part in inner
+            ):
                 return Aggregate("count", condition=condition)
-            case "count" if not inner or _is_constant(inner[0]):
-                return Aggregate("count", condition=condition)
-            case "count" if len(inner) == 1 and inner[0]["class"] == "COLUMN_REF":
+            case "count", [exp.Column()]:
                 value = column(inner[0])
                 return Aggregate("count", value, (*condition, Not(Null(value))))
-            case "count_if" | "countif" if len(inner) == 1:
-                return Aggregate("count", condition=(*condition, *read_condition(self.connection, inner[0])))
-            case "avg" | "mean" | "sum" if len(inner) == 1 and inner[0]["class"] == "COLUMN_REF":
+            case "count_if" | "countif", [asked]:
+                return Aggregate("count", condition=(*condition, *read_condition(self.connection, asked)))
+            case "avg" | "mean" | "sum" as name, [exp.Column()]:
                 return Aggregate("sum" if name == "sum" else "avg", column(inner[0]), condition)
-            case "share" if not condition and all(part["class"] == "STAR" for part in inner):
+            case "share", [] | [exp.Star()] if not condition and all(map(bare, inner)):
                 return Aggregate("share")
-            case "share":
-                raise refused("share() takes nothing, and no FILTER; divide a count with FILTER by count(*)")
-            case _:
-                raise refused(_reason(node))
+        raise refused(_reason(node))
 
-    def _factor(self, node: Node) -> float:
-        if not _is_constant(node):
+    def _factor(self, node: exp.Expr) -> float:
+        if not is_constant(node):
             raise refused("an estimate is multiplied by a constant only")
-        value = read_constant(self.connection, node)
+        (value,) = read_constants(self.connection, [node])
         if kind_of(value) != "number" or not float(value) > 0:
             raise refused("an estimate is multiplied by a positive number only")
         return float(value)
 
 
-def arguments(node: Node) -> list[Node]:
-    """Return what a function is called with; DuckDB 2 names its arguments."""
-    if "arguments" in node:
-        return [part["expression"] for part in node["arguments"]]
-    return list(node.get("children", ()))
-
-
-def column(node: Node) -> str:
+def column(node: exp.Expr) -> str:
     """Return the column that an expression is.
 
     Raises:
         PolicyError: RR272 if it is none.
     """
-    if node["class"] != "COLUMN_REF":
-        raise refused(_reason(node))
-    names: Sequence[str] = node["column_names"]
-    if len(names) > 1 and list(names[:-1]) != ["release"]:
-        raise refused("a column is named by itself, without a table")
-    return str(names[-1])
+    name = column_name(node)
+    if name is None:
+        named = isinstance(node.unnest(), exp.Column) and not isinstance(node.unnest().this, exp.Star)
+        raise refused("a column is named by itself, without a table" if named else _reason(node.unnest()))
+    return name
 
 
-def _is_constant(node: Node) -> bool:
-    return bool((node["child"] if node["class"] == "CAST" else node)["class"] == "CONSTANT")
-
-
-def _type_name(node: Node) -> str:
-    """Return the type that a CAST names, as both layouts of DuckDB write it."""
-    named = node.get("type_expr") or {}
-    return str(named.get("type_name") or (node.get("cast_type") or {}).get("id") or "").lower()
-
-
-def _reason(node: Node) -> str:
+def _reason(node: exp.Expr) -> str:
     """Return why an expression is not answered."""
-    kind, name = node["class"], node.get("function_name")
-    if kind == "FUNCTION":
-        return _OF_FUNCTIONS.get(
-            name or "",
-            f"{name}() of released values does not estimate that of the original ones; counts, sums and averages are "
-            "corrected",
-        ).format(name)
-    if kind == "OPERATOR" and node["type"] == "GROUPING_FUNCTION":
-        return "GROUPING is not needed: a column is null where a row sums over it, and nowhere else"
-    return _OF_CLASSES.get(kind, "it shows something other than columns and what can be corrected")
+    if isinstance(node, exp.Anonymous):
+        return _OF_FUNCTIONS.get(node.name.lower(), _OTHER).format(node.name)
+    return _OF_CLASSES.get(type(node), f"{as_sql(node)} is something other than columns and what can be corrected")

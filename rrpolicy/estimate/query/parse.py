@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain, combinations, product
+from math import prod
+from typing import TYPE_CHECKING
 
-from rrpolicy.engine.asking import asking
+from sqlglot import exp
+
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.predicate import read_condition, read_constant, select_node
+from rrpolicy.estimate.counts.predicate import as_sql, bare, is_constant, parsed, read_condition, read_constants
 from rrpolicy.estimate.expression import Expression
-from rrpolicy.estimate.query.aggregate import Aggregate, Node, Reader, column, refused
+from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, refused
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 MOST_SETS = 4096
+_CLAUSES = ("where", "group", "order", "limit", "offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ class Query:
     Attributes:
         items: the columns of the result.
         sets: the columns of each set of groups, as written; one set unless GROUPING SETS, CUBE or ROLLUP ask for more.
-        where: the condition as DuckDB spells it; None for none.
+        where: the condition, spelled anew; None for none.
         conjuncts: the same, read.
         order: keys, the first decides.
         limit: how many rows; None for all.
@@ -80,62 +87,98 @@ def parse_query(sql: str) -> Query:
         PolicyError: RR264 if it is not one SELECT, or its condition cannot be read; RR268 for too many sets of groups;
             RR272 for what cannot be answered, with the reason.
     """
-    with asking() as connection:
-        node = select_node(connection, sql)
-        _check(node)
-        reader = Reader(connection, whole=len(node["group_sets"]) <= 1)
-        items = tuple(_item(part, reader) for part in node["select_list"])
+    with parsed(sql) as (connection, select):
+        grouped = _check(select)
+        reader = Reader(connection, whole=grouped.find(exp.Cube, exp.Rollup, exp.GroupingSets) is None)
+        items = tuple(_item(part, reader) for part in select.expressions)
         if all(isinstance(i.of, str) for i in items):
             raise refused("a query asks for count(*), or another aggregate, beside the columns it groups by")
-        sets = _sets(node, items)
-        clause = node.get("where_clause")
-        conjuncts = read_condition(connection, clause) if clause else ()
-        where = _spelled(connection, node) if clause else None
-        order, limit, offset = _modifiers(node, items, reader)
-        return Query(items, sets, where, conjuncts, order, limit, offset)
+        sets = _sets(grouped, items)
+        clause = select.args.get("where")
+        conjuncts = read_condition(connection, clause.this) if clause else ()
+        where = as_sql(clause.this) if clause else None
+        order = tuple(o for part in _parts(select, "order") for o in _orders(part, items, reader))
+        limit, offset = (_rows(select.args.get(name), connection) for name in ("limit", "offset"))
+        return Query(items, sets, where, conjuncts, order, limit, offset or 0)
 
 
-def _check(node: Node) -> None:
-    """Refuse every part of a SELECT that has no corrected answer."""
-    if node["type"] != "SELECT_NODE":
-        raise refused("UNION, INTERSECT and EXCEPT are not supported")
-    table = node["from_table"]
-    if table["type"] == "SUBQUERY":
+def _check(select: exp.Expr) -> exp.Group:
+    """Return what a SELECT groups by; refuse every part of it that has no corrected answer."""
+    if not isinstance(select, exp.Select):
+        raise refused("UNION, INTERSECT and EXCEPT are not supported, nor is anything else around a SELECT")
+    table = select.args["from_"].this if select.args.get("from_") else exp.Table()
+    if isinstance(table, exp.Subquery):
         raise refused("it must read the table “release” itself: subqueries are not supported")
-    if table["type"] != "BASE_TABLE" or table["table_name"] != "release" or table["schema_name"]:
+    alias = table.args.get("alias")
+    plain = (
+        isinstance(table.this, exp.Identifier) and table.name == "release" and bare(table, "this", "alias", "sample")
+    )
+    if not plain or select.args.get("joins") or (alias and not bare(alias, "this")):
         raise refused("it must read the table “release” alone: a join on a randomised column pairs the wrong records")
-    if node["having"]:
+    if select.args.get("having"):
         raise refused(
             "HAVING would choose groups by counts that are not corrected",
             "put conditions on columns into WHERE; order by the estimates to see the largest first",
         )
-    if node["qualify"] or node["sample"] or table["sample"] or node["cte_map"]["map"]:
-        raise refused("WITH, QUALIFY and SAMPLE are not supported")
-    if len(node["group_sets"]) > MOST_SETS:
-        message = f"the query asks for {len(node['group_sets']):,} tables"
-        raise PolicyError(Problem("RR268", message, hint=f"at most {MOST_SETS:,} GROUPING SETS"))
+    if select.args.get("distinct"):
+        raise refused("DISTINCT lists released values, which are not the original ones")
+    if table.args.get("sample") or not bare(select, "expressions", "from_", *_CLAUSES):
+        raise refused("WITH, QUALIFY, SAMPLE, WINDOW and hints are not supported")
+    group: exp.Group = select.args.get("group") or exp.Group()
+    if not bare(group, "expressions", "all"):
+        raise refused("GROUP BY takes columns, ALL, GROUPING SETS, CUBE and ROLLUP")
+    return group
 
 
-def _item(node: Node, reader: Reader) -> Item:
-    alias = str(node.get("alias") or "")
-    return Item(column(node) if node["class"] == "COLUMN_REF" else reader.read(node), alias)
+def _item(node: exp.Expr, reader: Reader) -> Item:
+    shown = node.unalias()
+    return Item(column(shown) if isinstance(shown.unnest(), exp.Column) else reader.read(shown), node.alias)
 
 
-def _sets(node: Node, items: Sequence[Item]) -> tuple[tuple[str, ...], ...]:
+def _parts(select: exp.Expr, clause: str) -> list[exp.Expr]:
+    found = select.args.get(clause)
+    return list(found.expressions) if found else []
+
+
+def _sets(group: exp.Group, items: Sequence[Item]) -> tuple[tuple[str, ...], ...]:
     """Return the sets of grouping columns; what is shown must be grouped by."""
     shown = [i.of for i in items if isinstance(i.of, str)]
-    if node["aggregate_handling"] == "FORCE_AGGREGATES":
+    if group.args.get("all"):
         return (_once(shown),)
-    grouped = [_group(part, items) for part in node["group_expressions"]]
-    sets = tuple(_once([grouped[i] for i in chosen]) for chosen in node["group_sets"]) or ((),)
+    elements = [_element(part, items) for part in group.expressions]
+    _limited(prod(map(len, elements)))
+    sets = tuple(_once(list(chain(*chosen))) for chosen in product(*elements))
     if not {s.casefold() for s in shown} <= {g.casefold() for s in sets for g in s}:
         raise refused("the columns it shows must be those it groups by")
     return sets
 
 
-def _group(node: Node, items: Sequence[Item]) -> str:
+def _element(node: exp.Expr, items: Sequence[Item]) -> list[tuple[str, ...]]:
+    """Return the sets of columns that an element of GROUP BY asks for, in DuckDB's order."""
+    parts = node.expressions
+    match node:
+        case exp.GroupingSets():
+            return [chosen for part in parts for chosen in _element(part, items)]
+        case exp.Cube() | exp.Rollup():
+            listed = [_element(part, items)[0] for part in parts]
+            if isinstance(node, exp.Rollup):
+                return [tuple(chain(*listed[:size])) for size in range(len(listed) + 1)]
+            _limited(2 ** len(listed))
+            places = sorted(c for size in range(len(listed) + 1) for c in combinations(range(len(listed)), size))
+            return [tuple(chain(*(listed[i] for i in chosen))) for chosen in places]
+        case _:
+            return [tuple(_group(part.unnest(), items) for part in (parts if isinstance(node, exp.Tuple) else [node]))]
+
+
+def _limited(sets: int) -> None:
+    if sets > MOST_SETS:
+        message = f"the query asks for {sets:,} tables"
+        raise PolicyError(Problem("RR268", message, hint=f"at most {MOST_SETS:,} GROUPING SETS"))
+
+
+def _group(node: exp.Expr, items: Sequence[Item]) -> str:
     """Return the column that is grouped by: by its name, by an alias, or by its place in the list."""
-    if node["class"] == "COLUMN_REF":
+    if isinstance(node, exp.Column):
         name = column(node)
         aliases = {i.alias.casefold(): i.of for i in items if isinstance(i.of, str) and i.alias}
         shown = {i.of.casefold() for i in items if isinstance(i.of, str)}
@@ -147,68 +190,42 @@ def _group(node: Node, items: Sequence[Item]) -> str:
     return of
 
 
-def _place(node: Node, count: int) -> int | None:
+def _place(node: exp.Expr, count: int) -> int | None:
     """Return the position that a number in GROUP BY or ORDER BY stands for."""
-    text = str((node.get("literal") or {}).get("text") or (node.get("value") or {}).get("value") or "")
-    found = node["class"] == "CONSTANT" and text.isdecimal() and 1 <= int(text) <= count
-    return int(text) - 1 if found else None
+    found = isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()
+    return int(node.name) - 1 if found and 1 <= int(node.name) <= count else None
 
 
 def _once(names: Sequence[str]) -> tuple[str, ...]:
     return tuple({n.casefold(): n for n in names}.values())
 
 
-def _modifiers(node: Node, items: Sequence[Item], reader: Reader) -> tuple[tuple[Order, ...], int | None, int]:
-    order: tuple[Order, ...] = ()
-    limit, offset = None, 0
-    for modifier in node["modifiers"]:
-        match modifier["type"]:
-            case "ORDER_MODIFIER":
-                order = tuple(o for part in modifier["orders"] for o in _orders(part, items, reader))
-            case "LIMIT_MODIFIER" if modifier.get("limit_type", "ROW_COUNT") == "ROW_COUNT":
-                limit = _rows(modifier.get("limit"), reader)
-                offset = _rows(modifier.get("offset"), reader) or 0
-            case "DISTINCT_MODIFIER":
-                raise refused("DISTINCT lists released values, which are not the original ones")
-            case _:
-                raise refused("LIMIT takes a number of rows")
-    return order, limit, offset
-
-
-def _rows(node: Node | None, reader: Reader) -> int | None:
+def _rows(node: exp.Expr | None, connection: DuckDBPyConnection) -> int | None:
     if node is None:
         return None
-    value = read_constant(reader.connection, node) if node["class"] == "CONSTANT" else None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    number = node.args.get("expression")
+    value = (
+        read_constants(connection, [number])[0]
+        if isinstance(number, exp.Literal) and bare(node, "expression")
+        else None
+    )
+    if not isinstance(value, int):
         raise refused("LIMIT and OFFSET take a number of rows")
     return value
 
 
-def _orders(part: Mapping[str, Any], items: Sequence[Item], reader: Reader) -> list[Order]:
-    node = part["expression"]
-    descending = part["type"] == "DESCENDING"
-    first = str(part["null_order"]).replace("_", " ").endswith("NULLS FIRST")
+def _orders(part: exp.Expr, items: Sequence[Item], reader: Reader) -> list[Order]:
+    node = part.this.unnest()
     keys: list[int | str]
-    if node["class"] == "STAR":
+    if isinstance(node, exp.Column) and node.name.upper() == "ALL" and not node.this.quoted:
         keys = list(range(len(items)))
-    elif node["class"] == "COLUMN_REF":
+    elif isinstance(node, exp.Column):
         keys = [column(node)]
     elif (place := _place(node, len(items))) is not None:
         keys = [place]
     else:
-        wanted = reader.read(node) if node["class"] != "CONSTANT" else None
+        wanted = None if is_constant(node) else reader.read(node)
         keys = list[int | str](i for i, item in enumerate(items) if item.of == wanted)[:1]
-    if not keys:
+    if not keys or not bare(part, "this", "desc", "nulls_first"):
         raise refused("ORDER BY takes the columns of the result: select what it orders by")
-    return [Order(key, descending, first) for key in keys]
-
-
-def _spelled(connection: Any, node: Node) -> str:
-    """Return the condition as DuckDB writes it."""
-    import json
-
-    ((text,),) = connection.execute("SELECT json_serialize_sql('SELECT 1 FROM release WHERE true')").fetchall()
-    document = json.loads(text)
-    document["statements"][0]["node"]["where_clause"] = node["where_clause"]
-    ((sql,),) = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(document)]).fetchall()
-    return str(sql).partition(" WHERE ")[2]
+    return [Order(key, bool(part.args.get("desc")), bool(part.args.get("nulls_first"))) for key in keys]

@@ -78,7 +78,7 @@ class Answer:
     Attributes:
         query: as asked.
         by: every grouping column.
-        where: the condition, as DuckDB spells it; None for none.
+        where: the condition, spelled anew; None for none.
         target: what intervals speak of: this table, or the population it was drawn from.
         level: of the intervals.
         records: N.

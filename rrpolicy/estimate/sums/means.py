@@ -18,9 +18,8 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import kind_of, kind_of_type, same
-from rrpolicy.estimate.counts.condition import Condition, split
+from rrpolicy.estimate.counts.condition import Condition, read, split
 from rrpolicy.estimate.counts.grouping import Weighed, beside, check_size, grouping, groups_of, weighed
-from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.results.estimates import Estimates
@@ -129,7 +128,7 @@ def mean(
         PolicyError: RR274 if the column holds no numbers, or is grouped by as well.
     """
     check_target(target, level, release.max_records)
-    conjuncts = parse_condition(where) if isinstance(where, str) else tuple(where or ())
+    conjuncts = read(where)
     release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
     condition = split(conjuncts, release.columns)
     shown = where if isinstance(where, str) else None
