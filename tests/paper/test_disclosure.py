@@ -18,10 +18,10 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Verdict
-from rrpolicy.plugin import attribute_floor
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
 from rrpolicy.privacy.disclosure.attribute import risks
 from rrpolicy.privacy.disclosure.identity import links
+from rrpolicy.privacy.disclosure.minimum_risk import attribute_floor
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity

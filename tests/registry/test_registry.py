@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import rrpolicy.plugin
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.plugin import hookimpl
@@ -79,3 +82,16 @@ def test_a_listed_distribution_must_be_a_requirement() -> None:
 def test_the_builtin_distribution_of_another_version_is_refused() -> None:
     with pytest.raises(RefusedError, match="RR404.*is installed"):
         load_registry(["rrpolicy>=99"])
+
+
+def test_what_plugins_import_is_listed_once_and_loads_when_asked_for():
+    code = (
+        "import sys, rrpolicy.plugin as plugin; assert not [m for m in sys.modules if m.startswith('rrpolicy.channel')];"
+        "print(*(getattr(getattr(plugin, name), '__name__', name) for name in dir(plugin)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "Mechanism" in done.stdout.split()
+    assert len(done.stdout.split()) == len(set(rrpolicy.plugin.__all__))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        rrpolicy.plugin.nothing  # noqa: B018
