@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rrpolicy.estimate.release import Release
-    from rrpolicy.estimate.results.table import Crosstab
+    from rrpolicy.estimate.results.result import Result
 
 
 NO_VERIFY = "Do not check the digests of release.json and of the files that are read."
@@ -100,20 +100,14 @@ def names(given: Sequence[str], release: Release) -> tuple[str, ...]:
     return tuple(name for part in split for name in part if name)
 
 
-def show(table: Crosstab, form: Format) -> None:
-    """Print a result on standard output."""
+def show(found: Result, form: Format) -> None:
+    """Print a result on standard output; data with every character, unless that is a terminal."""
     if form is Format.TABLE:
-        print(table.summary())
+        print(found.summary())
     elif form is Format.JSON:
         from rrpolicy.canonical import pretty
 
-        print(pretty(table.to_json()).decode(), end="")
+        print(pretty(found.to_json()).decode(), end="")
     else:
-        from rrpolicy.estimate.results.text import to_csv
-
-        print(as_data(to_csv(table)), end="")
-
-
-def as_data(text: str) -> str:
-    """Return data for standard output: every character of it, unless that is a terminal."""
-    return visible_lines(text) if sys.stdout.isatty() else text
+        data = found.to_csv()
+        print(visible_lines(data) if sys.stdout.isatty() else data, end="")

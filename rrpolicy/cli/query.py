@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.estimate import NO_VERIFY, Format, as_data, opened
+from rrpolicy.cli.estimate import NO_VERIFY, Format, opened, show
 
 
 def command(
@@ -34,12 +34,5 @@ def command(
     the reason. The SQL is parsed and never executed.
     """
     found = opened(bundle, verify=not no_verify).query(sql, "population" if population else "table", level)
-    if json or form is Format.JSON:
-        from rrpolicy.canonical import pretty
-
-        print(pretty(found.to_json()).decode(), end="")
-    elif form is Format.CSV:
-        print(as_data(found.to_csv()), end="")
-    else:
-        print(found.summary())
+    show(found, Format.JSON if json else form)
     return 0

@@ -113,10 +113,6 @@ class DealtRelease(Release):
                 estimate, least, most = (axis.contract(x, place, kept, 1) for x in (estimate, least, most))
         return Crosstab(
             names,
-            where,
-            target,
-            level,
-            self.records,
             tuple(g for g, _ in grouped),
             estimate,
             estimate,
@@ -124,7 +120,10 @@ class DealtRelease(Release):
             METHOD,
             _axes=tuple((axis, t) for axis, (_, t) in zip(axes, grouped, strict=True)),
             certain=least,
-            max_records=self.max_records,
+            where=where,
+            target=target,
+            level=level,
+            records=self.records,
         )
 
     def _spread(

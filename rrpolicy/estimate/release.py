@@ -304,7 +304,7 @@ class Release:
         first, second, support = self.moments(axes, condition)
         groups = tuple(g for g, _ in grouped)
         table = Crosstab(
-            names, where, target, level, self.records, groups, first, second, support, max_records=self.max_records
+            names, groups, first, second, support, where=where, target=target, level=level, records=self.records
         )
         certain = self.certain(axes, condition)
         if certain is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.grid import Grid, grid
 from rrpolicy.estimate.association.measures import MEASURES, Measure
@@ -41,7 +41,7 @@ ALIASES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Association(Estimates):
     """Measures of association of two columns; `keys` name the measure.
 
@@ -52,6 +52,7 @@ class Association(Estimates):
     """
 
     schema: ClassVar[str] = "rrpolicy.association/1"
+    alike: ClassVar[bool] = False
 
     row: str
     column: str
@@ -64,6 +65,11 @@ class Association(Estimates):
             return f"Association of {self.row} (rows) and {self.column} (columns)"
         row, column = (" or ".join(map(str, p)) for p in self.present)
         return f"Association of {self.row} (present: {row}) and {self.column} (present: {column})"
+
+    def facts(self) -> dict[str, Json]:
+        """Return the columns, and what counts as present in each."""
+        present: Json = None if self.present is None else [list(values) for values in self.present]
+        return {**super().facts(), "row": self.row, "column": self.column, "present": present}
 
     def __getitem__(self, measure: str) -> float:
         """Return one estimate by the name of its measure."""
@@ -108,6 +114,7 @@ def association(
         level=level,
         records=asked.records,
         where=where,
+        by=("measure",),
         keys=tuple({"measure": m.name} for m in wanted),
         estimate=estimate,
         errors=errors,

@@ -22,7 +22,7 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.estimators import dense
-from rrpolicy.estimate.results.estimates import number
+from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.target import refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,15 +15,13 @@ from rrpolicy.estimate.association.wald import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.estimators import dense
-from rrpolicy.estimate.results.estimates import number
+from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
+from rrpolicy.estimate.results.result import Result, number
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rrpolicy.estimate.release import Release
-    from rrpolicy.estimate.results.plot import Figure
 
 RELEASED = "likelihood ratio G2 of the model on the released table: valid because the model survives"
 WALD = "Wald, log contrasts of the corrected table that vanish under the model"
@@ -31,12 +29,11 @@ NO_TEST = "no test: a corrected cell is not positive, or the covariance is singu
 
 
 @dataclass(frozen=True)
-class Loglinear:
+class Loglinear(Result):
     """A hierarchical loglinear model and its fit to the corrected table.
 
     Attributes:
         model: its highest-order terms.
-        where: the condition, as asked.
         randomised: columns that were randomised.
         reasons: what keeps it from surviving; empty if the released data obey it whenever the original ones do.
         estimator: what table it was fitted to: moment, or EM where a corrected cell is not positive.
@@ -47,8 +44,10 @@ class Loglinear:
         table: the corrected table.
     """
 
+    schema: ClassVar[str] = "rrpolicy.loglinear/1"
+    intervals: ClassVar[str] = Crosstab.intervals
+
     model: Model
-    where: str | None
     randomised: tuple[str, ...]
     reasons: tuple[str, ...]
     estimator: str
@@ -68,71 +67,52 @@ class Loglinear:
         """Return the expected counts, one dimension a column, in the order of the formula."""
         return self.fit.fitted
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame: the columns, the corrected count, the fitted count."""
-        import pandas as pd
+    @property
+    def title(self) -> str:
+        """Return the model."""
+        return f"Loglinear model {self.model}"
 
-        groups = self.table.group_values()
-        named = zip(self.table.by, self.table.column_names, strict=True)
-        frame = pd.DataFrame({name: [g[b] for g in groups] for b, name in named})
-        frame["estimate"] = self.table.estimate.reshape(-1)
-        frame["fitted"] = self.fitted.reshape(-1)
-        return frame
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return the columns, the corrected counts, and the fitted ones."""
+        keys = key_columns(self.table.by, self.table.group_values(), (*LONE, "fitted"))
+        return (*keys, self.table.counts, Column("fitted", tuple(self.fitted.reshape(-1).tolist()), key=False))
 
-    def to_dict(self) -> dict[str, Json]:
-        """Return plain data; numbers that are not there are null."""
+    def facts(self) -> dict[str, Json]:
+        """Return the model, whether it survives, its fit and its test."""
         return {
-            "schema": "rrpolicy.loglinear/1",
             "model": str(self.model),
-            "where": self.where,
             "randomised": list(self.randomised),
             "survives": self.survives,
             "reasons": list(self.reasons),
             "estimator": self.estimator,
             "df": self.fit.df,
             "corrected": {"chi2": self.fit.chi2, "g2": self.fit.g2, "converged": self.fit.converged},
-            "test": {
-                "method": self.method,
-                "statistic": number(self.statistic),
-                "p_value": number(self.p_value),
-            },
-            "fitted": [
-                {"of": dict(group), "count": float(count)}
-                for group, count in zip(self.table.group_values(), self.fitted.reshape(-1), strict=True)
-            ],
+            "test": {"method": self.method, "statistic": number(self.statistic), "p_value": number(self.p_value)},
         }
 
-    def summary(self) -> str:
-        """Return the model, whether it survives, its fit and its test as text."""
-        where = f" where {self.where}" if self.where else ""
+    def said_of_method(self) -> str:
+        """Return how the corrected counts were estimated."""
+        return self.table.method
+
+    def preface(self) -> tuple[str, ...]:
+        """Return whether the model survives, its fit and its test."""
         verdict = (
             "survives randomisation: the released data obey it whenever the original ones do"
             if self.survives
             else f"does not survive randomisation: {'; '.join(self.reasons)}"
         )
-        found = self.method
-        if np.isfinite(self.p_value):
-            found += f"\nstatistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, p = {self.p_value:.4g}"
-        elif not self.fit.df:
-            found += "\nno test: the model has as many parameters as the table has cells"
-        return "\n".join(
-            [
-                f"Loglinear model {self.model}{where}",
-                verdict,
-                f"fitted to the corrected table ({self.estimator}): chi2 {self.fit.chi2:.4g}, G2 {self.fit.g2:.4g}",
-                "(the law of these two is not the chi-square law)",
-                found,
-            ]
+        found = f"statistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, p = {self.p_value:.4g}"
+        return (
+            verdict,
+            f"fitted to the corrected table ({self.estimator}): chi2 {self.fit.chi2:.4g}, G2 {self.fit.g2:.4g}",
+            "(the law of these two is not the chi-square law)",
+            self.method,
+            *((found,) if np.isfinite(self.statistic) else ()),
         )
 
-    def plot(self) -> Figure:
-        """Return the fitted counts as dots with the intervals of the corrected counts, as SVG."""
-        from rrpolicy.estimate.results.plot import forest
-
-        rows = zip(self.table.group_values(), self.fitted.reshape(-1), self.table.conf_int(), strict=True)
-        marks = [(", ".join(map(str, g.values())), (float(v), float(a), float(b))) for g, v, (a, b) in rows]
-        title = f"{self.model}: fitted counts, {100 * self.table.level:g} % intervals of the corrected ones"
-        return forest([n for n, _ in marks], [m for _, m in marks], title)
+    def plotted(self) -> tuple[str, Measured]:
+        """Return the fitted counts, with the intervals of the corrected ones."""
+        return f"{self.model}: fitted counts, corrected", replace(self.table.counts, estimate=self.fitted.reshape(-1))
 
 
 def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
@@ -173,6 +153,9 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     return Loglinear(
         model=asked,
         where=where,
+        target=table.target,
+        level=table.level,
+        records=table.records,
         randomised=tuple(c for c in asked.columns if release.columns.axes[c].randomised),
         reasons=reasons,
         estimator="moment" if positive else "EM",

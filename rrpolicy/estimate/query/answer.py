@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
 
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.counts.condition import split
@@ -15,15 +12,14 @@ from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping
 from rrpolicy.estimate.expression import Expression, Null, columns_of
 from rrpolicy.estimate.query.aggregate import Aggregate, refused
 from rrpolicy.estimate.query.parse import Order, Query, parse_query
-from rrpolicy.estimate.results.answer import LONE, PARTS, Answer, Measured
+from rrpolicy.estimate.results.answer import Answer
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SELECTED
-from rrpolicy.estimate.results.table import Crosstab
+from rrpolicy.estimate.results.measured import LONE, Column, Measured, joined, named
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.sums.means import mean
 from rrpolicy.estimate.sums.shares import shares
 from rrpolicy.estimate.sums.totals import totals
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -56,19 +52,20 @@ def answer(release: Release, sql: str, target: Target, level: float) -> Answer:
     sets = tuple(tuple(b for b in by if b in set(map(release.columns.name, chosen))) for chosen in query.sets)
     keys = tuple(_keys(release, chosen, query.conjuncts) for chosen in sets)
     asked = _Asked(release, query, sets, keys, target, level)
-    shown: list[tuple[str, str] | Measured] = []
-    for item, names in zip(query.items, _names(query, release), strict=True):
-        if isinstance(item.of, str):
-            shown.append((names[0], release.columns.name(item.of)))
-        else:
-            shown.append(_measured(asked, item.of, names))
     grouped = [dict(zip(chosen, key, strict=True)) for chosen, part in zip(sets, keys, strict=True) for key in part]
     rows = tuple({b: key.get(b) for b in by} for key in grouped)
-    notes = tuple(_left_out(asked))
-    return _ordered(
-        Answer(sql, by, query.where, target, level, release.records, rows, tuple(shown), notes, release.max_records),
-        query,
-    )
+    selected: list[Column | Measured] = []
+    for item, names in zip(query.items, _names(query, release), strict=True):
+        if isinstance(item.of, str):
+            source = release.columns.name(item.of)
+            selected.append(Column(names[0], tuple(row[source] for row in rows)))
+        else:
+            selected.append(_measured(asked, item.of, names))
+    found = Answer(
+        sql, by, rows, tuple(selected),
+        where=query.where, target=target, level=level, records=release.records, notes=tuple(_left_out(asked)),
+    )  # fmt: skip
+    return _ordered(found, query)
 
 
 def _left_out(asked: _Asked) -> Iterator[str]:
@@ -103,10 +100,10 @@ def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:
             found.append((item.alias or release.columns.name(item.of),))
             continue
         base = item.alias or _BASES[item.of.kind].format(item.of.value)
-        names = LONE if lone else tuple(base + part for part in PARTS)
+        names = LONE if lone else named(base)
         while taken & {n.casefold() for n in names}:
             base += "_"
-            names = tuple(n + "_" for n in names) if lone else tuple(base + part for part in PARTS)
+            names = tuple(n + "_" for n in names) if lone else named(base)
         taken |= {n.casefold() for n in names}
         found.append(names)
     if len({n[0].casefold() for n in found}) < len(found):
@@ -121,11 +118,14 @@ def _measured(asked: _Asked, what: Aggregate, names: tuple[str, ...]) -> Measure
     if what.kind == "count":
         condition = split([*asked.query.conjuncts, *part], release.columns)
         counted = release.tables(asked.query.by, asked.sets, None, condition, target=asked.target, level=asked.level)
-        parts = [_counted(table, rows, names) for table, rows in zip(counted, asked.keys, strict=True)]
+        parts = [
+            table.counts.picked(_places(table.group_values(), rows), absent=0.0)
+            for table, rows in zip(counted, asked.keys, strict=True)
+        ]
     else:
         one = _estimator(asked, what, part)
-        parts = [_aligned(one(chosen), rows, names) for chosen, rows in zip(asked.sets, asked.keys, strict=True)]
-    return _scaled(reduce(_joined, parts), what.scale)
+        parts = [_aligned(one(chosen), rows) for chosen, rows in zip(asked.sets, asked.keys, strict=True)]
+    return replace(joined(parts).scaled(what.scale), names=names)
 
 
 def _effective(release: Release, conjuncts: Sequence[Expression]) -> tuple[Expression, ...]:
@@ -160,75 +160,19 @@ def _estimator(asked: _Asked, what: Aggregate, part: Sequence[Expression]) -> Ca
     return lambda by: totals(release, value, by, (*whole, *part), target=target, level=level)
 
 
-def _counted(table: Crosstab, rows: Sequence[Key], names: tuple[str, ...]) -> Measured:
-    """Return the counts of a table by row; a group that a FILTER leaves empty has 0 records."""
-    place = {tuple(key.values()): i for i, key in enumerate(table.group_values())}
-    at = np.array([place.get(key, -1) for key in rows], dtype=np.int64)
+def _places(keys: Iterable[Mapping[str, Value]], rows: Sequence[Key]) -> list[int]:
+    """Return where the rows of an answer stand among those of a result; -1 for a group that a FILTER leaves empty."""
+    place = {tuple(key.values()): i for i, key in enumerate(keys)}
+    return [place.get(key, -1) for key in rows]
 
-    def along(values: Array) -> Array:
-        """Return values by row, 0 where there is none."""
-        return np.concatenate([values, np.zeros((1, *values.shape[1:]))])[at]
 
-    cells = table.rows
-    certain = table.conf_int(target="table") if table.biased else None
-    return Measured(
-        names,
-        along(table.estimate.reshape(-1)),
-        {t: along(table.se(t).reshape(-1)) for t in table.spoken.targets},
-        lambda level, target: along(table.conf_int(level, target)),
-        tuple(cells[i].flags if i >= 0 else () for i in at),
-        along(table.support.reshape(-1)),
-        None if certain is None else along(certain),
+def _aligned(found: Estimates, rows: Sequence[Key]) -> Measured:
+    """Return estimates by row; an answer has no column that says how they were made, and flags those that are not."""
+    flags = tuple(
+        (*f, NOT_ESTIMABLE) if estimator == NOT_ESTIMABLE else f
+        for f, estimator in zip(found.flags, found.estimator, strict=True)
     )
-
-
-def _aligned(found: Estimates, rows: Sequence[Key], names: tuple[str, ...]) -> Measured:
-    """Return estimates by row; a group that a FILTER leaves empty has none."""
-    place = {tuple(key.values()): i for i, key in enumerate(found.keys)}
-    at = np.array([place.get(key, -1) for key in rows], dtype=np.int64)
-
-    def along(values: Array) -> Array:
-        """Return values by row, NaN where there is none."""
-        return np.where(at >= 0, np.append(values, np.nan)[at], np.nan)
-
-    return Measured(
-        names,
-        along(found.estimate),
-        {target: along(errors) for target, errors in found.errors.items()},
-        lambda level, target: np.stack([along(end) for end in found.ends(level, target).T], axis=1),
-        tuple(_marks(found, i) if i >= 0 else (NOT_ESTIMABLE,) for i in at),
-        None,
-        None,
-    )
-
-
-def _marks(found: Estimates, row: int) -> tuple[str, ...]:
-    """Return the marks of a row; an answer has no column that says how it was estimated."""
-    return (*found.flags[row], *((NOT_ESTIMABLE,) if found.estimator[row] == NOT_ESTIMABLE else ()))
-
-
-def _joined(a: Measured, b: Measured) -> Measured:
-    """Return the rows of one set of groups after those of another."""
-    both = None if a.released is None or b.released is None else np.append(a.released, b.released)
-    certain = None if a.certain is None or b.certain is None else np.concatenate([a.certain, b.certain])
-    errors = {t: np.append(e, b.errors[t]) for t, e in a.errors.items()}
-
-    def ends(level: float, target: Target) -> Array:
-        return np.concatenate([a.ends(level, target), b.ends(level, target)])
-
-    return Measured(a.names, np.append(a.estimate, b.estimate), errors, ends, (*a.flags, *b.flags), both, certain)
-
-
-def _scaled(found: Measured, scale: float) -> Measured:
-    if scale == 1:
-        return found
-    return replace(
-        found,
-        estimate=scale * found.estimate,
-        errors={t: scale * e for t, e in found.errors.items()},
-        ends=lambda level, target: scale * found.ends(level, target),
-        certain=None if found.certain is None else scale * found.certain,
-    )
+    return replace(found.quantity, flags=flags).picked(_places(found.keys, rows), flags=(NOT_ESTIMABLE,))
 
 
 def _ordered(found: Answer, asked: Query) -> Answer:
@@ -250,7 +194,7 @@ def _ordered(found: Answer, asked: Query) -> Answer:
     return replace(
         found,
         keys=tuple(found.keys[i] for i in chosen),
-        shown=tuple(part.picked(chosen) if isinstance(part, Measured) else part for part in found.shown),
+        selected=tuple(part.picked(chosen) for part in found.selected),
         notes=notes,
     )
 
@@ -258,13 +202,13 @@ def _ordered(found: Answer, asked: Query) -> Answer:
 def _values(found: Answer, columns: Mapping[str, list[Any]], key: Order) -> tuple[list[Any], bool]:
     """Return what a key of ORDER BY sorts by, and whether it was estimated."""
     if isinstance(key.of, int):
-        part = found.shown[key.of]
-        return columns[part.name if isinstance(part, Measured) else part[0]], isinstance(part, Measured)
+        part = found.selected[key.of]
+        return columns[part.name], isinstance(part, Measured)
     folded = key.of.casefold()
-    grouped = {part[0].casefold(): part[1] for part in found.shown if not isinstance(part, Measured)}
-    grouped |= {b.casefold(): b for b in found.by if b.casefold() not in grouped}
+    grouped = {b.casefold(): [k[b] for k in found.keys] for b in found.by}
+    grouped |= {part.name.casefold(): columns[part.name] for part in found.selected if isinstance(part, Column)}
     if folded in grouped:
-        return [k[grouped[folded]] for k in found.keys], False
+        return grouped[folded], False
     for name, values in columns.items():
         if name.casefold() == folded:
             return values, True

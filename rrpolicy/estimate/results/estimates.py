@@ -6,33 +6,28 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.flags import Marks
+from rrpolicy.estimate.results.flags import UNFLAGGED, Flags
 from rrpolicy.estimate.results.intervals import Ends
+from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped
-from rrpolicy.estimate.results.target import Spoken, Target
+from rrpolicy.estimate.results.result import Result
+from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.source.counts import Array
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from rrpolicy.estimate.results.plot import Figure
-
+_CHEBYSHEV = ("low_chebyshev", "high_chebyshev")
 Interval: TypeAlias = Literal["tested", "normal", "chebyshev"]
 
 
-@dataclass(frozen=True)
-class Estimates:
+@dataclass(frozen=True, kw_only=True)
+class Estimates(Result):
     """Estimates of one kind, one a row.
 
     Attributes:
-        target: what intervals speak of: this table, or the population it was drawn from.
-        level: of the intervals.
-        records: N.
-        where: the condition, as asked.
+        by: names of what rows are of.
         keys: what each row is of, by column.
         estimate: (rows,) NaN where it cannot be estimated.
         errors: target -> (rows,) standard errors; NaN where no interval belongs to the estimate.
@@ -40,23 +35,22 @@ class Estimates:
         estimator: (rows,) `moment`, `EM` or `not estimable`.
         flags: (rows,) for the target; see `MEANINGS`. That there is none promises nothing.
         ends: the intervals that are shown, by level and target.
-        max_records: the most records that a unit may have; of several, nothing is said of the population.
+        released: (rows,) released records that speak for each row; None where that is not counted.
     """
 
     schema: ClassVar[str] = "rrpolicy.estimates/1"
+    intervals: ClassVar[str] = "low to high: the values that a test of the estimate does not reject ({level})"
 
-    target: Target
-    level: float
-    records: int
-    where: str | None
+    by: tuple[str, ...]
     keys: tuple[Mapping[str, Value], ...] = field(repr=False)
     estimate: Array
     errors: Mapping[Target, Array] = field(repr=False)
     range: Array = field(repr=False)
     estimator: tuple[str, ...] = field(repr=False)
-    flags: Marks = field(repr=False)
+    flags: Flags = field(repr=False)
     ends: Ends = field(repr=False)
-    max_records: int = field(default=1, repr=False, kw_only=True)
+    released: Array | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = (UNFLAGGED,)
 
     def se(self, target: Target | None = None) -> Array:
         """Return (rows,) standard errors (delta method).
@@ -89,76 +83,27 @@ class Estimates:
         half = factor(interval, level) * self.se(target)
         return clipped(self.estimate, half, self.range)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame: what each row is of, estimate, se, intervals, estimator, marks (its flags)."""
-        import pandas as pd
-
-        frame = pd.DataFrame({name: [key[name] for key in self.keys] for name in self._key_names})
-        ends, wide = self.conf_int(), self.conf_int(interval="chebyshev")
-        named = (
-            ("estimate", self.estimate),
-            ("se", self.se()),
-            ("low", ends[:, 0]),
-            ("high", ends[:, 1]),
-            ("low_chebyshev", wide[:, 0]),
-            ("high_chebyshev", wide[:, 1]),
-            ("estimator", list(self.estimator)),
-            ("marks", ["; ".join(f) for f in self.flags]),
-        )
-        for name, values in named:
-            frame[_free(name, self._key_names)] = values
-        return frame
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return plain data; numbers that are not there are null."""
-        ends, normal, wide = (self.conf_int(interval=i) for i in ("tested", "normal", "chebyshev"))
-        return {
-            "schema": self.schema,
-            "target": self.target,
-            "level": self.level,
-            "records": self.records,
-            "where": self.where,
-            "rows": [
-                {
-                    "of": dict(key),
-                    "estimate": number(estimate),
-                    "se": number(se),
-                    "low": number(low),
-                    "high": number(high),
-                    "not_bounded": not_bounded(low, high),
-                    "normal": [number(v) for v in plain],
-                    "chebyshev": [number(v) for v in chebyshev],
-                    "estimator": estimator,
-                    "marks": list(flags),
-                }
-                for key, estimate, se, (low, high), plain, chebyshev, estimator, flags in zip(
-                    self.keys, self.estimate, self.se(), ends, normal, wide, self.estimator, self.flags, strict=True
-                )
-            ],
-        }
-
-    def summary(self) -> str:
-        """Return the rows as text, with what they are above and what their marks mean below."""
-        from rrpolicy.estimate.results.text import estimates_summary
-
-        return estimates_summary(self, self.title)
-
-    def plot(self) -> Figure:
-        """Return a dot-and-interval plot as SVG, one line a row."""
-        from rrpolicy.estimate.results.plot import forest
-
-        names = [", ".join(str(v) for v in key.values()) for key in self.keys]
-        marks = [(float(e), float(a), float(b)) for e, (a, b) in zip(self.estimate, self.conf_int(), strict=True)]
-        return forest(names, marks, f"{self.title}, {100 * self.level:g} % intervals: this {self.target}")
-
     @property
     def title(self) -> str:
         """Return what the estimates are, in words."""
         return "Estimates"
 
     @property
-    def _key_names(self) -> tuple[str, ...]:
-        return tuple(self.keys[0]) if self.keys else ()
+    def quantity(self) -> Measured:
+        """Return the estimates, a row each."""
+        return Measured(LONE, self.estimate, self.errors, self.ends, self.flags, self.released)
+
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return what each row is of, the estimates, how they were made, and Chebyshev's intervals."""
+        estimator = Column("estimator", self.estimator, key=False)
+        wide = self.conf_int(interval="chebyshev").T.tolist()
+        ends = (Column(name, tuple(v), key=False, printed=False) for name, v in zip(_CHEBYSHEV, wide, strict=True))
+        keys = key_columns(self.by, self.keys, (*LONE, estimator.name, *_CHEBYSHEV))
+        return (*keys, self.quantity, estimator, *ends)
+
+    def facts(self) -> dict[str, Json]:
+        """Return what rows are of."""
+        return {"by": list(self.by)}
 
 
 def factor(interval: str, level: float) -> float:
@@ -176,17 +121,3 @@ def factor(interval: str, level: float) -> float:
             raise PolicyError(
                 Problem("RR278", f"no such interval: {interval!r}", expected='"tested", "normal" or "chebyshev"')
             )
-
-
-def not_bounded(low: float, high: float) -> list[Json]:
-    """Return which ends of an interval are not bounded."""
-    return [name for name, end in (("low", low), ("high", high)) if math.isinf(end)]
-
-
-def number(value: float) -> float | None:
-    """Return a number as JSON can hold it."""
-    return float(value) if math.isfinite(value) else None
-
-
-def _free(name: str, taken: tuple[str, ...]) -> str:
-    return f"{name} (result)" if name in taken else name

@@ -8,38 +8,35 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
 
-Marks: TypeAlias = tuple[tuple[str, ...], ...]
+Flags: TypeAlias = tuple[tuple[str, ...], ...]
+"""Of each row, the names of what may be doubted."""
 
 FEW = 5
 FEW_RECORDS = "few records"
 POPULATION_VARIANCE = "population variance"
 SPREAD = "spread"
 OUTSIDE = "outside the possible"
-MEANING: Mapping[str, str] = {
+LARGE = "large table"
+MOMENT = "moment"
+MAXIMUM_LIKELIHOOD = "EM"
+NOT_ESTIMABLE = "not estimable"
+MEANINGS: Mapping[str, str] = {
     FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
     OUTSIDE: "the whole interval lies outside what is possible: it is drawn around the nearest possible value "
     "instead, and is unreliable",
-    SPREAD: "spread evenly inside released groups: biased, without a standard error; low and high are certain",
-}
-MOMENT = "moment"
-MAXIMUM_LIKELIHOOD = "EM"
-NOT_ESTIMABLE = "not estimable"
-LARGE = "large table"
-SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
-MEANINGS: Mapping[str, str] = {
-    **MEANING,
-    FEW_RECORDS: "fewer than 5 released records speak for a cell of it: the normal interval is unreliable",
-    POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
+    SPREAD: "spread evenly inside released groups: biased, without a standard error",
     LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
     MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
     NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
 }
+UNFLAGGED = "a row without a flag is not thereby shown to be right"
+SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
 
 
-def flags_of(marks: Sequence[tuple[str, Mask]]) -> Marks:
+def flags_of(named: Sequence[tuple[str, Mask]]) -> Flags:
     """Return the flags of each row: those names whose mask holds of it, in their order."""
     return tuple(
-        tuple(name for (name, _), holds in zip(marks, row, strict=True) if holds)
-        for row in zip(*(mask for _, mask in marks), strict=True)
+        tuple(name for (name, _), holds in zip(named, row, strict=True) if holds)
+        for row in zip(*(mask for _, mask in named), strict=True)
     )

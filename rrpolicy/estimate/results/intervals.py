@@ -7,20 +7,20 @@ on the level and on what is spoken of, and no end is invented where the data giv
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
 from rrpolicy.estimate.results.possible import clipped
 from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.results.variance import bessel, of_table
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
-
-_ROUNDING = 1e-9
+    from rrpolicy.source.counts import Array, Ints
 
 Ends: TypeAlias = "Callable[[float, Target], Array]"
 """(level, target) -> (rows, 2) intervals; NaN for none, infinite where an end is not bounded."""
@@ -90,12 +90,9 @@ class Ratios:
         """
         n, d = n.reshape(-1), d.reshape(-1)
         squares, owns, sampling = (_flat(q) for q in (square, own, sampled))
-        table = squares - owns
         R = np.divide(n, d, out=np.full(n.shape, np.nan), where=d > 0)
         scale = np.abs(squares[0]) + 2 * np.abs(R * squares[1]) + R**2 * np.abs(squares[2])
-        table = np.where(np.abs(_at(table, R)) <= _ROUNDING * scale, 0.0, table)
-        stand_in = _at(table, R) < 0
-        table = np.where(stand_in, sampling, table)
+        table, stand_in = of_table(squares, owns, sampling, at=(_at(squares - owns, R), scale))
         variances: dict[Target, Quadratic] = {
             "table": (table[0], table[1], table[2]),
             "population": (sampling[0], sampling[1], sampling[2]),
@@ -115,10 +112,22 @@ class Ratios:
             square: sums of g^2, g d, d^2.
             records: N.
         """
-        drawn, more = np.maximum(whole, 0.0), records / max(records - 1, 1)
+        drawn, more = np.maximum(whole, 0.0), bessel(records)
         v0, v1, v2 = square
         sampled = (more * (v0 - part), more * (v1 - part - drawn / 2), more * (v2 - whole - drawn))
         return cls.of(part, whole, square=square, own=(part, part, whole), sampled=sampled, within=(0.0, 1.0))
+
+    def picked(self, rows: Ints) -> Ratios:
+        """Return some of the ratios, in the order of their places."""
+        variances: dict[Target, Quadratic] = {t: (a[rows], b[rows], c[rows]) for t, (a, b, c) in self.variances.items()}
+        return replace(
+            self,
+            n=self.n[rows],
+            d=self.d[rows],
+            variances=variances,
+            stand_in=self.stand_in[rows],
+            within=self.within[rows],
+        )
 
     @property
     def estimate(self) -> Array:
@@ -162,6 +171,10 @@ class Ratios:
     def outside(self, level: float, target: Target) -> Mask:
         """Return (rows,) where every possible value is rejected, so that the set stands around the nearest one."""
         return np.asarray(self._beyond(target) > _quantile(level) ** 2)
+
+    def doubts(self, level: float, target: Target) -> tuple[tuple[str, Mask], ...]:
+        """Return the flags of ratios, each with (rows,) where it holds."""
+        return (POPULATION_VARIANCE, self.stand_in & (target == "table")), (OUTSIDE, self.outside(level, target))
 
     def _beyond(self, target: Target) -> Array:
         """Return (rows,) the squared distance, in standard errors, of n - r d from 0 at the nearest possible r."""

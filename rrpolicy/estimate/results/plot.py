@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rrpolicy.untrusted.printable import visible
 
-Mark = tuple[float, float, float]
+Dot = tuple[float, float, float]
 """An estimate, and the ends of its interval; NaN where there is none, infinite where an end is not bounded."""
 
 _ROW, _TOP, _WIDTH, _CHARACTER, _WIDEST = 22, 46, 420, 7, 44
@@ -35,15 +35,16 @@ class Figure(str):
         return target
 
 
-def forest(names: Sequence[str], marks: Sequence[Mark], title: str) -> Figure:
+def forest(names: Sequence[str], dots: Sequence[Dot], title: str) -> Figure:
     """Draw one line a name: a dot at the estimate, a bar over its interval.
 
     Args:
         names: of the lines, from the top.
-        marks: of the lines; those without a finite estimate say "not estimable".
+        dots: of the lines; those without a finite estimate say "not estimable".
         title: stands above.
     """
-    finite = [v for mark in marks for v in mark if math.isfinite(v)] or [0.0]
+    title = visible(title)
+    finite = [v for dot in dots for v in dot if math.isfinite(v)] or [0.0]
     low, high = min(0.0, *finite), max(0.0, *finite)
     step = _step((high - low) or 1.0)
     first, last = math.floor(low / step + 1e-9), max(math.ceil(high / step - 1e-9), 1)
@@ -60,23 +61,23 @@ def forest(names: Sequence[str], marks: Sequence[Mark], title: str) -> Figure:
         x = at(i * step)
         parts.append(f'<line class="g" x1="{x}" x2="{x}" y1="{_TOP - 8}" y2="{bottom}"/>')
         parts.append(f'<text x="{x}" y="{_TOP - 12}" text-anchor="middle">{i * step:.6g}</text>')
-    for row, (label, mark) in enumerate(zip(labels, marks, strict=True)):
+    for row, (label, dot) in enumerate(zip(labels, dots, strict=True)):
         y = _TOP + _ROW * row + _ROW // 2
         parts.append(f'<text x="0" y="{y + 4}">{escape(label)}</text>')
-        parts += _marks(mark, y, at)
+        parts += _drawn(dot, y, at)
     width, height = left + _WIDTH + 24, bottom + 8
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     return Figure(f'{head} role="img"><title>{escape(title)}</title><style>{_STYLE}</style>{"".join(parts)}</svg>')
 
 
-def _marks(mark: Mark, y: int, place: Callable[[float], str]) -> list[str]:
-    estimate, low, high = mark
+def _drawn(dot: Dot, y: int, place: Callable[[float], str]) -> list[str]:
+    estimate, low, high = dot
     if not math.isfinite(estimate):
         return [f'<text x="{place(0.0)}" y="{y + 4}">not estimable</text>']
-    dot = f'<circle class="p" cx="{place(estimate)}" cy="{y}" r="4"/>'
+    circle = f'<circle class="p" cx="{place(estimate)}" cy="{y}" r="4"/>'
     if math.isnan(low) or math.isnan(high):
-        return [dot]
-    return [f'<line class="i" x1="{place(low)}" x2="{place(high)}" y1="{y}" y2="{y}"/>', dot]
+        return [circle]
+    return [f'<line class="i" x1="{place(low)}" x2="{place(high)}" y1="{y}" y2="{y}"/>', circle]
 
 
 def _short(name: str) -> str:

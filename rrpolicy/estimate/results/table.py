@@ -1,33 +1,29 @@
 """The result of a count: estimates, standard errors, intervals and covariances, for both targets.
 
-Sums of record weights w_i with E sum w = count. This table (a census, only the randomisation is random):
-variance = sum w^2 - sum of the weights of c^2, and c^2 = c for counts. Population (the table is a random sample):
-N times the sample variance of w (maths of Chaudhuri and Mukerjee 1988, ch. 3; Guo 2010, ch. 3, for the covariance).
+Sums of record weights w_i with E sum w = count. Of this table, sum w^2 is expected to be the count itself without
+randomisation; `rrpolicy.estimate.results.variance` has the rest (Guo 2010, ch. 3, for the covariance).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
-from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, SPREAD
+from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, SPREAD, Flags, flags_of
+from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped, outside
-from rrpolicy.estimate.results.target import Spoken, Target
+from rrpolicy.estimate.results.result import Result
+from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.results.variance import bessel, of_population, of_table
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.source.counts import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from rrpolicy.estimate.results.plot import Figure
 
 METHOD = "moment (unbiased)"
 EVEN = "even spread inside released groups (biased)"
@@ -35,7 +31,6 @@ EM = "EM (maximum likelihood; biased, and the interval is that of the moment est
 PROJECTION = "projection on the simplex (biased, and the interval is that of the moment estimate)"
 
 _COVARIANCE_CELLS = 4_000
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class Row:
         se: standard error of the moment estimate.
         low: lower end of the interval, within [0, N].
         high: its upper end.
-        flags: `few records`, `population variance`, `outside the possible`, `spread`; see `MEANING`.
+        flags: `few records`, `population variance`, `outside the possible`, `spread`; see `MEANINGS`.
         released: released records that speak for the cell, as they stand.
     """
 
@@ -62,15 +57,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Crosstab:
+class Crosstab(Result):
     """Estimated counts of original records by category.
 
     Attributes:
         by: released names, in the order asked for.
-        where: the condition, as asked.
-        target: what `rows` speak of: this table, or the population it was drawn from.
-        level: of the intervals in `rows`.
-        records: N.
         groups: the groups of each axis; cells are their product, the last axis fastest.
         estimate: array of counts, one dimension an axis (of size 1 where it is summed over); unbiased unless
             `method` says otherwise.
@@ -82,11 +73,10 @@ class Crosstab:
         max_records: the most records that a unit may have; of several, nothing is said of the population.
     """
 
+    schema: ClassVar[str] = "rrpolicy.estimate/1"
+    intervals: ClassVar[str] = "an estimate may lie outside [0, N], its interval does not"
+
     by: tuple[str, ...]
-    where: str | None
-    target: Target
-    level: float
-    records: int
     groups: tuple[GroupAxis, ...] = field(repr=False)
     estimate: Array = field(repr=False)
     second_moment: Array = field(repr=False)
@@ -153,17 +143,13 @@ class Crosstab:
         Raises:
             PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
         """
-        N, target = self.records, self.spoken.of(target)
         if self.certain is not None:
             exact = (self.certain == self.support) & (target == "table")
             return np.where(exact, 0.0, np.nan), np.zeros(self.moment.shape, dtype=bool)
-        population = N / max(N - 1, 1) * np.maximum(self.second_moment - self.moment**2 / N, 0.0)
-        if target == "population":
+        population = of_population(self.second_moment, self.moment, self.records)
+        if (target or self.target) == "population":
             return population, np.zeros(self.moment.shape, dtype=bool)
-        table = self.second_moment - self.moment
-        table = np.where(np.abs(table) <= _ROUNDING * self.second_moment, 0.0, table)
-        negative = table < 0
-        return np.where(negative, population, table), negative
+        return of_table(self.second_moment, self.moment, population)
 
     def se(self, target: Target | None = None) -> Array:
         """Return the standard error of each estimate; raises as `variance` does."""
@@ -185,10 +171,9 @@ class Crosstab:
         target = self.spoken.of(target, level)
         if self.certain is not None:
             bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
-            return bounds if target == "table" else np.full_like(bounds, np.nan)
-        z = NormalDist().inv_cdf((1 + level) / 2)
-        half = z * self.se(target)
-        return clipped(self.moment.reshape(-1), half.reshape(-1), np.array([[0.0, float(self.records)]]))
+            return bounds if (target or self.target) == "table" else np.full_like(bounds, np.nan)
+        half = _quantile(level or self.level) * self.se(target)
+        return clipped(self.moment.reshape(-1), half.reshape(-1), self._possible)
 
     def covariance(self, target: Target | None = None) -> Array:
         """Return (cells, cells) the covariance matrix of all estimates, in the order of `rows`.
@@ -222,114 +207,69 @@ class Crosstab:
         flat = self.moment.reshape(-1)
         if target == "table":
             return cross - np.diag(flat)
-        return (cross - np.outer(flat, flat) / self.records) * self.records / max(self.records - 1, 1)
+        return (cross - np.outer(flat, flat) / self.records) * bessel(self.records)
+
+    @property
+    def flags(self) -> Flags:
+        """Return the flags of each cell."""
+        spread, stand_in = self.variance()
+        variance = spread.reshape(-1)
+        half = _quantile(self.level) * np.sqrt(variance)
+        few = (self.support.reshape(-1) < FEW) | self.biased
+        return flags_of(
+            (
+                (SPREAD if self.biased else FEW_RECORDS, few & (variance != 0)),
+                (POPULATION_VARIANCE, stand_in.reshape(-1)),
+                (OUTSIDE, outside(self.moment.reshape(-1), half, self._possible)),
+            )
+        )
+
+    @property
+    def counts(self) -> Measured:
+        """Return the counts, a row a cell."""
+        return Measured(
+            LONE,
+            self.estimate.reshape(-1),
+            {"table": self.se("table").reshape(-1), "population": self.se("population").reshape(-1)},
+            self.conf_int,
+            self.flags,
+            released=self.support.reshape(-1),
+            whole=self.records,
+            biased=self.biased,
+        )
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Return the cells, each with its interval and flags."""
-        variance, stand_in = self.variance()
-        ends = self.conf_int()
-        few = self.support.reshape(-1) < FEW
-        exact = variance.reshape(-1) == 0
-        half = NormalDist().inv_cdf((1 + self.level) / 2) * np.sqrt(variance.reshape(-1))
-        beyond = outside(self.moment.reshape(-1), half, np.array([[0.0, float(self.records)]]))
-        return tuple(
-            Row(
-                group=group,
-                estimate=float(estimate),
-                se=math.sqrt(v),
-                low=float(low),
-                high=float(high),
-                flags=((SPREAD,) if self.biased and not x else (FEW_RECORDS,) if f and not x else ())
-                + ((POPULATION_VARIANCE,) if p else ())
-                + ((OUTSIDE,) if o else ()),
-                released=round(n),
-            )
-            for group, estimate, v, (low, high), f, x, p, o, n in zip(
-                self.group_values(),
-                self.estimate.reshape(-1),
-                variance.reshape(-1),
-                ends,
-                few,
-                exact,
-                stand_in.reshape(-1),
-                beyond,
-                self.support.reshape(-1),
-                strict=True,
-            )
-        )
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return plain data: `rows[]` with the grouping columns, `estimate`, `se`, `low`, `high`, `marks`, `released`.
-
-        A grouping column with one of these names is written with ` (group)` after it.
-        """
-        named = dict(zip(self.by, self.column_names, strict=True))
-        return {
-            "schema": "rrpolicy.estimate/1",
-            "by": list(self.by),
-            "where": self.where,
-            "target": self.target,
-            "level": self.level,
-            "method": self.method,
-            "records": self.records,
-            "rows": [
-                {
-                    **{named[k]: v for k, v in r.group.items()},
-                    "estimate": r.estimate,
-                    "se": _number(r.se),
-                    "low": _number(r.low),
-                    "high": _number(r.high),
-                    "marks": list(r.flags),
-                    "released": r.released,
-                }
-                for r in self.rows
-            ],
-        }
-
-    def to_json(self) -> Json:
-        """Return the same as `to_dict`."""
-        return self.to_dict()
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame: the grouping columns, estimate, se, low, high, marks (the flags), released."""
-        import pandas as pd
-
-        named = self.column_names
-        rows = self.rows
-        frame = pd.DataFrame({c: [r.group[b] for r in rows] for b, c in zip(self.by, named, strict=True)})
-        for name in ("estimate", "se", "low", "high"):
-            frame[name] = np.array([getattr(r, name) for r in rows])
-        frame["marks"] = ["; ".join(r.flags) for r in rows]
-        frame["released"] = np.array([r.released for r in rows], dtype=np.int64)
-        return frame
-
-    def summary(self) -> str:
-        """Return the table as text, with what it is above and what its marks mean below."""
-        from rrpolicy.estimate.results.text import summary
-
-        return summary(self)
-
-    def plot(self) -> Figure:
-        """Return a dot-and-interval plot as SVG, one line a cell."""
-        from rrpolicy.estimate.results.plot import forest
-
-        rows = self.rows
-        names = [", ".join(str(r.group[b]) for b in self.by) or "all records" for r in rows]
-        marks = [(r.estimate, r.low, r.high) for r in rows]
-        return forest(names, marks, f"Estimated counts, {100 * self.level:g} % intervals: this {self.target}")
+        columns = self.counts.columns(self.level, self.target)
+        columns["flags"] = list(map(tuple, columns["flags"]))
+        return tuple(Row(*row) for row in zip(self.group_values(), *columns.values(), strict=True))
 
     @property
-    def column_names(self) -> tuple[str, ...]:
-        """Return the grouping columns as frames and files name them, apart from the columns of results."""
-        taken = {"estimate", "se", "low", "high", "flags", "marks", "released"}
-        return tuple(f"{b} (group)" if b in taken else b for b in self.by)
+    def title(self) -> str:
+        """Return what is counted, and whether it had to be estimated."""
+        return "Counts" if self.exact else "Estimated counts"
+
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return the grouping columns and the counts."""
+        return (*key_columns(self.by, self.group_values()), self.counts)
+
+    def facts(self) -> dict[str, Json]:
+        """Return what was grouped by, and how it was estimated."""
+        return {"by": list(self.by), "method": self.method}
+
+    def said_of_method(self) -> str:
+        """Return how the counts were estimated."""
+        return self.method
 
     def group_values(self) -> Sequence[Mapping[str, Value]]:
         """Return what each cell is of, in the order of `rows`."""
         return group_values(self.by, self.groups)
 
+    @property
+    def _possible(self) -> Array:
+        return np.array([[0.0, float(self.records)]])
 
-def _number(value: float) -> float | None:
-    """Return a number as JSON can hold it: null where there is none."""
-    return value if math.isfinite(value) else None
+
+def _quantile(level: float) -> float:
+    return NormalDist().inv_cdf((1 + level) / 2)

@@ -1,236 +1,223 @@
-"""Estimates as text for a terminal."""
+"""Results as text for a terminal, as HTML for a notebook, and as CSV: one printer for every kind of them."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from rrpolicy.estimate.results.flags import MEANING, MEANINGS, SPREAD
+import numpy as np
+
+from rrpolicy.estimate.results.flags import MEANINGS
+from rrpolicy.estimate.results.measured import LONE, Column, Measured
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
-    from typing import Any
+    from rrpolicy.estimate.results.result import Result
+    from rrpolicy.source.counts import Array
 
-    from rrpolicy.estimate.results.answer import Answer
-    from rrpolicy.estimate.results.estimates import Estimates
-    from rrpolicy.estimate.results.table import Crosstab
-    from rrpolicy.estimate.results.target import Target
-
-_FINE = 1000
-_TARGETS = {
+_OF_TABLE = "this table's counts"
+_COUNTS = {
     "table": "this table's counts (only the randomisation is random)",
     "population": "N times the population's shares (the table is a random sample)",
 }
-_KINDS = (
-    "low to high: the values that a test of the estimate does not reject; Chebyshev: for any distribution,",
-    "approximately, since the standard error is estimated; a row without a mark is not thereby shown to be right",
-)
-_NOT_BOUNDED = "not bounded"
-_OF_TABLE = "this table's counts"
-_IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"
-_INTERVALS = "an estimate may lie outside [0, N], its interval does not"
+_OTHERS = {
+    "table": "of this table (only the randomisation is random)",
+    "population": "of the population (the table is a random sample)",
+}
 _EXACT = "exact: what is counted was released as it is, or is counted by released labels"
-_BOUNDS = "low and high are not an interval of confidence: no count can lie outside them"
+_BOUNDS = "low and high are no interval of confidence but bounds that are certain: no count can lie outside them"
 _NO_BOUNDS = "no interval: what is certain holds for this table alone"
-_SPREAD_OF_POPULATION = "spread evenly inside released groups: biased, without a standard error or an interval"
+_NOT_BOUNDED = "not bounded"
+_DIGITS, _ERROR_DIGITS, _MOST_DECIMALS = 4, 2, 9
 
 
-def summary(table: Crosstab) -> str:
-    """Return an aligned table with a heading and the meaning of its marks."""
-    rows = table.rows
-    marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for r in rows for f in r.flags))}
-    percent = f"{100 * table.level:g} %"
-    spread = table.biased and table.target == "table"
-    exact = table.target == "table" and not table.biased and all(r.se == 0 for r in rows)
-    ends = {"se": "se", "low": f"low {percent}", "high": f"high {percent}"}
-    if table.biased:
-        ends = {"low": "low, certain", "high": "high, certain"} if spread else {}
-    errors = {} if exact else ends
-    header = [*map(visible, table.by), *(("count", "share") if exact else ("estimate",)), *errors.values(), ""]
-    body = [
-        [
-            *(visible(str(r.group[b])) for b in table.by),
-            *((f"{r.estimate:,.0f}", _percent(r.estimate, table.records)) if exact else (_decimal(r.estimate),)),
-            *(_decimal(getattr(r, k)) for k in errors),
-            " ".join(marks[f] for f in r.flags),
-        ]
-        for r in rows
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """A result as it is read.
+
+    Attributes:
+        head: lines above the rows.
+        columns: each a name and its cells.
+        left: which of them are text.
+        foot: lines below the rows.
+    """
+
+    head: tuple[str, ...]
+    columns: tuple[tuple[str, ...], ...]
+    left: tuple[bool, ...]
+    foot: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the names, and the cells of each row."""
+        return list(zip(*self.columns, strict=True))
+
+
+def text(found: Result) -> str:
+    """Return an aligned table with a heading, and the meaning of its flags below."""
+    printed = _printed(found)
+    widths = [max(map(len, column)) for column in printed.columns]
+    aligned = [
+        "  ".join(c.ljust(w) if left else c.rjust(w) for c, w, left in zip(row, widths, printed.left, strict=True))
+        for row in printed.rows
     ]
-    widths = [max(len(line[i]) for line in [header, *body]) for i in range(len(header))]
-    left = {*range(len(table.by)), len(header) - 1}
-    lines = [
-        "  ".join(_padded(c, widths[i], i in left) for i, c in enumerate(line)).rstrip() for line in [header, *body]
-    ]
-    where = "" if table.where is None else f" where {visible(table.where)}"
-    told = _INTERVALS if not table.biased else _BOUNDS if spread else _NO_BOUNDS
-    what = _OF_TABLE if spread or exact else _TARGETS[table.target]
-    return "\n".join(
-        [
-            f"{'Counts' if exact else 'Estimated counts'}{where}: {what}",
-            f"{table.records:,} records; {_EXACT if exact else f'{table.method}; {told}'}",
-            "",
-            *lines,
-            *(f"{mark} {_meaning(flag, table.target)}" for flag, mark in marks.items()),
-        ]
+    return "\n".join([*printed.head, "", *(row.rstrip() for row in aligned), *printed.foot])
+
+
+def html(found: Result) -> str:
+    """Return the same as plain HTML."""
+    from html import escape
+
+    printed = _printed(found)
+    sides = ["left" if left else "right" for left in printed.left]
+    header, *body = (
+        "".join(f'<{cell} style="text-align:{side}">{escape(c)}</{cell}>' for c, side in zip(row, sides, strict=True))
+        for cell, row in zip(("th", *("td",) * len(printed.rows)), printed.rows, strict=False)
     )
+    head, foot = ("<br>".join(map(escape, lines)) for lines in (printed.head, printed.foot))
+    rows = "".join(f"<tr>{row}</tr>" for row in body)
+    return f"<div><p>{head}</p><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table><p>{foot}</p></div>"
 
 
-def _decimal(value: float) -> str:
-    return f"{value:,.1f}" if math.isfinite(value) else "-"
-
-
-def _percent(count: float, records: int) -> str:
-    return f"{100 * count / records:.1f} %" if records else "-"
-
-
-def _meaning(flag: str, target: Target) -> str:
-    """Return what a mark of a count means; of a population nothing is certain."""
-    return _SPREAD_OF_POPULATION if flag == SPREAD and target == "population" else MEANING[flag]
-
-
-def _padded(text: str, width: int, left: bool) -> str:
-    return text.ljust(width) if left else text.rjust(width)
-
-
-def to_csv(table: Crosstab) -> str:
-    """Return the rows as CSV with a header; several marks are joined by "; "."""
-    import csv
+def csv(found: Result) -> str:
+    """Return the columns as CSV with a header."""
+    import csv as form
     import io
 
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*table.column_names, "estimate", "se", "low", "high", "marks", "released"])
-    for r in table.rows:
-        group = [str(v).lower() if isinstance(v, bool) else v for v in (r.group[b] for b in table.by)]
-        writer.writerow([*group, r.estimate, r.se, r.low, r.high, "; ".join(r.flags), r.released])
-    return out.getvalue()
-
-
-def estimates_summary(found: Estimates, title: str) -> str:
-    """Return estimates as an aligned table with a heading and the meaning of their marks."""
-    percent = f"{100 * found.level:g} %"
-    names = list(found.keys[0]) if found.keys else []
-    header = [*map(visible, names), "estimate", "se", f"low {percent}", f"high {percent}", "Chebyshev", "estimator", ""]
-    marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(f for row in found.flags for f in row))}
-    told = [e for e in dict.fromkeys(found.estimator) if e in MEANINGS]
-    body = [
-        [
-            *(visible(str(v)) for v in key.values()),
-            *(_number(v) for v in (estimate, se)),
-            *(_end(v) for v in ends),
-            "" if not math.isfinite(se) else f"[{_number(wide[0])}, {_number(wide[1])}]",
-            estimator,
-            " ".join(marks[f] for f in flags),
-        ]
-        for key, estimate, se, ends, wide, estimator, flags in zip(
-            found.keys,
-            found.estimate,
-            found.se(),
-            found.conf_int(),
-            found.conf_int(interval="chebyshev"),
-            found.estimator,
-            found.flags,
-            strict=True,
-        )
-    ]
-    where = "" if found.where is None else f" where {visible(found.where)}"
-    head = [
-        f"{visible(title)}{where}",
-        f"of {'this table' if found.target == 'table' else 'the population'}; {found.records:,} records",
-        *_KINDS,
-        "",
-    ]
-    legend = [*(f"{e}: {MEANINGS[e]}" for e in told), *(f"{m} {MEANINGS[f]}" for f, m in marks.items())]
-    if any(e < least or e > most for e, (least, most) in zip(found.estimate, found.range, strict=True)):
-        legend.append(_IMPOSSIBLE)
-    return "\n".join([*head, *_aligned(header, body, len(names)), *legend])
-
-
-def answer_summary(found: Answer) -> str:
-    """Return an answer as an aligned table, one block of columns an aggregate."""
-    flags = [f for m in found.measured for row in m.flags for f in row]
-    marks = {flag: "*" * (i + 1) for i, flag in enumerate(dict.fromkeys(flags))}
-    columns = found.columns()
-    marked = {m.names[4] for m in found.measured}
-    hidden = {m.names[5] for m in found.measured}
-    lines: list[list[str]] = []
-    left: set[int] = set()
-    for name, values in columns.items():
-        if name in hidden:
-            continue
-        numbers = not any(isinstance(v, (str, bool, list)) or v is None for v in values)
-        left |= set() if numbers else {len(lines)}
-        if name in marked:
-            lines.append(["", *(" ".join(marks[f] for f in v) for v in values)])
-        else:
-            lines.append([visible(name), *(_shown(v) for v in values)])
-    widths = [max(map(len, column)) for column in lines]
-    rows = [
-        "  ".join(_padded(column[i], widths[j], j in left) for j, column in enumerate(lines)).rstrip()
-        for i in range(len(found.keys) + 1)
-    ]
-    where = "" if found.where is None else f" where {visible(found.where)}"
-    biased = any(m.certain is not None for m in found.measured)
-    ends = f"low and high are {'bounds that are certain' if biased else f'{100 * found.level:g} % intervals'}"
-    if biased and found.target == "population":
-        ends = _NO_BOUNDS
-    exact = found.target == "table" and not biased and bool((found.se() == 0).all())
-    plain = exact or (biased and found.target == "table")
-    return "\n".join(
-        [
-            f"{'Figures' if exact else 'Estimates'}{where}: {_OF_TABLE if plain else _TARGETS[found.target]}",
-            f"{found.records:,} records; {_EXACT if exact else ends}",
-            "",
-            *rows,
-            *(
-                f"{mark} {_meaning(flag, found.target)}" if flag == SPREAD else f"{mark} {MEANINGS[flag]}"
-                for flag, mark in marks.items()
-            ),
-            *(f"note: {visible(note)}" for note in found.notes),
-        ]
-    )
-
-
-def answer_csv(found: Answer) -> str:
-    """Return an answer as CSV with a header."""
-    import csv
-    import io
-
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = form.writer(out, lineterminator="\n")
     columns = found.columns()
     writer.writerow(columns)
     writer.writerows([_field(v) for v in row] for row in zip(*columns.values(), strict=True))
     return out.getvalue()
 
 
-def _field(value: Any) -> Any:
-    """Return a value as CSV has it."""
+def plain(value: Any) -> Any:
+    """Return a value as one cell holds it: lists and named values as text."""
     if isinstance(value, list):
         return "; ".join(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {v}" for name, v in value.items())
+    return value
+
+
+def kind_of_ends(found: Result) -> str:
+    """Return in words what low and high are."""
+    if found.biased:
+        return "certain bounds" if found.target == "table" else "no interval"
+    return "exact" if found.exact else f"{_percent(found)} intervals"
+
+
+def _printed(found: Result) -> _Printed:
+    flags = dict.fromkeys(f for m in found.measured for row in m.flags for f in row)
+    marks = {flag: "*" * (i + 1) for i, flag in enumerate(flags)}
+    columns: list[tuple[tuple[str, ...], bool]] = []
+    for part in found.shown():
+        if isinstance(part, Measured):
+            columns += [((name, *cells), False) for name, cells in _numbers(found, part).items()]
+            columns.append((("", *(" ".join(marks[f] for f in row) for row in part.flags)), True))
+        elif part.printed:
+            columns.append(((visible(part.name), *_cells(part)), not _is_numeric(part)))
+    others = (part.cells for part in found.shown() if isinstance(part, Column) and part.printed and not part.key)
+    told = dict.fromkeys(v for values in others for v in values if isinstance(v, str) and v in MEANINGS)
+    foot = (
+        *(f"{mark} {flag}: {MEANINGS[flag]}" for flag, mark in marks.items()),
+        *(f"{value}: {MEANINGS[value]}" for value in told),
+        *(f"note: {visible(note)}" for note in found.notes),
+    )
+    return _Printed(_head(found), tuple(c for c, _ in columns), tuple(left for _, left in columns), foot)
+
+
+def _head(found: Result) -> tuple[str, ...]:
+    """Return what the rows are, of whom, and what low and high are."""
+    where = "" if found.where is None else f" where {visible(found.where)}"
+    of = (_COUNTS if any(m.whole is not None for m in found.measured) else _OTHERS)[found.target]
+    if found.target == "table" and (found.biased or found.exact):
+        of = _OF_TABLE if any(m.whole is not None for m in found.measured) else "of this table"
+    ends = found.intervals.replace("{level}", _percent(found))
+    if found.biased:
+        ends = _BOUNDS if found.target == "table" else _NO_BOUNDS
+    method = found.said_of_method()
+    told = _EXACT if found.exact else f"{method}; {ends}" if method else ends
+    return (
+        f"{visible(found.title)}{where}: {of}",
+        f"{found.records:,} records; {told}",
+        *map(visible, found.preface()),
+    )
+
+
+def _numbers(found: Result, part: Measured) -> dict[str, list[str]]:
+    """Return an estimate's columns: of an exact one, itself and the share of a count; else errors and ends as well."""
+    estimate, se, low, high = part.names[:4]
+    lone = part.names == LONE
+    if found.exact:
+        counted = part.whole is not None and bool((part.estimate == np.round(part.estimate)).all())
+        shown = {
+            estimate: [f"{v:,.0f}" for v in part.estimate] if counted else _blocks(found, part, [part.estimate])[0]
+        }
+        if not lone or part.whole is None:
+            return shown
+        share = [f"{100 * v / part.whole:.1f} %" if part.whole else "-" for v in part.estimate]
+        return {"count": shown[estimate], "share": share}
+    ends = part.ends(found.level, found.target)
+    error = part.errors[found.target]
+    cells = _blocks(found, part, [part.estimate, error, ends[:, 0], ends[:, 1]])
+    if part.biased and found.target == "population":
+        return {visible(estimate): cells[0]}
+    of = "" if not lone else ", certain" if part.biased else f" {_percent(found)}"
+    named = {estimate: cells[0], se: cells[1], f"{low}{of}": cells[2], f"{high}{of}": cells[3]}
+    if part.biased:
+        del named[se]
+    return {visible(name): values for name, values in named.items()}
+
+
+def _blocks(found: Result, part: Measured, columns: Sequence[Array]) -> list[list[str]]:
+    """Return numbers with as many decimals as their block needs: all rows, or each row if their units differ."""
+    error = part.errors[found.target]
+    if found.alike:
+        decimals = [_decimals(part.estimate, error)] * part.estimate.size
+    else:
+        decimals = [_decimals(part.estimate[i : i + 1], error[i : i + 1]) for i in range(part.estimate.size)]
+    return [[_shown(float(v), d) for v, d in zip(column, decimals, strict=True)] for column in columns]
+
+
+def _decimals(values: Array, errors: Array) -> int:
+    """Return decimals that show four digits of the largest value and two of the middle error; at least one."""
+    sizes = np.abs(values[np.isfinite(values)])
+    known = errors[np.isfinite(errors) & (errors > 0)]
+    asked = [(float(sizes.max(initial=0.0)), _DIGITS), (float(np.median(known)) if known.size else 0.0, _ERROR_DIGITS)]
+    needed = [digits - 1 - math.floor(math.log10(size)) for size, digits in asked if size > 0]
+    return min(max(1, *needed, 1), _MOST_DECIMALS)
+
+
+def _shown(value: float, decimals: int) -> str:
+    """Return a number; an end may be not bounded."""
+    if math.isinf(value):
+        return _NOT_BOUNDED
+    return "-" if math.isnan(value) else f"{value:z,.{decimals}f}"
+
+
+def _cells(part: Column) -> list[str]:
+    """Return the values of a column; empty where a row sums over it."""
+    if any(isinstance(v, float) for v in part.cells) and not part.key:
+        values = np.array(part.cells, dtype=np.float64)
+        decimals = _decimals(values, np.zeros(0))
+        return [_shown(float(v), decimals) for v in values]
+    return ["" if v is None else visible(str(_field(v))) for v in part.cells]
+
+
+def _is_numeric(part: Column) -> bool:
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in part.cells if v is not None)
+
+
+def _field(value: Any) -> Any:
+    """Return a value as CSV has it: empty for what is not there."""
     if isinstance(value, bool):
         return str(value).lower()
-    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else plain(value)
 
 
-def _shown(value: Any) -> str:
-    """Return a value of an answer as the terminal shows it; empty for a column that is summed over."""
-    if isinstance(value, float):
-        return f"{value:,.1f}" if math.isfinite(value) and abs(value) >= _FINE else _end(value)
-    return "" if value is None else visible(str(value))
-
-
-def _aligned(header: list[str], body: list[list[str]], keys: int) -> list[str]:
-    widths = [max(len(line[i]) for line in [header, *body]) for i in range(len(header))]
-    left = {*range(keys), len(header) - 2, len(header) - 1}
-    lines = ["  ".join(_padded(c, widths[i], i in left) for i, c in enumerate(line)) for line in [header, *body]]
-    return [line.rstrip() for line in lines]
-
-
-def _end(value: float) -> str:
-    """Return an end of an interval."""
-    return _NOT_BOUNDED if math.isinf(value) else _number(value)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.5g}" if math.isfinite(value) else "-"
+def _percent(found: Result) -> str:
+    return f"{100 * found.level:g} %"

@@ -15,7 +15,7 @@ import numpy as np
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.estimates import number
+from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.rules.sums import By, RuleSet
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.source.counts import Array

@@ -12,32 +12,37 @@ before the data were seen, not for the best of many.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import split
-from rrpolicy.estimate.results.estimates import factor, number
-from rrpolicy.estimate.results.flags import SELECTED
+from rrpolicy.estimate.results.estimates import factor
+from rrpolicy.estimate.results.flags import SELECTED, flags_of
+from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.results.measured import Column, Measured, joined, named, nothing
+from rrpolicy.estimate.results.possible import clipped
+from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.rules.sums import By, RuleSet, rule_set
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from rrpolicy.estimate.release import Release
-    from rrpolicy.estimate.results.plot import Figure
     from rrpolicy.estimate.rules.errors import RuleErrors
 
 CANDIDATES = 2_000_000
+
+_Given: TypeAlias = tuple[tuple[str, Value], ...]
+_Items: TypeAlias = tuple[_Given, tuple[str, Value]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class Rule:
         sure: whether both lower ends reach the thresholds.
     """
 
-    given: tuple[tuple[str, Value], ...]
+    given: _Given
     then: tuple[str, Value]
     support: float
     support_se: float
@@ -69,29 +74,33 @@ class Rule:
     sure: bool
 
     def __str__(self) -> str:
-        return f"{', '.join(f'{c} = {v}' for c, v in self.given)} -> {self.then[0]} = {self.then[1]}"
+        return _told(self.given, self.then)
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimated:
+    """The rules, row by row: what is given and what follows, support, confidence, and which are sure."""
+
+    items: tuple[_Items, ...]
+    support: Measured
+    confidence: Measured
+    sure: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
-class Rules:
+class Rules(Result):
     """Rules whose estimated support and confidence reach the thresholds.
 
     Attributes:
         min_support: least support.
         min_confidence: least confidence.
-        where: the condition, as asked.
-        target: what intervals speak of.
-        level: of the intervals.
-        records: N.
         sets: every candidate, by the columns that it combines.
     """
 
+    schema: ClassVar[str] = "rrpolicy.rules/1"
+
     min_support: float
     min_confidence: float
-    where: str | None
-    target: Target
-    level: float
-    records: int
     sets: tuple[RuleSet, ...] = field(repr=False)
 
     def chosen(self, by: By = "point") -> tuple[Mask, ...]:
@@ -114,7 +123,15 @@ class Rules:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """Return the rules, the most confident first."""
-        return tuple(sorted(self._made(), key=lambda r: (-r.confidence, -r.support, str(r))))
+        found = self._estimated
+        support, confidence = (m.columns(self.level, self.target) for m in (found.support, found.confidence))
+        numbers = [*support.values()][:4] + [*confidence.values()][:4]
+        return tuple(
+            Rule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), wide, sure)
+            for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, wide, sure in zip(
+                found.items, *numbers, self._wide, found.sure, strict=True
+            )
+        )
 
     def compared(self, truth: pd.DataFrame) -> RuleErrors:
         """Compare with the rules of the true table; see `rrpolicy.estimate.rules.errors`."""
@@ -122,105 +139,87 @@ class Rules:
 
         return rule_errors(self, truth)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame, one row a rule."""
-        import pandas as pd
+    @property
+    def candidates(self) -> int:
+        """Return how many rules were looked at."""
+        return sum(s.support.size for s in self.sets)
 
-        names = ("given", "then", "support", "support_se", "support_low", "support_high", "confidence")
-        more = ("confidence_se", "confidence_low", "confidence_high", "low_chebyshev", "high_chebyshev", "sure")
-        rows = [
-            (
-                ", ".join(f"{c} = {v}" for c, v in r.given),
-                f"{r.then[0]} = {r.then[1]}",
-                r.support,
-                r.support_se,
-                *r.support_interval,
-                r.confidence,
-                r.confidence_se,
-                *r.confidence_interval,
-                *r.confidence_chebyshev,
-                r.sure,
-            )
-            for r in self.rules
-        ]
-        return pd.DataFrame(rows, columns=[*names, *more])
+    @property
+    def title(self) -> str:
+        """Return the thresholds, and how many rules reach them."""
+        reached = f"support >= {self.min_support:g} and confidence >= {self.min_confidence:g}"
+        return f"{len(self._estimated.items):,} rules of {self.candidates:,} candidates with {reached}"
 
-    def to_dict(self) -> dict[str, Json]:
-        """Return plain data; numbers that are not there are null."""
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return what is given and what follows, support and confidence, and whether a rule is sure."""
+        found = self._estimated
+        wide = zip(*self._wide, strict=True) if self._wide else ((), ())
+        return (
+            Column("given", tuple(dict(given) for given, _ in found.items)),
+            Column("then", tuple(dict([then]) for _, then in found.items)),
+            found.support,
+            found.confidence,
+            Column("sure", found.sure, key=False),
+            *(
+                Column(f"confidence_{end}_chebyshev", tuple(values), key=False, printed=False)
+                for end, values in zip(("low", "high"), wide, strict=True)
+            ),
+        )
+
+    def facts(self) -> dict[str, Json]:
+        """Return the thresholds, and how many candidates were looked at."""
         return {
-            "schema": "rrpolicy.rules/1",
             "min_support": self.min_support,
             "min_confidence": self.min_confidence,
-            "where": self.where,
-            "target": self.target,
-            "level": self.level,
-            "records": self.records,
-            "notes": [SELECTED] if self.rules else [],
-            "rules": [
-                {
-                    "given": dict(r.given),
-                    "then": dict([r.then]),
-                    "support": {"estimate": r.support, "se": r.support_se, "interval": list(r.support_interval)},
-                    "confidence": {
-                        "estimate": r.confidence,
-                        "se": number(r.confidence_se),
-                        "interval": [number(v) for v in r.confidence_interval],
-                        "chebyshev": [number(v) for v in r.confidence_chebyshev],
-                    },
-                    "sure": r.sure,
-                }
-                for r in self.rules
-            ],
+            "candidates": self.candidates,
         }
 
-    def summary(self) -> str:
-        """Return the rules as text."""
-        percent = f"{100 * self.level:g} %"
-        lines = [
-            f"{len(self.rules):,} rules with support >= {self.min_support:g} and confidence >= {self.min_confidence:g}",
-            f"of {sum(s.support.size for s in self.sets):,} candidates; moment estimates, this {self.target}",
-            f"{percent} intervals; * both lower ends reach the thresholds as well",
-            *([f"note: {SELECTED}"] if self.rules else []),
-            "",
+    def said_of_method(self) -> str:
+        """Return how the rules were estimated, and which are sure."""
+        return "moment estimates; sure: both lower ends reach the thresholds as well"
+
+    def labels(self) -> list[str]:
+        """Return the rules."""
+        return [str(rule) for rule in self.rules]
+
+    def plotted(self) -> tuple[str, Measured]:
+        """Return the confidences."""
+        return "Confidence of rules", self._estimated.confidence
+
+    @cached_property
+    def _estimated(self) -> _Estimated:
+        """Return the rules that reach the thresholds, the most confident first."""
+        items: list[_Items] = []
+        sure: list[bool] = []
+        supports, confidences = [nothing(named("support"))], [nothing(named("confidence"))]
+        for s, chosen, certain in zip(self.sets, self.chosen(), self.chosen("lower"), strict=True):
+            rows = np.flatnonzero(chosen)
+            items += [s.items(cell) for cell in map(tuple, np.argwhere(chosen))]
+            sure += certain.reshape(-1)[rows].tolist()
+            supports.append(self._measured("support", s.supports.picked(rows)))
+            confidences.append(self._measured("confidence", s.confidences.picked(rows)))
+        support, confidence = joined(supports), joined(confidences)
+        ranks = [
+            (-c, -s, _told(*item)) for c, s, item in zip(confidence.estimate, support.estimate, items, strict=True)
         ]
-        for r in self.rules:
-            support = f"support {r.support:.4f} [{r.support_interval[0]:.4f}, {r.support_interval[1]:.4f}]"
-            confidence = (
-                f"confidence {r.confidence:.4f} [{r.confidence_interval[0]:.4f}, {r.confidence_interval[1]:.4f}]"
-            )
-            lines.append(f"{r}: {support}, {confidence}{' *' if r.sure else ''}")
-        return "\n".join(lines)
+        order = sorted(range(len(items)), key=ranks.__getitem__)
+        return _Estimated(
+            items=tuple(items[i] for i in order),
+            support=support.picked(order),
+            confidence=confidence.picked(order),
+            sure=tuple(sure[i] for i in order),
+        )
 
-    def plot(self) -> Figure:
-        """Return the confidences with intervals as SVG."""
-        from rrpolicy.estimate.results.plot import forest
+    def _measured(self, name: str, ratio: Ratios) -> Measured:
+        flags = flags_of(ratio.doubts(self.level, self.target))
+        return Measured(named(name), ratio.estimate, ratio.errors(), ratio.ends, flags)
 
-        marks = [(r.confidence, *r.confidence_interval) for r in self.rules]
-        title = f"Confidence of rules, {100 * self.level:g} % intervals: this {self.target}"
-        return forest([str(r) for r in self.rules], marks, title)
-
-    def _made(self) -> Iterator[Rule]:
-        wide = factor("chebyshev", self.level)
-        for s, chosen, sure in zip(self.sets, self.chosen(), self.chosen("lower"), strict=True):
-            supports, confidences = s.support, s.confidence
-            errors, spreads = s.support_se[self.target], s.confidence_se[self.target]
-            ends, tops = (s.shaped(ratio.ends(self.level, self.target)) for ratio in (s.supports, s.confidences))
-            for cell in map(tuple, np.argwhere(chosen)):
-                support, error = float(supports[cell]), float(errors[cell])
-                confidence, spread = float(confidences[cell]), float(spreads[cell])
-                given, then = s.items(cell)
-                yield Rule(
-                    given=given,
-                    then=then,
-                    support=support,
-                    support_se=error,
-                    support_interval=_pair(ends[cell]),
-                    confidence=confidence,
-                    confidence_se=spread,
-                    confidence_interval=_pair(tops[cell]),
-                    confidence_chebyshev=_interval(confidence, wide * spread),
-                    sure=bool(sure[cell]),
-                )
+    @property
+    def _wide(self) -> list[tuple[float, float]]:
+        """Return Chebyshev's intervals of the confidences."""
+        confidence = self._estimated.confidence
+        half = factor("chebyshev", self.level) * confidence.errors[self.target]
+        return [(float(low), float(high)) for low, high in clipped(confidence.estimate, half, np.array([[0.0, 1.0]]))]
 
 
 def rules(
@@ -262,12 +261,11 @@ def rules(
             )
         )
     sets = tuple(s for subset in subsets for s in rule_set(release, subset, condition))
-    return Rules(min_support, min_confidence, where, target, level, release.records, sets)
+    return Rules(
+        min_support, min_confidence, sets,
+        where=where, target=target, level=level, records=release.records, notes=(SELECTED,),
+    )  # fmt: skip
 
 
-def _pair(ends: Array) -> tuple[float, float]:
-    return float(ends[0]), float(ends[1])
-
-
-def _interval(value: float, half: float) -> tuple[float, float]:
-    return min(max(value - half, 0.0), 1.0), max(min(value + half, 1.0), 0.0)
+def _told(given: _Given, then: tuple[str, Value]) -> str:
+    return f"{', '.join(f'{c} = {v}' for c, v in given)} -> {then[0]} = {then[1]}"

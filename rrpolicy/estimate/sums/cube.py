@@ -5,32 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.results.measured import Column, Measured, joined, key_columns
+from rrpolicy.estimate.results.plot import Figure
+from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rrpolicy.estimate.release import Release
-    from rrpolicy.estimate.results.plot import Figure
 
 MOST = 12
 
 
 @dataclass(frozen=True)
-class Cube:
-    """One table for each subset of the columns.
+class Cube(Result):
+    """One table for each subset of the columns; the rows of all of them below each other, as SQL's CUBE has them.
 
     Attributes:
         by: the columns.
         tables: from the grand total to the table by all columns.
     """
+
+    schema: ClassVar[str] = "rrpolicy.cube/1"
+    intervals: ClassVar[str] = Crosstab.intervals
 
     by: tuple[str, ...]
     tables: tuple[Crosstab, ...] = field(repr=False)
@@ -46,30 +49,23 @@ class Cube:
                 return table
         raise KeyError(by)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return all tables below each other, as SQL's CUBE does: a column that a table sums over is null."""
-        import pandas as pd
+    @property
+    def title(self) -> str:
+        """Return what is counted, and whether it had to be estimated."""
+        return self.tables[-1].title
 
-        names = self.tables[-1].column_names
-        frames = [t.to_frame().astype(dict.fromkeys(t.column_names, "object")) for t in self.tables]
-        for frame in frames:
-            for name in names:
-                if name not in frame:
-                    frame[name] = pd.Series([None] * len(frame), dtype="object")
-        rest = [c for c in frames[-1].columns if c not in names]
-        return pd.concat([f[[*names, *rest]] for f in frames], ignore_index=True)
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return the columns and the counts; a column that a row sums over is None."""
+        keys = [key for table in self.tables for key in table.group_values()]
+        return (*key_columns(self.by, keys), joined([table.counts for table in self.tables]))
 
-    def to_dict(self) -> dict[str, Json]:
-        """Return plain data: one document a table."""
-        return {
-            "schema": "rrpolicy.cube/1",
-            "by": list(self.by),
-            "tables": [t.to_dict() for t in self.tables],
-        }
+    def facts(self) -> dict[str, Json]:
+        """Return the columns, and how counts were estimated."""
+        return self.tables[-1].facts()
 
-    def summary(self) -> str:
-        """Return every table as text."""
-        return "\n\n".join(t.summary() for t in self.tables)
+    def said_of_method(self) -> str:
+        """Return how the counts were estimated."""
+        return self.tables[-1].said_of_method()
 
     def plot(self) -> Figure:
         """Return the plot of the table by all columns."""
@@ -88,7 +84,7 @@ def cube(release: Release, by: Sequence[str], where: str | None, target: Target,
         )
     subsets = [subset for size in range(len(by) + 1) for subset in combinations(by, size)]
     found = release.tables(by, subsets, where, split(where, release.columns), target=target, level=level)
-    return Cube(found[-1].by, tuple(found))
+    return Cube(found[-1].by, tuple(found), where=where, target=target, level=level, records=release.records)
 
 
 def tables(
@@ -127,17 +123,8 @@ def tables(
         grouped = [groups_of(axis, exact, condition) for axis in axes]
         groups = tuple(g for g, _ in grouped)
         table = Crosstab(
-            exact,
-            where,
-            target,
-            level,
-            release.records,
-            groups,
-            first,
-            second,
-            support,
-            method,
-            max_records=release.max_records,
-        )
+            exact, groups, first, second, support, method,
+            where=where, target=target, level=level, records=release.records,
+        )  # fmt: skip
         found.append(replace(table, certain=certain).corrected(axes, [targets for _, targets in grouped]))
     return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import kind_of, kind_of_type, same
 from rrpolicy.estimate.counts.condition import Condition, read, split
@@ -23,18 +23,12 @@ from rrpolicy.estimate.counts.grouping import Weighed, beside, check_size, group
 from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import (
-    FEW,
-    FEW_RECORDS,
-    MOMENT,
-    NOT_ESTIMABLE,
-    OUTSIDE,
-    POPULATION_VARIANCE,
-    flags_of,
-)
+from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, NOT_ESTIMABLE, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
+from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
@@ -43,13 +37,12 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Means(Estimates):
     """Estimated means; `keys` are the groups.
 
     Attributes:
         value: the column of numbers.
-        by: the grouping columns.
         missing: records without the number, which are left out.
         sizes: the groups' estimated sizes, without those records.
         categories: those that are no number (of missing values, of what is outside), whose records are left out.
@@ -59,7 +52,6 @@ class Means(Estimates):
     schema: ClassVar[str] = "rrpolicy.mean/1"
 
     value: str
-    by: tuple[str, ...]
     missing: int
     sizes: Array = field(repr=False)
     categories: tuple[Value, ...] = ()
@@ -70,6 +62,16 @@ class Means(Estimates):
         """Return what is averaged, over whom, and by what."""
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"Estimated mean of {self.value}{by}{self.without}"
+
+    def facts(self) -> dict[str, Json]:
+        """Return what is averaged, by what, and over whom."""
+        return {
+            **super().facts(),
+            "value": self.value,
+            "missing": self.missing,
+            "category": self.category,
+            "left_out": number(self.left_out),
+        }
 
     @property
     def without(self) -> str:
@@ -145,7 +147,7 @@ def mean(
     left_out = 1 - float(size.sum()) / whole if numbers.categories and whole else 0.0
     N = release.records
     squares = (sums.of(numbers.second, 2), sums.of(numbers.cross, 2), sums.of(numbers.counted, 2))
-    v0, v1, v2 = (N / max(N - 1, 1) * s for s in squares)
+    v0, v1, v2 = (bessel(N) * s for s in squares)
     own = (sums.of(numbers.squares, 1), deviation, size)
     found = Ratios.of(
         deviation, size,
@@ -154,19 +156,15 @@ def mean(
     errors = found.errors()
     groups = tuple(g for g, _ in grouped)
     frame = Crosstab(
-        names, shown, target, level, N, groups,
+        names, groups,
         numbers.cells.sums(numbers.n * numbers.cells.weight),
         numbers.cells.sums(numbers.counted * numbers.cells.weight**2),
-        numbers.cells.sums(numbers.everybody * numbers.cells.speaks), max_records=release.max_records,
+        numbers.cells.sums(numbers.everybody * numbers.cells.speaks),
+        where=shown, target=target, level=level, records=N,
     )  # fmt: skip
     counts = frame.corrected(axes, masks)
-    flags = flags_of(
-        (
-            (FEW_RECORDS, (counts.support.reshape(-1) < FEW) & (errors[target] > 0)),
-            (POPULATION_VARIANCE, found.stand_in & (target == "table")),
-            (OUTSIDE, found.outside(level, target)),
-        )
-    )
+    few = (counts.support.reshape(-1) < FEW) & (errors[target] > 0)
+    flags = flags_of(((FEW_RECORDS, few), *found.doubts(level, target)))
     return Means(
         target=target,
         level=level,
@@ -179,8 +177,9 @@ def mean(
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in found.estimate),
         flags=flags,
         ends=found.ends,
-        value=name,
+        released=counts.support.reshape(-1),
         by=names,
+        value=name,
         missing=numbers.missing,
         sizes=counts.estimate.reshape(-1),
         categories=numbers.categories,

@@ -22,7 +22,7 @@ from rrpolicy.estimate.counts.grouping import CELLS, beside, check_size, group_v
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, OUTSIDE, POPULATION_VARIANCE, flags_of
+from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shares(Estimates):
     """Estimated shares; `keys` are the groups."""
 
@@ -99,18 +99,18 @@ def shares(
     N = release.records
     square = (found.part_part, found.part_whole, found.whole_whole)
     ratio = Ratios.shares(found.part, found.whole, square, N)
-    marks = ((POPULATION_VARIANCE, ratio.stand_in & (target == "table")), (OUTSIDE, ratio.outside(level, target)))
     return Shares(
         target=target,
         level=level,
         records=N,
         where=None,
+        by=names,
         keys=tuple(group_values(names, groups)),
         estimate=ratio.estimate,
         errors=ratio.errors(),
         range=ratio.within,
         estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
-        flags=flags_of(marks),
+        flags=flags_of(ratio.doubts(level, target)),
         ends=ratio.ends,
         max_records=release.max_records,
     )

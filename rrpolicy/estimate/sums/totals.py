@@ -1,7 +1,7 @@
 """Totals by randomised groups: weighted sums of numbers, with the errors of counts.
 
 With w the weight of a record in a group and y its number, the total is T = sum w y. Its variance is that of a count
-with y in place of 1: this table, sum y^2 (w^2 - w); population, N/(N-1) (sum w^2 y^2 - T^2/N).
+with y in place of 1: S1 = T, S2 = sum w^2 y^2, of which sum w y^2 is expected without randomisation.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, POPULATION_VARIANCE, flags_of
 from rrpolicy.estimate.results.intervals import normal_ends
 from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.results.variance import of_population, of_table
 from rrpolicy.estimate.sums.means import Sums, numbers_of
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
@@ -26,14 +27,13 @@ from rrpolicy.source.counts import Array
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
-_ROUNDING = 1e-9
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Totals(Estimates):
     """Estimated totals; `keys` are the groups."""
 
     schema: ClassVar[str] = "rrpolicy.total/1"
+    intervals: ClassVar[str] = "low and high are normal {level} intervals"
 
     @property
     def title(self) -> str:
@@ -84,17 +84,13 @@ def totals(
         moment(numbers.counted, numbers.cross, numbers.second, 2),
         moment(numbers.n, numbers.first, numbers.squares, 1),
     )
-    population = N / max(N - 1, 1) * np.maximum(square - T**2 / N, 0.0)
-    table = np.where(np.abs(square - own) <= _ROUNDING * np.abs(square), 0.0, square - own)
-    errors: dict[Target, Array] = {
-        "table": np.sqrt(np.where(table < 0, population, table)),
-        "population": np.sqrt(population),
-    }
+    population = of_population(square, T, N)
+    table, stand_in = of_table(square, own, population)
+    errors: dict[Target, Array] = {"table": np.sqrt(table), "population": np.sqrt(population)}
     speaks = numbers.cells.sums(numbers.everybody * numbers.cells.speaks)
     for i, (axis, (_, targets)) in enumerate(zip(axes, grouped, strict=True)):
         speaks = axis.support(speaks, i, targets)
     few = (speaks < FEW) & (errors[target] > 0)
-    stand_in = (table < 0) & (target == "table")
     estimate, by_target = T.reshape(-1), {t: e.reshape(-1) for t, e in errors.items()}
     within = np.tile([-np.inf, np.inf], (T.size, 1))
     return Totals(
@@ -102,12 +98,15 @@ def totals(
         level=level,
         records=N,
         where=None,
+        by=names,
         keys=tuple(group_values(names, groups)),
         estimate=estimate,
         errors=by_target,
         range=within,
         estimator=(MOMENT,) * T.size,
-        flags=flags_of(((FEW_RECORDS, few.reshape(-1)), (POPULATION_VARIANCE, stand_in.reshape(-1)))),
+        flags=flags_of(
+            ((FEW_RECORDS, few.reshape(-1)), (POPULATION_VARIANCE, stand_in.reshape(-1) & (target == "table")))
+        ),
         ends=normal_ends(estimate, by_target, within),
-        max_records=release.max_records,
+        released=speaks.reshape(-1),
     )

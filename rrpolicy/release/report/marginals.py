@@ -12,7 +12,7 @@ import numpy as np
 from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.flags import MEANING, SPREAD
+from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
 from rrpolicy.estimate.weights.anatomy import ShareWeights
 from rrpolicy.estimate.weights.sets import MembershipWeights
@@ -173,7 +173,7 @@ def _row(name: str, released: float | None, row: Row, records: int) -> MarginalR
         estimate=row.estimate / records,
         low=row.low / records,
         high=row.high / records,
-        remark="; ".join(MEANING[flag] for flag in row.flags if flag != SPREAD) or None,
+        remark="; ".join(MEANINGS[flag] for flag in row.flags if flag != SPREAD) or None,
     )
 
 

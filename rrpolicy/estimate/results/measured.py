@@ -1,0 +1,160 @@
+"""The columns of results: what rows are of, and what is estimated of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.estimate.results.flags import Flags
+from rrpolicy.estimate.results.intervals import Ends
+from rrpolicy.estimate.results.target import Target
+from rrpolicy.source.counts import Array
+
+LONE = ("estimate", "se", "low", "high", "flags", "released")
+"""The columns of what is the only estimate in a result."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that is not estimated.
+
+    Attributes:
+        name: of the column.
+        cells: (rows,); None where a row sums over the column.
+        key: whether rows are of these values; else they say more of the row.
+        printed: whether it stands in text; it always does in frames and files.
+    """
+
+    name: str
+    cells: tuple[Any, ...] = field(repr=False)
+    key: bool = True
+    printed: bool = True
+
+    def picked(self, rows: Sequence[int]) -> Column:
+        """Return the column over some of the rows, in their order."""
+        return replace(self, cells=tuple(self.cells[i] for i in rows))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One quantity, estimated for every row of a result.
+
+    Attributes:
+        names: of its columns: estimate, standard error, low, high, flags, released records.
+        estimate: (rows,) NaN where it cannot be estimated.
+        errors: target -> (rows,) standard errors; NaN where there is none.
+        ends: the intervals, by level and target; of biased counts, what is certain.
+        flags: (rows,) see `rrpolicy.estimate.results.flags.MEANINGS`.
+        released: (rows,) released records that speak for each row; None where that is not counted.
+        whole: the records that a count is some of; None for what is no count.
+        biased: whether counts are spread inside released groups: without errors, with bounds in place of intervals.
+    """
+
+    names: tuple[str, ...]
+    estimate: Array = field(repr=False)
+    errors: Mapping[Target, Array] = field(repr=False)
+    ends: Ends = field(repr=False)
+    flags: Flags = field(repr=False)
+    released: Array | None = field(default=None, repr=False)
+    whole: int | None = None
+    biased: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the estimate's column."""
+        return self.names[0]
+
+    @property
+    def exact(self) -> bool:
+        """Return whether nothing was drawn: no number differs from that of this table."""
+        return not self.biased and bool((self.errors["table"] == 0).all())
+
+    def columns(self, level: float, target: Target) -> dict[str, list[Any]]:
+        """Return estimate, se, low, high, flags, and the released records where they are counted."""
+        ends = self.ends(level, target)
+        values = [self.estimate, self.errors[target], ends[:, 0], ends[:, 1]]
+        found: dict[str, list[Any]] = dict(zip(self.names, (v.tolist() for v in values), strict=False))
+        found[self.names[4]] = [list(f) for f in self.flags]
+        if self.released is not None:
+            found[self.names[5]] = [round(n) for n in self.released]
+        return found
+
+    def picked(self, rows: Sequence[int], absent: float = np.nan, flags: tuple[str, ...] = ()) -> Measured:
+        """Return the quantity over some of the rows, in their order.
+
+        Args:
+            rows: their places; -1 for one that the quantity does not have.
+            absent: the numbers of such a row.
+            flags: its flags.
+        """
+
+        def along(values: Array, absent: float = absent) -> Array:
+            return np.concatenate([values, np.full((1, *values.shape[1:]), absent)])[np.array(rows, dtype=np.int64)]
+
+        return replace(
+            self,
+            estimate=along(self.estimate),
+            errors={t: along(e) for t, e in self.errors.items()},
+            ends=lambda level, target: along(self.ends(level, target)),
+            flags=tuple((*self.flags, flags)[i] for i in rows),
+            released=None if self.released is None else along(self.released, 0.0),
+        )
+
+    def scaled(self, scale: float) -> Measured:
+        """Return the quantity in another unit."""
+        if scale == 1:
+            return self
+        return replace(
+            self,
+            estimate=scale * self.estimate,
+            errors={t: scale * e for t, e in self.errors.items()},
+            ends=lambda level, target: scale * self.ends(level, target),
+            whole=None,
+        )
+
+
+def named(quantity: str) -> tuple[str, ...]:
+    """Return the names of a quantity's columns beside those of others."""
+    return (quantity, *(f"{quantity}_{part}" for part in LONE[1:]))
+
+
+def nothing(names: tuple[str, ...]) -> Measured:
+    """Return a quantity without rows."""
+    none = np.zeros(0)
+    return Measured(names, none, {"table": none, "population": none}, lambda _level, _target: np.zeros((0, 2)), ())
+
+
+def joined(parts: Sequence[Measured]) -> Measured:
+    """Return the rows of several results below each other; all are of the same quantity."""
+    counted = [part.released for part in parts if part.released is not None]
+    return replace(
+        parts[0],
+        estimate=np.concatenate([part.estimate for part in parts]),
+        errors={t: np.concatenate([part.errors[t] for part in parts]) for t in parts[0].errors},
+        ends=lambda level, target: np.concatenate([part.ends(level, target) for part in parts]),
+        flags=tuple(f for part in parts for f in part.flags),
+        released=np.concatenate(counted) if len(counted) == len(parts) else None,
+    )
+
+
+def key_columns(
+    by: Sequence[str], keys: Sequence[Mapping[str, Value]], taken: Sequence[str] = LONE
+) -> tuple[Column, ...]:
+    """Return what rows are of, a column each.
+
+    Args:
+        by: the columns' names.
+        keys: of each row, by name; a column that it sums over is missing.
+        taken: names of other columns of the result: ` (group)` is written after a name that is one of them.
+    """
+    found = []
+    for name in by:
+        shown = name
+        while shown in taken or (shown != name and shown in by):
+            shown += " (group)"
+        found.append(Column(shown, tuple(key.get(name) for key in keys)))
+    return tuple(found)

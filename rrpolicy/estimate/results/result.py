@@ -1,0 +1,168 @@
+"""What everything that an analyst gets is: rows with estimates, standard errors, intervals and flags."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from rrpolicy.canonical import Json
+from rrpolicy.estimate.results.measured import Column, Measured
+from rrpolicy.estimate.results.plot import Figure, forest
+from rrpolicy.estimate.results.target import Target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(ABC):
+    """Rows of estimates; frames, files, text and pictures of every kind of result are made here alone.
+
+    Attributes:
+        where: the condition, as asked or spelled anew; None for none.
+        target: what intervals speak of: this table, or the population it was drawn from.
+        level: of the intervals.
+        records: N.
+        notes: what must be known to read the rows.
+    """
+
+    schema: ClassVar[str]
+    alike: ClassVar[bool] = True
+    """Whether all rows have one unit, so that they are printed with as many decimals."""
+    intervals: ClassVar[str] = "low and high are {level} intervals"
+    """What low and high are, in words."""
+
+    where: str | None
+    target: Target
+    level: float
+    records: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Return what the estimates are, in words."""
+
+    @abstractmethod
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return the columns and the quantities, in order."""
+
+    def facts(self) -> dict[str, Json]:
+        """Return what else the result holds, as plain data; it stands before the rows."""
+        return {}
+
+    def preface(self) -> tuple[str, ...]:
+        """Return lines of text between the heading and the rows."""
+        return ()
+
+    def said_of_method(self) -> str:
+        """Return how it was estimated, in words; "" if the title says so."""
+        return ""
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """Return the quantities, in order."""
+        return tuple(part for part in self.shown() if isinstance(part, Measured))
+
+    @property
+    def biased(self) -> bool:
+        """Whether counts were spread inside groups: then no standard error belongs to them."""
+        return any(m.biased for m in self.measured)
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was drawn: the numbers are those of this table, which is spoken of."""
+        return self.target == "table" and all(m.exact for m in self.measured)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the result by column: an estimate is followed by its se, low, high, flags and released records."""
+        found: dict[str, list[Any]] = {}
+        for part in self.shown():
+            found |= (
+                {part.name: list(part.cells)} if isinstance(part, Column) else part.columns(self.level, self.target)
+            )
+        return found
+
+    def labels(self) -> list[str]:
+        """Return what each row is of, in words."""
+        keys = [part.cells for part in self.shown() if isinstance(part, Column) and part.key]
+        rows = zip(*keys, strict=True) if keys else ((),) * self.measured[0].estimate.size
+        return [", ".join("all" if v is None else str(v) for v in row) or "all records" for row in rows]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame; a column that a row sums over is None, several flags are joined by "; "."""
+        import pandas as pd
+
+        from rrpolicy.estimate.results.text import plain
+
+        columns = {name: [plain(v) for v in values] for name, values in self.columns().items()}
+        frame = pd.DataFrame({n: pd.Series(v, dtype="object" if None in v else None) for n, v in columns.items()})
+        if len(frame):
+            return frame
+        kinds = {name: "float64" for m in self.measured for name in m.names[:4]}
+        return frame.astype({**kinds, **{m.names[5]: "int64" for m in self.measured if m.released is not None}})
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return plain data: `rows[]` by column; numbers that are not there, and ends that do not exist, are null.
+
+        `not_bounded` names the latter, one list a row. A grouping column that is called as a column of results is
+        written with ` (group)` after it.
+        """
+        columns = self.columns()
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return {
+            "schema": self.schema,
+            **self.facts(),
+            "where": self.where,
+            "target": self.target,
+            "level": self.level,
+            "records": self.records,
+            "notes": list(self.notes),
+            "rows": [{k: number(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
+            "not_bounded": [[k for k, v in row.items() if isinstance(v, float) and math.isinf(v)] for row in rows],
+        }
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the same as `to_dict`."""
+        return self.to_dict()
+
+    def to_csv(self) -> str:
+        """Return the rows as CSV with a header; what is not there is empty, several flags are joined by "; "."""
+        from rrpolicy.estimate.results.text import csv
+
+        return csv(self)
+
+    def summary(self) -> str:
+        """Return the rows as text, with what they are above and what their flags mean below."""
+        from rrpolicy.estimate.results.text import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        """Return the same as an HTML table, for notebooks."""
+        from rrpolicy.estimate.results.text import html
+
+        return html(self)
+
+    def plot(self) -> Figure:
+        """Return a dot-and-interval plot of one quantity as SVG, one line a row."""
+        from rrpolicy.estimate.results.text import kind_of_ends
+
+        name, what = self.plotted()
+        ends = what.ends(self.level, self.target)
+        dots = [(float(e), float(a), float(b)) for e, (a, b) in zip(what.estimate, ends, strict=True)]
+        of = "this table" if self.target == "table" else "the population"
+        return forest(self.labels(), dots, f"{name}, {kind_of_ends(self)}: {of}")
+
+    def plotted(self) -> tuple[str, Measured]:
+        """Return what is plotted, in words, and the quantity."""
+        return self.title, self.measured[0]
+
+
+def number(value: float) -> float | None:
+    """Return a number as JSON can hold it."""
+    return float(value) if np.isfinite(value) else None
