@@ -67,7 +67,7 @@ def test_results_read_as_frame_dictionary_text_and_picture(survey):
     frame = found.to_frame()
 
     assert list(frame.columns) == [
-        "measure", "estimate", "se", "low", "high", "low_chebyshev", "high_chebyshev", "estimator", "marks",
+        "measure", "estimate", "se", "low", "high", "flags", "estimator", "low_chebyshev", "high_chebyshev",
     ]  # fmt: skip
     assert frame["estimator"].tolist() == ["moment", "moment"]
     document = found.to_dict()
@@ -155,11 +155,11 @@ def test_an_end_that_is_not_bounded_is_said_and_none_is_invented(publish, made):
     assert high == np.inf
     assert -1 <= least <= most <= 1
     assert "not bounded" in found.summary()
-    document = found.to_dict()["rows"]
+    document = found.to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
-    assert document[0]["high"] is None
-    assert document[0]["not_bounded"] == ["high"]
-    assert document[1]["not_bounded"] == []
+    assert document["rows"][0]["high"] is None
+    assert document["not_bounded"][0] == ["high"]
+    assert document["not_bounded"][1] == []
     assert "odds_ratio" in found.plot()
 
 
@@ -414,9 +414,9 @@ def test_rules_have_corrected_supports_and_confidences(survey):
         low, high = rule.confidence_chebyshev
         assert low <= rule.confidence_interval[0] <= rule.confidence_interval[1] <= high
     assert [r.confidence for r in found.rules] == sorted((r.confidence for r in found.rules), reverse=True)
-    assert found.to_frame().shape == (len(found.rules), 13)
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["rules"]
-    assert "->" in found.summary()
+    assert found.to_frame().shape == (len(found.rules), 15)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["rows"]
+    assert found.plot().count("-&gt;") == len(found.rules)
     assert found.plot().startswith("<svg")
     two = release.rules(0.1, 0.4, ["sex", "ill"], where="region = 'north' AND sex = 'F'", target="population")
     assert {r.given for r in two.rules} <= {(("sex", "F"),), (("ill", "no"),), (("ill", "yes"),)}

@@ -181,7 +181,7 @@ def test_a_result_reads_as_frame_dictionary_and_text(publish, survey):
 
     frame, document, text = table.to_frame(), table.to_dict(), table.summary()
 
-    assert list(frame.columns) == ["sex", "estimate", "se", "low", "high", "marks", "released"]
+    assert list(frame.columns) == ["sex", "estimate", "se", "low", "high", "flags", "released"]
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert [r["estimate"] for r in document["rows"]] == frame["estimate"].tolist() == table.estimate.tolist()
     assert document["method"] == "moment (unbiased)"
@@ -213,7 +213,7 @@ def test_an_interval_outside_the_possible_is_no_point(publish, made):
 
     assert (np.abs(table.estimate - np.clip(table.estimate, 0, 100)) > half).all()  # [0, 0] and [100, 100] if clipped
     assert table.conf_int().tolist() == [[pytest.approx(100 - half[0]), 100], [0, pytest.approx(half[1])]]
-    assert "outside the possible" in table.to_frame()["marks"][1]
+    assert "outside the possible" in table.to_frame()["flags"][1]
     assert "lies outside what is possible" in table.summary()
 
 
@@ -223,7 +223,7 @@ def test_a_share_outside_the_possible_is_no_point_and_marked(publish, made):
     row = release.query("SELECT sex, share() FROM release GROUP BY sex").rows[1]
 
     assert row["low"] == 0 < row["high"]
-    assert "outside the possible" in row["marks"]
+    assert "outside the possible" in row["flags"]
 
 
 def test_categories_that_the_condition_excludes_have_no_row(publish, made):

@@ -341,10 +341,10 @@ def test_estimate_sql_runs_and_agrees(tmp_path, form, monkeypatch):
         (records,) = connection.execute("SELECT sum(share) FROM joined").fetchone() or (None,)
     table = release.crosstab(["sex", "disease"])
 
-    for (sex, disease, estimate, low, high, marks), row in zip(found, table.rows, strict=True):
+    for (sex, disease, estimate, low, high, flags), row in zip(found, table.rows, strict=True):
         assert (sex, disease) == (row.group["sex"], row.group["disease"])
         assert (estimate, low, high) == pytest.approx((row.estimate, row.low, row.high))
-        assert marks == "; ".join(row.flags) == "spread"
+        assert flags == "; ".join(row.flags) == "spread"
     assert exact == {r.group["disease"]: r.estimate for r in release.crosstab(["disease"]).rows}
     assert records == pytest.approx(700)
 

@@ -87,9 +87,10 @@ def test_one_count_has_the_columns_of_a_crosstab_and_several_their_own_names(rel
 
     assert list(lone.to_frame()) == list(release.crosstab("sex").to_frame())
     assert list(named.to_frame()) == [
-        "n", "n_se", "n_low", "n_high", "n_marks", "n_released", "sex",
-        "count", "count_se", "count_low", "count_high", "count_marks", "count_released",
-        "avg_hours", "avg_hours_se", "avg_hours_low", "avg_hours_high", "avg_hours_marks",
+        "n", "n_se", "n_low", "n_high", "n_flags", "n_released", "sex",
+        "count", "count_se", "count_low", "count_high", "count_flags", "count_released",
+        "avg_hours", "avg_hours_se", "avg_hours_low", "avg_hours_high", "avg_hours_flags",
+        "avg_hours_released",
     ]  # fmt: skip
     assert named.rows[0]["n"] == pytest.approx(release.crosstab("sex").rows[0].estimate, rel=1e-12)
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.flags import UNFLAGGED, Flags
+from rrpolicy.estimate.results.flags import MOMENT, UNFLAGGED, Flags
 from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped
@@ -95,7 +95,7 @@ class Estimates(Result):
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return what each row is of, the estimates, how they were made, and Chebyshev's intervals."""
-        estimator = Column("estimator", self.estimator, key=False)
+        estimator = Column("estimator", self.estimator, key=False, printed=set(self.estimator) != {MOMENT})
         wide = self.conf_int(interval="chebyshev").T.tolist()
         ends = (Column(name, tuple(v), key=False, printed=False) for name, v in zip(_CHEBYSHEV, wide, strict=True))
         keys = key_columns(self.by, self.keys, (*LONE, estimator.name, *_CHEBYSHEV))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result
     from rrpolicy.source.counts import Array
 
-_OF_TABLE = "this table's counts"
 _COUNTS = {
     "table": "this table's counts (only the randomisation is random)",
     "population": "N times the population's shares (the table is a random sample)",
@@ -117,7 +116,8 @@ def _printed(found: Result) -> _Printed:
     for part in found.shown():
         if isinstance(part, Measured):
             columns += [((name, *cells), False) for name, cells in _numbers(found, part).items()]
-            columns.append((("", *(" ".join(marks[f] for f in row) for row in part.flags)), True))
+            if any(part.flags):
+                columns.append((("", *(" ".join(marks[f] for f in row) for row in part.flags)), True))
         elif part.printed:
             columns.append(((visible(part.name), *_cells(part)), not _is_numeric(part)))
     others = (part.cells for part in found.shown() if isinstance(part, Column) and part.printed and not part.key)
@@ -133,9 +133,11 @@ def _printed(found: Result) -> _Printed:
 def _head(found: Result) -> tuple[str, ...]:
     """Return what the rows are, of whom, and what low and high are."""
     where = "" if found.where is None else f" where {visible(found.where)}"
-    of = (_COUNTS if any(m.whole is not None for m in found.measured) else _OTHERS)[found.target]
+    counts = any(m.whole is not None for m in found.measured)
     if found.target == "table" and (found.biased or found.exact):
-        of = _OF_TABLE if any(m.whole is not None for m in found.measured) else "of this table"
+        of = "this table's counts" if counts else "of this table"
+    else:
+        of = (_COUNTS if counts else _OTHERS)[found.target]
     ends = found.intervals.replace("{level}", _percent(found))
     if found.biased:
         ends = _BOUNDS if found.target == "table" else _NO_BOUNDS

@@ -12,7 +12,6 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.results.measured import Column, Measured, joined, key_columns
-from rrpolicy.estimate.results.plot import Figure
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
@@ -66,10 +65,6 @@ class Cube(Result):
     def said_of_method(self) -> str:
         """Return how the counts were estimated."""
         return self.tables[-1].said_of_method()
-
-    def plot(self) -> Figure:
-        """Return the plot of the table by all columns."""
-        return self.tables[-1].plot()
 
 
 def cube(release: Release, by: Sequence[str], where: str | None, target: Target, level: float) -> Cube:

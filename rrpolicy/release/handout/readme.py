@@ -207,7 +207,7 @@ import rrpolicy
 rrpolicy.open_release(".").crosstab([{column!r}]).to_frame()
 ```
 
-This adds conditions, any number of columns, both targets, covariances, and marks on unreliable cells; and means,
+This adds conditions, any number of columns, both targets, covariances, and flags on unreliable cells; and means,
 measures of association, rules, loglinear models, tests, and what holds without any correction."""
 
 

@@ -56,8 +56,8 @@ def two_way(p: Mapping[str, Any], column: str) -> str:
     key, value, count = identifier(p["key"]), identifier(p["column"]), identifier(p["count"])
     of, table, by = identifier(p["of"]), identifier(p["table"]), identifier(column)
     taken = {column.casefold(), p["column"].casefold(), p["key"].casefold()}
-    estimate, low, high, marks, a, b, n = (
-        _free(name, taken) for name in ("estimate", "low", "high", "marks", "a", "b", "n")
+    estimate, low, high, flags, a, b, n = (
+        _free(name, taken) for name in ("estimate", "low", "high", "flags", "a", "b", "n")
     )
     return f"""-- By both: change the columns of `a` (and a WHERE there) and the values of `b` for other counts.
 CREATE OR REPLACE TEMP VIEW {identifier(f"estimate_{column}_by_{p['column']}")} AS
@@ -72,7 +72,7 @@ WITH a AS (
         sum(greatest({a} + {b} - {n}, 0))::BIGINT AS {low}, sum(least({a}, {b}))::BIGINT AS {high}
     FROM a JOIN n USING ({key}) JOIN b USING ({key}) GROUP BY ALL
 )
-SELECT {by}, {value}, {estimate}, {low}, {high}, CASE WHEN {low} < {high} THEN 'spread' ELSE '' END AS {marks}
+SELECT {by}, {value}, {estimate}, {low}, {high}, CASE WHEN {low} < {high} THEN 'spread' ELSE '' END AS {flags}
 FROM sums ORDER BY {by}, {value};"""  # noqa: S608 - text for a file, names are quoted
 
 
@@ -100,7 +100,7 @@ def _heading(p: Mapping[str, Any]) -> str:
 --   estimate = sum(a b / n)
 --   low      = sum(max(0, a + b - n))     (no fewer records can have both)
 --   high     = sum(min(a, b))             (nor more)
---   marks    = 'spread' where low and high differ: they are certain, the estimate is not
+--   flags    = 'spread' where low and high differ: they are certain, the estimate is not
 -- The estimate is biased: where values go with the other columns it is drawn towards independence. It has no standard
 -- error: nothing in this release tells how far off it is, but that it lies between low and high."""
 
