@@ -25,6 +25,7 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import LARGE, MAXIMUM_LIKELIHOOD, MOMENT, NOT_ESTIMABLE, POPULATION_VARIANCE
 from rrpolicy.estimate.results.intervals import Ends, normal_ends
 from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.results.variance import of_table
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.source.counts import Array
 
@@ -150,6 +151,7 @@ class _Estimated:
     flags: tuple[str, ...]
 
 
+_NOISE = 1e-12
 _NO_ERRORS: Mapping[Target, float] = {"table": np.nan, "population": np.nan}
 
 
@@ -185,14 +187,12 @@ def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callabl
     flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
     # with cells below 0 a denominator can vanish where all margins are positive
     if _exists(measure, table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
-        variance = {t: float(flat @ table.covariance[t] @ flat) for t in table.covariance}
-        noise = 1e-12 * float(flat**2 @ np.abs(np.diag(table.covariance["population"])))
-        variance = {t: 0.0 if abs(v) <= noise else v for t, v in variance.items()}
-        flags: tuple[str, ...] = ()
-        if variance["table"] < 0:
-            variance["table"] = variance["population"]
-            flags = (POPULATION_VARIANCE,) if target == "table" else ()
-        errors: dict[Target, float] = {t: float(np.sqrt(v)) for t, v in variance.items()}
+        of_this, sampled = (flat @ table.covariance[t] @ flat for t in ("table", "population"))
+        size = flat**2 @ np.abs(np.diag(table.covariance["population"]))
+        sampled = np.where(np.abs(sampled) <= _NOISE * size, 0.0, sampled)
+        variance, stand_in = of_table(of_this, np.zeros(()), sampled, at=(of_this, size), rounding=_NOISE)
+        errors: dict[Target, float] = {"table": float(np.sqrt(variance)), "population": float(np.sqrt(sampled))}
+        flags = (POPULATION_VARIANCE,) if stand_in and target == "table" else ()
         return _Estimated(float(value), errors, MOMENT, flags)
     proper = _proper(measure, likeliest)
     if proper is not None:

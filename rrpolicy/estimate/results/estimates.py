@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import NormalDist
 from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
@@ -13,7 +12,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.flags import MOMENT, UNFLAGGED, Flags
 from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped
+from rrpolicy.estimate.results.possible import clipped, quantile
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.source.counts import Array
@@ -114,7 +113,7 @@ def factor(interval: str, level: float) -> float:
     """
     match interval:
         case "normal":
-            return NormalDist().inv_cdf((1 + level) / 2)
+            return quantile(level)
         case "chebyshev":
             return 1 / math.sqrt(1 - level)
         case _:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
-from rrpolicy.estimate.results.possible import clipped
+from rrpolicy.estimate.results.possible import clipped, quantile
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import bessel, of_table
 
@@ -36,7 +35,7 @@ def normal_ends(estimate: Array, errors: Mapping[Target, Array], within: Array) 
     """
 
     def ends(level: float, target: Target) -> Array:
-        return clipped(estimate, _quantile(level) * errors[target], within)
+        return clipped(estimate, quantile(level) * errors[target], within)
 
     return ends
 
@@ -150,7 +149,7 @@ class Ratios:
         """
         low, high = (self.within - self.centre).T
         v0, v1, v2 = self.variances[target]
-        cut = _quantile(level) ** 2 + self._beyond(target)
+        cut = quantile(level) ** 2 + self._beyond(target)
         # A r^2 - 2 B r + C <= 0
         A, B, C = self.d**2 - cut * v2, self.n * self.d - cut * v1, self.n**2 - cut * v0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -170,7 +169,7 @@ class Ratios:
 
     def outside(self, level: float, target: Target) -> Mask:
         """Return (rows,) where every possible value is rejected, so that the set stands around the nearest one."""
-        return np.asarray(self._beyond(target) > _quantile(level) ** 2)
+        return np.asarray(self._beyond(target) > quantile(level) ** 2)
 
     def doubts(self, level: float, target: Target) -> tuple[tuple[str, Mask], ...]:
         """Return the flags of ratios, each with (rows,) where it holds."""
@@ -184,10 +183,6 @@ class Ratios:
             edge = np.clip(R, low, high)
             beyond = (self.n - edge * self.d) ** 2 / _at(np.stack(self.variances[target]), edge)
         return np.where((edge != R) & (beyond > 0), beyond, 0.0)
-
-
-def _quantile(level: float) -> float:
-    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _flat(quadratic: Quadratic) -> Array:

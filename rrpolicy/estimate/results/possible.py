@@ -1,7 +1,8 @@
-"""Intervals cut off at what is possible, and never to a point."""
+"""How far intervals reach; cut off at what is possible, and never to a point."""
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
     from rrpolicy.source.counts import Array
+
+
+def quantile(level: float) -> float:
+    """Return how many standard errors a normal interval reaches to each side."""
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def clipped(centre: Array, half: Array, within: Array) -> Array:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
 from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, OUTSIDE, POPULATION_VARIANCE, SPREAD, Flags, flags_of
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
-from rrpolicy.estimate.results.possible import clipped, outside
+from rrpolicy.estimate.results.possible import clipped, outside, quantile
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import bessel, of_population, of_table
@@ -172,7 +171,7 @@ class Crosstab(Result):
         if self.certain is not None:
             bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
             return bounds if (target or self.target) == "table" else np.full_like(bounds, np.nan)
-        half = _quantile(level or self.level) * self.se(target)
+        half = quantile(level or self.level) * self.se(target)
         return clipped(self.moment.reshape(-1), half.reshape(-1), self._possible)
 
     def covariance(self, target: Target | None = None) -> Array:
@@ -214,7 +213,7 @@ class Crosstab(Result):
         """Return the flags of each cell."""
         spread, stand_in = self.variance()
         variance = spread.reshape(-1)
-        half = _quantile(self.level) * np.sqrt(variance)
+        half = quantile(self.level) * np.sqrt(variance)
         few = (self.support.reshape(-1) < FEW) | self.biased
         return flags_of(
             (
@@ -269,7 +268,3 @@ class Crosstab(Result):
     @property
     def _possible(self) -> Array:
         return np.array([[0.0, float(self.records)]])
-
-
-def _quantile(level: float) -> float:
-    return NormalDist().inv_cdf((1 + level) / 2)
