@@ -70,14 +70,18 @@ def html(found: Result) -> str:
     from html import escape
 
     printed = _printed(found)
-    sides = ["left" if left else "right" for left in printed.left]
-    header, *body = (
-        "".join(f'<{cell} style="text-align:{side}">{escape(c)}</{cell}>' for c, side in zip(row, sides, strict=True))
-        for cell, row in zip(("th", *("td",) * len(printed.rows)), printed.rows, strict=False)
-    )
+
+    def row(kind: str, cells: Sequence[str]) -> str:
+        sides = ("left" if left else "right" for left in printed.left)
+        inner = (
+            f'<{kind} style="text-align:{side}">{escape(c)}</{kind}>' for c, side in zip(cells, sides, strict=True)
+        )
+        return f"<tr>{''.join(inner)}</tr>"
+
     head, foot = ("<br>".join(map(escape, lines)) for lines in (printed.head, printed.foot))
-    rows = "".join(f"<tr>{row}</tr>" for row in body)
-    return f"<div><p>{head}</p><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table><p>{foot}</p></div>"
+    names, *rows = printed.rows
+    body = "".join(row("td", cells) for cells in rows)
+    return f"<div><p>{head}</p><table><thead>{row('th', names)}</thead><tbody>{body}</tbody></table><p>{foot}</p></div>"
 
 
 def csv(found: Result) -> str:
@@ -151,28 +155,26 @@ def _head(found: Result) -> tuple[str, ...]:
 
 
 def _numbers(found: Result, part: Measured) -> dict[str, list[str]]:
-    """Return an estimate's columns: of an exact one, itself and the share of a count; else errors and ends as well."""
-    estimate, se, low, high = part.names[:4]
-    lone = part.names == LONE
+    """Return an estimate, its standard error and its ends as columns of text; of an exact one, itself alone."""
     if found.exact:
-        counted = part.whole is not None and bool((part.estimate == np.round(part.estimate)).all())
-        shown = {
-            estimate: [f"{v:,.0f}" for v in part.estimate] if counted else _blocks(found, part, [part.estimate])[0]
-        }
-        if not lone or part.whole is None:
-            return shown
-        share = [f"{100 * v / part.whole:.1f} %" if part.whole else "-" for v in part.estimate]
-        return {"count": shown[estimate], "share": share}
+        return _exact(found, part)
     ends = part.ends(found.level, found.target)
-    error = part.errors[found.target]
-    cells = _blocks(found, part, [part.estimate, error, ends[:, 0], ends[:, 1]])
-    if part.biased and found.target == "population":
-        return {visible(estimate): cells[0]}
-    of = "" if not lone else ", certain" if part.biased else f" {_percent(found)}"
-    named = {estimate: cells[0], se: cells[1], f"{low}{of}": cells[2], f"{high}{of}": cells[3]}
-    if part.biased:
-        del named[se]
-    return {visible(name): values for name, values in named.items()}
+    values = [part.estimate, part.errors[found.target], ends[:, 0], ends[:, 1]]
+    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if found.target == "table" else [0]
+    of = "" if part.names != LONE else ", certain" if part.biased else f" {_percent(found)}"
+    names = [visible(name) for name in part.names[:2]] + [f"{visible(name)}{of}" for name in part.names[2:4]]
+    return dict(zip((names[i] for i in shown), _blocks(found, part, [values[i] for i in shown]), strict=True))
+
+
+def _exact(found: Result, part: Measured) -> dict[str, list[str]]:
+    """Return exact numbers; of the only count in a result, its share as well."""
+    numbers = _blocks(found, part, [part.estimate])[0]
+    if part.whole is None:
+        return {visible(part.name): numbers}
+    numbers = [f"{v:,.0f}" for v in part.estimate]
+    if part.names != LONE:
+        return {visible(part.name): numbers}
+    return {"count": numbers, "share": [f"{100 * v / part.whole:.1f} %" if part.whole else "-" for v in part.estimate]}
 
 
 def _blocks(found: Result, part: Measured, columns: Sequence[Array]) -> list[list[str]]:
@@ -191,7 +193,7 @@ def _decimals(values: Array, errors: Array) -> int:
     known = errors[np.isfinite(errors) & (errors > 0)]
     asked = [(float(sizes.max(initial=0.0)), _DIGITS), (float(np.median(known)) if known.size else 0.0, _ERROR_DIGITS)]
     needed = [digits - 1 - math.floor(math.log10(size)) for size, digits in asked if size > 0]
-    return min(max(1, *needed, 1), _MOST_DECIMALS)
+    return min(max([1, *needed]), _MOST_DECIMALS)
 
 
 def _shown(value: float, decimals: int) -> str:
