@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rrpolicy.door import check, check_table, init, load_policy, plan, release, render, verify
+    from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
     from rrpolicy.estimate.opening import open_release
 
-__all__ = ["__version__", "open_release"]
+for _room in ("check_table", "release"):
+    # These functions have names of rooms: loaded now, the rooms never set the names again, and `__getattr__` is asked.
+    import_module(f"rrpolicy.{_room}")
+    del globals()[_room]
+
 __version__ = "0.1.0"
+__all__ = [
+    "DataError",
+    "PolicyError",
+    "Problem",
+    "RRPolicyError",
+    "RefusedError",
+    "RequirementError",
+    "__version__",
+    "check",
+    "check_table",
+    "init",
+    "load_policy",
+    "open_release",
+    "plan",
+    "release",
+    "render",
+    "verify",
+]
+_ERRORS = frozenset({"DataError", "PolicyError", "Problem", "RRPolicyError", "RefusedError", "RequirementError"})
 
 
 def __getattr__(name: str) -> Any:
-    """Import what analysts use on first use: `import rrpolicy` itself loads nothing."""
-    if name == "open_release":
-        from rrpolicy.estimate.opening import open_release
+    """Find a public name when it is first used: `import rrpolicy` itself loads nothing heavy."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "estimate.opening" if name == "open_release" else "errors" if name in _ERRORS else "door"
+    found = globals()[name] = getattr(import_module(f"rrpolicy.{module}"), name)
+    return found
 
-        return open_release
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -90,6 +90,39 @@ class RefusedError(RRPolicyError):
     """Refused: stale plan, existing bundle, foreign key, missing plugin (RR4xx)."""
 
     exit_status = 4
+
+
+class HasProblems(Protocol):
+    """Whatever says what stands in the way."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what stands in the way; nothing if it passes."""
+        ...
+
+
+P = TypeVar("P", bound=HasProblems)
+
+
+class Decided:
+    """What was asked and decided: it passes, or says in `problems` why not."""
+
+    __slots__ = ()
+
+    @property
+    def passed(self: HasProblems) -> bool:
+        """Return whether nothing stands in the way."""
+        return not self.problems
+
+    def require(self: P) -> P:  # noqa: PYI019 Self has no problems
+        """Return it if it passes.
+
+        Raises:
+            RequirementError: with its problems (RR1xx), unless it does.
+        """
+        if self.problems:
+            raise RequirementError(self.problems)
+        return self
 
 
 def unwritable(what: str, error: OSError) -> RefusedError:

@@ -7,6 +7,7 @@ their distribution; an unlisted one is never imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -176,6 +177,14 @@ class Registry:
                     )
                 schemes[scheme] = (plugin, source)
         return {scheme: source for scheme, (_, source) in schemes.items()}
+
+    def opening(self, engines: Mapping[str, Source]) -> Registry:
+        """Return the registry with engines of the caller's own, by scheme, beside those of the plugins."""
+        if not engines:
+            return self
+        found = copy(self)
+        found.sources = {**self.sources, **engines}
+        return found
 
     @cached_property
     def kinds(self) -> Mapping[str, type[Channel | Axis]]:

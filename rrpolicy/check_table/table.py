@@ -14,11 +14,12 @@ from rrpolicy.check_table.measure import Measurer
 from rrpolicy.check_table.spelling import reading_of
 from rrpolicy.engine.column_types import Family
 from rrpolicy.engine.quoting import literal
-from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.finding import Finding, Verdict
+from rrpolicy.errors import DataError, Decided, PolicyError, Problem
+from rrpolicy.finding import Finding
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.tally import Counted, Tally, tally
 from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
+from rrpolicy.release.plan.gate import failed
 from rrpolicy.release.tables.formats import FORMATS
 from rrpolicy.source.opening import engine
 
@@ -65,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class TableCheck:
+class TableCheck(Decided):
     """What was found of a table.
 
     Attributes:
@@ -89,9 +90,9 @@ class TableCheck:
     remarks: tuple[str, ...]
 
     @property
-    def holds(self) -> bool:
-        """Return whether nothing fails."""
-        return all(finding.verdict is not Verdict.FAILS for finding in self.findings)
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the thresholds that the table does not reach (RR101)."""
+        return failed(self.findings)
 
     def to_json(self) -> dict[str, Json]:
         """Return it as plain data."""
@@ -108,7 +109,7 @@ class TableCheck:
         }
 
 
-def check_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) -> TableCheck:
+def measure_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) -> TableCheck:
     """Count a table's classes once and measure them.
 
     Args:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
 
 if TYPE_CHECKING:
     from rrpolicy.check_table.table import TableCheck
-    from rrpolicy.policy.model import Requirement
 
 
 class Kind(StrEnum):
@@ -62,72 +62,31 @@ def command(  # noqa: PLR0917 each option is one
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
     --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
-    from rrpolicy.check_table.table import Asked, check_table
-    from rrpolicy.discovery import load_registry
-    from rrpolicy.release.plan.opening import open_policy
-    from rrpolicy.scratch import scratch
-    from rrpolicy.untrusted.printable import visible
-
-    opened = None if policy is None else open_policy(policy, root=root)
-    registry = load_registry() if opened is None else opened.registry
-    with scratch() as spilled:
-        found = check_table(
-            Asked(
-                uri,
-                table,
-                None if qi is None else tuple(qi),
-                None if sensitive is None else tuple(sensitive),
-                None if opened is None else opened.policy,
-                tuple(_required(k=k, l=l, kind=kind.value, c=c, t=t, distance=distance.value)),
-                suppressed,
-            ),
-            registry.sources,
-            spilled.folder,
-        )
-    status = 0 if found.holds else 1
+    found = door.check_table(
+        uri,
+        qi=qi,
+        sensitive=sensitive,
+        policy=policy,
+        table=table,
+        k=k,
+        l=l,
+        kind=kind.value,
+        c=c,
+        t=t,
+        distance=distance.value,
+        suppressed=suppressed,
+        root=root,
+    )
+    status = 0 if found.passed else 1
     if json:
         from rrpolicy.canonical import pretty
 
         print(pretty({"exit_status": status, **found.to_json()}).decode(), end="")
     else:
+        from rrpolicy.untrusted.printable import visible
+
         print("\n".join(map(visible, _lines(found))))
     return status
-
-
-def _required(
-    *, k: int | None, l: str | None, kind: str, c: str | None, t: str | None, distance: str
-) -> list[Requirement]:
-    from rrpolicy.errors import PolicyError, Problem
-    from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
-
-    if c is not None and l is None:
-        raise PolicyError(Problem("RR250", "--c goes with --l and --kind recursive"))
-    if l is not None and (kind == Kind.RECURSIVE) != (c is not None):
-        message = "--kind recursive needs --c" if c is None else f"--c belongs to --kind recursive, not to {kind}"
-        raise PolicyError(Problem("RR250", message, hint="(c, l)-diversity: --l 3 --kind recursive --c 2"))
-    required = []
-    if k is not None:
-        required.append(_requirement(k_anonymity, {"k": k}))
-    if l is not None:
-        required.append(_requirement(l_diversity, {"l": l, "kind": kind} | ({} if c is None else {"c": c})))
-    if t is not None:
-        required.append(_requirement(t_closeness, {"t": t, "distance": distance}))
-    return required
-
-
-def _requirement(model: Any, options: dict[str, Any]) -> Requirement:
-    """Validate thresholds as a policy's entry would be."""
-    from pydantic import ValidationError
-
-    from rrpolicy.errors import PolicyError, Problem
-    from rrpolicy.policy.model import Requirement
-
-    try:
-        return Requirement(model.NAME, model.Options.model_validate(options))
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = "".join(f"--{part}: " for part in first["loc"][:1])
-        raise PolicyError(Problem("RR250", key + first["msg"].removeprefix("Value error, "))) from None
 
 
 def _lines(found: TableCheck) -> list[str]:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rrpolicy import door
+
 NEXT = "next: edit the roles, fill in what the draft leaves open, then `rrpolicy check` the file that you wrote"
 
 
@@ -22,11 +24,9 @@ def command(
     domains and bins are taken from the data: showing them to anybody discloses them. `rrpolicy check` refuses it until
     each line that says "fill in" is filled in.
     """
-    from rrpolicy.discovery import load_registry
-    from rrpolicy.source.draft.draft import draft
     from rrpolicy.untrusted.printable import visible
 
-    drafted = draft(uri, table, load_registry().sources)
+    drafted = door.init(uri, table=table)
     print(drafted.text, end="")
     for warning in drafted.warnings:
         print(f"warning: {visible(warning)}", file=sys.stderr)

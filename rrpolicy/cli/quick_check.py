@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy import door
 from rrpolicy.canonical import Json
-from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
-    from rrpolicy.policy.model import Policy
     from rrpolicy.release.plan.check import Checked, Stated
 
 ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
@@ -47,30 +47,15 @@ def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None
 
 def _check(name: str, extends: str | None, root: Path | None, *, json: bool) -> tuple[Json, int]:
     """Check one file; return it as plain data where that is asked for, with the exit status."""
-    from rrpolicy.release.plan.check import check
-    from rrpolicy.release.plan.opening import open_policy
-
     try:
-        opened = open_policy(Path(name), root=root)
-        if extends is not None:
-            _demand(opened.policy, extends)
-        checked = check(opened)
+        checked = door.check(name, extends=extends, root=root)
     except RRPolicyError as error:
         return _refused(name, error.problems, error.exit_status), error.exit_status
-    status = 1 if any(f.verdict is Verdict.FAILS for f in checked.findings) else 0
+    status = 0 if checked.passed else 1
     if json:
         return _document(name, checked, status), status
     print("\n".join(map(visible, _lines(name, checked))))
     return None, status
-
-
-def _demand(policy: Policy, baseline: str) -> None:
-    """Refuse a policy that does not extend a baseline."""
-    if Path(baseline).resolve() not in {Path(file).resolve() for file in policy.baselines}:
-        known = f"it extends {', '.join(policy.baselines)}" if policy.baselines else "it extends no policy"
-        message = f"the policy does not extend {baseline}, which this check demands: {known}"
-        hint = "write `extends`, relative to this file, under [policy]"
-        raise PolicyError(Problem("RR245", message, policy.place("policy"), f"a policy above {baseline}", hint))
 
 
 def _document(name: str, checked: Checked, status: int) -> Json:

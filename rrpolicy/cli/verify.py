@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rrpolicy.untrusted.printable import listed
+from rrpolicy import door
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
@@ -40,20 +40,11 @@ def command(
     undecided.
     """
     from rrpolicy.cli.text.progress import progress
-    from rrpolicy.release.verify.outcome import Level
-    from rrpolicy.release.verify.verify import verify
     from rrpolicy.untrusted.printable import visible
 
     with progress() as report:
-        found = verify(
-            bundle,
-            None if level is None else Level.of(level),
-            source=source,
-            folder=str(Path.cwd()),
-            key=key,
-            plan_on=plan_on,
-            plugins=plugins or (),
-            progress=report,
+        found = door.verify(
+            bundle, source=source, key=key, level=level, plan_on=plan_on, plugins=plugins or (), progress=report
         )
     if json:
         from rrpolicy.canonical import pretty
@@ -61,22 +52,21 @@ def command(
         sys.stdout.write(pretty(found.to_json()).decode())
     else:
         print("\n".join(map(visible, _lines(found))))
-    return 0 if found.ok and not (strict and found.undecided) else 1
+    return 0 if found.passed and not (strict and found.undecided) else 1
 
 
 def _lines(found: Verification) -> list[str]:
     from rrpolicy.release.verify.outcome import Level
 
-    lines = [] if found.ok else [f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail"]
+    lines = [] if found.passed else [f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail"]
     for level in Level:
         checks = [c for c in found.checks if c.level is level]
         if checks:
             failed = sum(not c.passed for c in checks)
             lines.append(f"{level.word}: {len(checks)} checks, {f'{failed} fail' if failed else 'all hold'}")
     lines += [f"  {finding.model}: {finding.requirement}: {_said(found, finding)}" for finding in found.findings]
-    if found.reproduced:
-        same = "the same release" if found.ok else "the same data"
-        lines.append(f"drawn again from the source and the key: {same}, {found.reproduced}")
+    if found.reproduced and found.passed:
+        lines.append(f"drawn again from the source and the key: the same release, {found.reproduced}")
     lines += [f"{p.code}: {p.message}" for p in found.problems]
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
@@ -89,6 +79,6 @@ def _said(found: Verification, finding: Finding) -> str:
     """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
     from rrpolicy.finding import CONDITION, Verdict
 
-    if found.ok or finding.verdict is not Verdict.HOLDS:
-        return str(finding.verdict) + (f", {CONDITION} ({listed(finding.given)})" if finding.given else "")
+    if found.passed or finding.verdict is not Verdict.HOLDS:
+        return str(finding.verdict) + (f", {CONDITION} ({', '.join(finding.given)})" if finding.given else "")
     return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"

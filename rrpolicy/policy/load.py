@@ -40,7 +40,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
     problems += unfilled(merged.root)
     resolver = Resolver(merged.root, problems, files, complete=merged.complete)
     head = resolver.head()
-    settings = resolver.source(_absolute(source))
+    settings = resolver.source(None if source is None else absolute(source))
     attributes = resolver.attributes()
     release = resolver.release()
     resolver.formula_names(release, attributes)
@@ -93,8 +93,8 @@ def _refusal(problems: list[Problem]) -> PolicyError:
     )
 
 
-def _absolute(source: str | None) -> str | None:
-    """Return a source of the command line so that it does not depend on the policy's folder."""
-    if source is None or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source):
+def absolute(source: str) -> str:
+    """Return a uri of the caller's so that it does not depend on the policy's folder."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source):
         return source
     return os.path.abspath(source)  # noqa: PTH100

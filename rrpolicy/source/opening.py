@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.errors import DataError, Problem
+from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.policy.model import Policy
+from rrpolicy.source.memory.kinds import PLAN_ON, SCHEME
 from rrpolicy.source.protocol import Source
 
 if TYPE_CHECKING:
@@ -66,9 +67,14 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
 
     Raises:
         DataError: RR301 if no engine opens it.
+        PolicyError: RR294 if it stands for a table in memory, and none was handed over.
     """
     place = policy.place("source.uri") if policy else None
     scheme = _SCHEME.fullmatch(uri)
+    if scheme and scheme[1] in {SCHEME, PLAN_ON} and scheme[1] not in sources:
+        message = "the policy's table is one in memory, and none was handed over"
+        hint = 'in Python, `rrpolicy.release("policy.toml", "bundle", source=frame)`; in a shell, --source FILE'
+        raise PolicyError(Problem("RR294", message, place, "a table for this call", hint))
     if scheme and scheme[1] in sources:
         rest = str(folder / scheme[2]) if scheme[1] in _FILES else scheme[2]
         return sources[scheme[1]], f"{scheme[1]}:{rest}"

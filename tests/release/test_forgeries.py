@@ -114,7 +114,7 @@ def admitted(found: Verification | None, file: str, path: Path_) -> bool:
         return True
     name = name_of(path)
     said = [claim.field for claim in found.claims if claim.file == file]
-    return not found.ok or any(not field or name == field or name.startswith(f"{field}.") for field in said)
+    return not found.passed or any(not field or name == field or name.startswith(f"{field}.") for field in said)
 
 
 def earlier(name: str) -> list[str]:
@@ -197,7 +197,7 @@ def levels(bundles: Path, case: str, bundle: Path) -> Iterator[Verification | No
     """Yield the verification at level key; in its place one that costs less, if it fails: then that would, too."""
     for level in (Level.PUBLIC, Level.AUDIT):
         found = verified(bundle, level)
-        if found is None or not found.ok:
+        if found is None or not found.passed:
             yield found
             return
     yield verified(bundle, source=str(bundles / "people.csv"), key=bundles / case / "key.json")
@@ -224,13 +224,13 @@ def test_every_other_file_is_made_again(bundles, case, tmp_path):
         reseal_public(bundle)
         reseal_audit(bundle)
         found = list(levels(bundles, case, bundle))[-1]
-        assert not found.ok, file
+        assert not found.passed, file
     bundle = fresh(bundles / case, tmp_path)
     toml = bundle / "audit" / "policy.toml"
     toml.write_text(toml.read_text().replace("# a small table, made up", "# a large table, real"))
     reseal_audit(bundle)
     found = list(levels(bundles, case, bundle))[-1]
-    assert found.ok
+    assert found.passed
     assert ("audit/policy.toml", "comments") in {(c.file, c.field) for c in found.claims}
 
 
@@ -257,7 +257,7 @@ def test_what_another_version_wrote_is_undecided_and_the_version_is_named(bundle
     (bundle / "public" / "report.html").write_text("by an older renderer")
     reseal_public(bundle)
     found = verify(bundle, Level.PUBLIC)
-    assert found.ok
+    assert found.passed
     assert [u for u in found.undecided if "public/report.html" in u and "rrpolicy 0.0.9" in u]
 
 

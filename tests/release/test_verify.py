@@ -55,7 +55,7 @@ def test_other_writers_are_compared_row_for_row(copied):
     rewrite(case.bundle / "audit" / "audit.json", other)
     fill_again(case.bundle)
     found = verify(case.bundle, source=str(case.case.table), key=case.key)
-    assert found.ok
+    assert found.passed
     assert found.reproduced == "row for row"
     assert found.undecided == ("public/data.csv: its bytes were written by pyarrow 0.1",)
 
@@ -69,10 +69,10 @@ def test_every_changed_file_is_named(copied, side):
         before = path.read_bytes()
         path.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
         found = verify(case.bundle)
-        assert not found.ok
+        assert not found.passed
         assert any(path.name in p.message for p in found.problems), (path, found.problems)
         path.write_bytes(before)
-    assert verify(case.bundle).ok
+    assert verify(case.bundle).passed
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -100,7 +100,7 @@ def test_any_changed_byte_is_found(made, data):
         found = verify(bundle)
     finally:
         path.write_bytes(before)
-    assert not found.ok
+    assert not found.passed
     assert any(path.name in p.message or p.code == "RR110" for p in found.problems)
 
 
@@ -128,7 +128,7 @@ def test_added_missing_and_disguised_files_are_named(copied):
     assert "RR113" in codes(verify(case.bundle))
     page.unlink()
     elsewhere.rename(page)
-    assert verify(case.bundle).ok
+    assert verify(case.bundle).passed
 
 
 def test_an_added_file_that_the_manifest_lists_is_found(copied):
@@ -151,7 +151,7 @@ def change_keep(document):
 def test_an_edited_parameter_is_found_though_the_manifest_was_sealed_again(copied):
     case = copied("parquet")
     reseal_public(case.bundle, change_keep)
-    assert not verify(case.bundle / "public").ok  # the files beside the data do not fit the new parameter
+    assert not verify(case.bundle / "public").passed  # the files beside the data do not fit the new parameter
     found = verify(case.bundle)
     assert {"RR121", "RR122"} <= codes(found)
 
@@ -180,7 +180,7 @@ def test_an_edited_parameter_is_found_though_the_manifest_was_sealed_again(copie
 def test_an_edited_manifest_is_found(copied, change):
     case = copied("csv")
     rewrite(case.bundle / "public" / "release.json", change)
-    assert not verify(case.bundle).ok
+    assert not verify(case.bundle).passed
 
 
 def test_a_forger_of_both_sides_is_found_by_the_source(copied):
@@ -191,7 +191,7 @@ def test_a_forger_of_both_sides_is_found_by_the_source(copied):
     document["utility"][0]["value"] = 1e-9
     findings.write_bytes(pretty(document))
     fill_again(case.bundle)
-    assert verify(case.bundle).ok
+    assert verify(case.bundle).passed
     assert "RR124" in codes(verify(case.bundle, source=str(case.case.table)))
 
 
@@ -240,7 +240,7 @@ def test_another_source_is_found(copied, tmp_path):
     other = tmp_path / "people.csv"
     text = case.case.table.read_text()
     other.write_text(text.replace(",F,", ",M,", 1))
-    assert not verify(case.bundle, source=str(other), key=case.key).ok
+    assert not verify(case.bundle, source=str(other), key=case.key).passed
 
 
 def test_a_key_of_another_plan_is_refused(copied, tmp_path, capsys):
@@ -268,7 +268,7 @@ def test_what_cannot_be_read_is_not_verified(copied, content):
     (case.bundle / "public" / "release.json").write_bytes(content)
     found = verify(case.bundle)
     assert codes(found) == {"RR110"}
-    assert not found.ok
+    assert not found.passed
 
 
 def test_a_level_needs_its_inputs(made, capsys):
@@ -302,7 +302,7 @@ def test_json_says_the_same(made, capsys):
     capsys.readouterr()
     assert run("verify", bundle, "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["ok"] is True
+    assert document["passed"] is True
     assert document["level"] == "audit"
     assert document["undecided"]
 
@@ -319,7 +319,7 @@ def test_a_requirement_does_not_hold_of_files_that_are_not_the_channels(copied, 
 
     assert run("verify", case.bundle, "--source", case.case.table, "--json") == 1
     document = json.loads(capsys.readouterr().out)
-    assert not document["ok"]
+    assert not document["passed"]
     assert document["findings"]
     assert "holds" not in {f["verdict"] for f in document["findings"]}
 

@@ -25,6 +25,7 @@ def audit_record(
     public: Mapping[str, Json],
     public_file: str,
     *,
+    given_as: str,
     label: str | None,
     commit: str | None,
     policy_files: Mapping[str, bytes],
@@ -35,6 +36,7 @@ def audit_record(
         plan: that was executed, settled, with its source tag.
         public: release.json.
         public_file: digest of its bytes.
+        given_as: how the table was given; no address, no path.
         label: of the release.
         commit: that HEAD of the policy's repository names; stated, as whether it holds this policy takes git to tell.
         policy_files: of the policy as written, that stand beside it, by path.
@@ -46,6 +48,7 @@ def audit_record(
         "plan_digest": plan.digest(),
         "policy_digest": plan.policy_digest,
         "source_tag": plan.source_tag,
+        "source_given_as": given_as,
         "software": dict(plan.software),
         "writers": writers(),
         "policy_files": [*sorted(policy_files)],

@@ -26,6 +26,7 @@ from rrpolicy.release.plan.gate import gate
 from rrpolicy.release.plan.keys import source_tag, tag_bytes
 from rrpolicy.release.plan.plan import Plan, fingerprint, software
 from rrpolicy.release.tables.sink import FolderSink, Written
+from rrpolicy.source.memory.kinds import given_as
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Streams
@@ -209,7 +210,13 @@ def write_audit(executed: Executed, public: Mapping[str, Json]) -> None:
     commit = None if toml is None else repository.commit(toml.parent)
     written = {} if toml is None else auditing.policy_as_written(toml, executed.policy.files)
     record = auditing.audit_record(
-        plan, public, file_digest(file), label=executed.label, commit=commit, policy_files=written
+        plan,
+        public,
+        file_digest(file),
+        given_as=given_as(executed.policy.source.uri),
+        label=executed.label,
+        commit=commit,
+        policy_files=written,
     )
     for name, content in written.items():
         (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -110,6 +110,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Commit of the policy's repository", record["policy_commit"]),
         ("Digest of the plan", record["plan_digest"]),
         ("Tag of the source under the key", record["source_tag"]),
+        ("Source given as", record["source_given_as"]),
         ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", ""))),
     ]
     writers = record["writers"]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Attribute, Policy, Requirement
@@ -19,14 +20,14 @@ from rrpolicy.privacy.model import Assessor, Order
 from rrpolicy.registry import Registry
 from rrpolicy.release.plan.assess import words
 from rrpolicy.release.plan.derived import impossible, possible
-from rrpolicy.release.plan.kept_formulas import foreseen
+from rrpolicy.release.plan.gate import failed
 from rrpolicy.release.plan.opening import Opened
 
 MANY_RECORDS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Decided):
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
     `derived` is what a plan may derive from the data, `unchanged` are the attributes that the policy by its own choice
@@ -39,6 +40,11 @@ class Checked:
     stated: tuple[Stated, ...]
     unchanged: tuple[Attribute, ...]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the requirements that fail whatever the data are (RR101); what waits for `plan` is no problem yet."""
+        return failed(self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,19 @@ def check(opened: Opened) -> Checked:
         for r, a in assessors
     )
     return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy), foreseen(policy))
+
+
+def demand(policy: Policy, baseline: str) -> None:
+    """Refuse a policy that does not extend a baseline.
+
+    Raises:
+        PolicyError: RR245.
+    """
+    if Path(baseline).resolve() not in {Path(file).resolve() for file in policy.baselines}:
+        known = f"it extends {', '.join(policy.baselines)}" if policy.baselines else "it extends no policy"
+        message = f"the policy does not extend {baseline}, which this check demands: {known}"
+        hint = "write `extends`, relative to this file, under [policy]"
+        raise PolicyError(Problem("RR245", message, policy.place("policy"), f"a policy above {baseline}", hint))
 
 
 def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.errors import Decided, Problem
 from rrpolicy.finding import CONDITION, Finding, Measure, Standing, Verdict
 from rrpolicy.release.plan.assess import Assessment, UtilityFinding
 from rrpolicy.release.plan.derived import accept_line
@@ -13,20 +13,10 @@ from rrpolicy.untrusted.printable import listed
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether a release may be made, and what stands in its way."""
+class Decision(Decided):
+    """Whether a release may be made, and what stands in its way (RR101, RR103, RR104, RR108)."""
 
     problems: tuple[Problem, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Return whether nothing stands in the way."""
-        return not self.problems
-
-    def require(self) -> None:
-        """Raise `RequirementError` (RR101, RR103, RR104, RR108) unless the gate passes."""
-        if self.problems:
-            raise RequirementError(self.problems)
 
 
 def gate(assessment: Assessment, accepted: Collection[str] = ()) -> Decision:
@@ -44,6 +34,11 @@ def gate(assessment: Assessment, accepted: Collection[str] = ()) -> Decision:
     ]
     utility = [_utility(u) for u in assessment.utility if u.verdict is not Verdict.HOLDS]
     return Decision(tuple(privacy + utility))
+
+
+def failed(findings: Iterable[Finding]) -> tuple[Problem, ...]:
+    """Return a problem for each finding that fails; what is undecided waits."""
+    return tuple(_requirement(finding) for finding in findings if finding.verdict is Verdict.FAILS)
 
 
 def _requirement(finding: Finding) -> Problem:

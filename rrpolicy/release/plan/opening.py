@@ -1,17 +1,23 @@
-"""Opening a policy: the file, resolved, with the plugins that it names."""
+"""Opening a policy: the file, resolved, with the plugins that it names and the table that the caller names or holds."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from rrpolicy.discovery import load_allowed, load_registry
 from rrpolicy.errors import Place
 from rrpolicy.policy.catalogue import Catalogue
-from rrpolicy.policy.load import load_policy
+from rrpolicy.policy.load import absolute, load_policy
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
+from rrpolicy.source.memory.handed import Handed
+
+PolicyLike: TypeAlias = "str | os.PathLike[str] | Policy"
+"""A policy's file, or the policy that was loaded from one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,13 @@ class Opened:
 
     policy: Policy
     registry: Registry
+
+    def reading(self, handed: Handed) -> Opened:
+        """Return it with what the caller handed over in place of the policy's own table."""
+        if handed.uri is None:
+            return self
+        source = replace(self.policy.source, uri=absolute(handed.uri))
+        return Opened(replace(self.policy, source=source), self.registry.opening(handed.engines))
 
 
 def open_policy(
@@ -48,3 +61,20 @@ def open_policy(
 
     policy = load_policy(path, catalogue, source=source, root=root)
     return Opened(policy, registries[-1])
+
+
+def opened(policy: PolicyLike, handed: Handed = Handed(), root: Path | None = None) -> Opened:  # noqa: B008 frozen
+    """Open a policy's file, or one that was loaded already.
+
+    Args:
+        policy: the file, or the policy.
+        handed: the table that the caller names or holds in place of the policy's own.
+        root: see `open_policy`; a policy that was loaded needs none.
+
+    Raises:
+        PolicyError: as `open_policy`.
+        RefusedError: as `open_policy`.
+    """
+    if isinstance(policy, Policy):
+        return Opened(policy, load_registry(policy.plugins)).reading(handed)
+    return open_policy(Path(policy), source=handed.uri, root=root).reading(handed)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from rrpolicy.canonical import Json
-from rrpolicy.errors import Problem
+from rrpolicy.errors import Decided, Problem
 from rrpolicy.finding import Finding, Verdict
 
 
@@ -77,8 +77,8 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
-    """What was verified of a bundle.
+class Verification(Decided):
+    """What was verified of a bundle; it passes if everything that its level recomputes holds.
 
     Attributes:
         level: up to which it was looked at.
@@ -99,19 +99,14 @@ class Verification:
     reproduced: str | None = None
 
     @property
-    def ok(self) -> bool:
-        """Return whether everything that this level recomputes holds."""
-        return not self.problems
-
-    @property
     def conditional(self) -> tuple[str, ...]:
         """Return what holds only given what the release derives from the table, in words."""
         return tuple(f"{f.model}: {f.stated}" for f in self.findings if f.given)
 
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""
-        verified = "verified" if self.ok else "NOT verified"
-        undecided = "; ".join((*self.undecided, *self._loose)) or "nothing"
+        verified = "verified" if self.passed else "NOT verified"
+        undecided = "; ".join(self.undecided) or "nothing"
         conditional = f"conditional: {'; '.join(self.conditional)}; " if self.conditional else ""
         return f"{verified} at level {self.level.word}; {conditional}undecided: {undecided}"
 
@@ -120,7 +115,7 @@ class Verification:
         return {
             "schema": "rrpolicy.verification/1",
             "level": self.level.word,
-            "ok": self.ok,
+            "passed": self.passed,
             "checks": [c.to_json() for c in self.checks],
             "problems": [{"code": p.code, "message": p.message, "hint": p.hint} for p in self.problems],
             "findings": [self._finding(f) for f in self.findings],
@@ -138,7 +133,7 @@ class Verification:
 
     def _finding(self, finding: Finding) -> Json:
         """Return a finding; one that holds for the stated channel is undecided for files that are not its draw."""
-        loose = not self.ok and finding.verdict is Verdict.HOLDS
+        loose = not self.passed and finding.verdict is Verdict.HOLDS
         return (replace(finding, verdict=Verdict.UNDECIDED) if loose else finding).to_json()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from rrpolicy.release.verify.pages import check_audit_page
 from rrpolicy.release.verify.public import PublicSide, verify_public
 from rrpolicy.release.verify.records import scan
 from rrpolicy.scratch import says_full, scratch
+from rrpolicy.source.protocol import Source
 from rrpolicy.untrusted.document import UnreadableError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def verify(
     key: Path | None = None,
     plan_on: str | None = None,
     plugins: Sequence[str] = (),
+    engines: Mapping[str, Source] | None = None,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Verification:
     """Verify a bundle, or its public/ folder alone.
@@ -56,6 +58,7 @@ def verify(
         key: key file, for level key.
         plan_on: uri of the table that the parameters were chosen on, if that was not the source; from level source on.
         plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
+        engines: of tables in memory, by the scheme of their uris.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -88,6 +91,7 @@ def verify(
             progress("public", 0.1)
             side = _public(log, public, spilled.folder, plugins)
             if side is not None and level > Level.PUBLIC:
+                side = replace(side, registry=side.registry.opening(engines or {}))
                 further = (folder, key, plan_on, plugins, spilled.folder, progress)
                 _further(log, bundle, side, level, source or "", *further)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:

@@ -20,12 +20,15 @@ from rrpolicy.scratch import scratch
 from rrpolicy.source.draft.detection import missing_codes, settings_of
 from rrpolicy.source.draft.guessing import Guess, guess, listed
 from rrpolicy.source.draft.profile import profile, texts
+from rrpolicy.source.memory.kinds import SCHEME
 from rrpolicy.source.opening import engine
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot, Source
 
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+IN_MEMORY = f"{SCHEME}:"
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _WORDS = frozenset({"none", "nil", "missing", "unknown"})
 """Texts that may stand for a missing value and may be a category."""
@@ -48,7 +51,7 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source]) -> Draft:
     """Draft a policy.
 
     Args:
-        uri: the table, relative to the working directory.
+        uri: the table, relative to the working directory; or of a table in memory, whose engine is among the sources.
         table: the table or view inside a database.
         sources: engines by scheme or ending.
 
@@ -116,7 +119,8 @@ def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
 
 
 def _written(uri: str, table: str | None, guesses: Mapping[str, Guess], records: int, reading: Reading) -> str:
-    slug = re.sub(r"[^a-z0-9]+", "-", Path(uri.partition(":")[2] or uri).name.split(".")[0].lower()).strip("-")
+    named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
+    slug = re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
     attributes = "\n".join(line for name, found in guesses.items() for line in _lines(name, found))
     source = "\n".join(_source(uri, table, records, guesses, reading))
     return f"""\
@@ -167,7 +171,10 @@ name = "pram"
 def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading) -> Iterator[str]:
     """Yield the lines of [source] and [source.csv]."""
     yield "[source]"
-    yield f"uri = {spelled(uri)}" + ("" if ":" in uri else " # relative to this file")
+    if uri.startswith(IN_MEMORY):
+        yield f"uri = {spelled(IN_MEMORY)} # a table in memory, handed over with each call"
+    else:
+        yield f"uri = {spelled(uri)}" + ("" if ":" in uri else " # relative to this file")
     if table:
         yield f"table = {spelled(table)}"
     yield f"min_rows = {_floor(records)} # a table that came in half is refused"

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.policy.model import Attribute
 from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swift
-from rrpolicy.source.duckdb.files import Pinned
 from rrpolicy.source.duckdb.packing import Pack, pack
 from rrpolicy.source.duckdb.row_cache import Kept
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -34,6 +33,14 @@ TEXTS = 1 << 23
 """So many texts are grouped at a time; numbers spill, and are grouped all at once."""
 
 
+class Held(Protocol):
+    """A state that a table is held to: that of its files, or a copy."""
+
+    def unchanged(self) -> None:
+        """Raise `RefusedError` (RR410) if the table is not in it any more."""
+        ...
+
+
 @dataclass(frozen=True)
 class TableSnapshot:
     """One pinned state of a table in DuckDB; a `Snapshot`.
@@ -43,7 +50,7 @@ class TableSnapshot:
         source: SQL that stands after FROM.
         stored: its columns, in table order.
         count: the number of rows.
-        pinned: the files and their state.
+        pinned: the state that it is held to.
         connection: DuckDB, locked down; every read has a cursor of its own.
         scratch: where sorted rows are kept; the caller wipes it.
     """
@@ -52,7 +59,7 @@ class TableSnapshot:
     source: str
     stored: Mapping[str, Stored]
     count: int
-    pinned: Pinned
+    pinned: Held
     connection: duckdb.DuckDBPyConnection
     scratch: Path
     _distinct: dict[str, int] = field(default_factory=dict, repr=False)

@@ -59,7 +59,7 @@ class DuckDBSource:
                 Problem("RR306", f"{name}: `table` is given, but a file is one table", hint="take `table` out")
             )
         pinned = pin(os.path.abspath(path), (".wal",) if kind in DATABASE else ())  # noqa: PTH100
-        connection = _connect(scratch)
+        connection = connect(scratch)
         try:
             with engine_errors(name, reading.csv.skip):
                 opened = _opened(connection, kind, pinned, table, scratch=scratch, reading=reading)
@@ -81,10 +81,10 @@ def _opened(
     name = shown(pinned.pattern)
     if kind in DATABASE:
         connection.execute(f"ATTACH {literal(pinned.files[0])} AS {database.ALIAS} (TYPE duckdb, READ_ONLY)")
-        _confine(connection, scratch, ())
+        confine(connection, scratch, ())
         source, columns = database.find(connection, name, table)
     elif kind in CSV:
-        _confine(connection, scratch, pinned.files)
+        confine(connection, scratch, pinned.files)
         path = _single(name, pinned)
         file = delimited.text_file(path, reading.csv, scratch)
         names = _named(name, delimited.header(path, file, reading.csv))
@@ -94,7 +94,7 @@ def _opened(
         delimited.check_complete(path, file, count)
         return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch)
     else:
-        _confine(connection, scratch, pinned.files)
+        confine(connection, scratch, pinned.files)
         source, columns = parquet.find(connection, name, [escaped(f) for f in pinned.files])
     source = masked(source, columns, reading)
     records = _counted(connection, source, name, pinned)
@@ -155,12 +155,18 @@ def escaped(path: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in path)
 
 
-def _connect(scratch: Path) -> duckdb.DuckDBPyConnection:
+def connect(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
+    """Open an engine that loads nothing, and spills into the scratch folder alone.
+
+    Args:
+        scratch: the caller wipes it.
+        memory: that it may take; default: `MEMORY`.
+    """
     return duckdb.connect(
         ":memory:",
         config={
             "temp_directory": str(scratch / "duckdb"),
-            "memory_limit": MEMORY,
+            "memory_limit": memory or MEMORY,
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -169,7 +175,7 @@ def _connect(scratch: Path) -> duckdb.DuckDBPyConnection:
     )
 
 
-def _confine(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[str]) -> None:
+def confine(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[str]) -> None:
     """Let the engine see these files and the scratch folder only, for good."""
     with suppress(duckdb.Error):  # DuckDB 1 has it for each session only: groups are hashed there.
         connection.execute(f"SET GLOBAL perfect_ht_threshold = {ARRAY_BITS}")

@@ -1,0 +1,28 @@
+"""What is told beside the result: on standard error, without a level or a time."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rrpolicy.untrusted.printable import visible
+
+LOG = logging.getLogger("rrpolicy")
+
+
+class _Lines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        print(visible(record.getMessage()), file=sys.stderr)
+
+
+@contextmanager
+def notices() -> Iterator[None]:
+    """Print what rrpolicy logs."""
+    lines = _Lines()
+    LOG.addHandler(lines)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(lines)

@@ -1,0 +1,326 @@
+"""The one public door: what the command line does, as functions. `import rrpolicy` offers them by name.
+
+A function that asks (`check`, `plan`, `verify`, `check_table`) returns what was found: `passed`, `problems`, and
+`require()`, which raises them. A function that writes (`release`, `render`, `plan` with `out`) writes all of it or
+raises. What is wrong with the call, the policy or the data always raises `RRPolicyError`, whose `problems` have the
+codes, places and hints that the command line prints, and whose `exit_status` is its exit status. Messages name
+arguments as the command line does: `--plan-on` is `plan_on`.
+
+Nothing is printed; what goes beside a result is logged by the logger `rrpolicy`. Nothing heavy is imported before a
+function is called.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from rrpolicy.check_table.table import TableCheck
+    from rrpolicy.policy.model import Policy
+    from rrpolicy.release.bundle.releasing import Released, What
+    from rrpolicy.release.plan.check import Checked
+    from rrpolicy.release.plan.opening import PolicyLike
+    from rrpolicy.release.plan.planning import Planned
+    from rrpolicy.release.report.again import Rendered
+    from rrpolicy.release.verify.outcome import Level, Verification
+    from rrpolicy.source.draft.draft import Draft
+    from rrpolicy.source.memory.kinds import Table
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+Progress: TypeAlias = Callable[[str, float], None]
+"""Called with what is being done, and the share done."""
+Threshold: TypeAlias = int | float | str | Fraction
+
+
+def _silent(_what: str, _share: float) -> None:
+    pass
+
+
+def _path(path: PathLike | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
+    """Load a policy file: inheritance and defaults filled in, every option validated.
+
+    Args:
+        policy: the TOML file.
+        root: the files that the policy names lie under this folder; default: its repository's top, else its own folder.
+
+    Returns:
+        The policy: its `attributes`, `requirements`, `mechanism`, … and `digest()`. Every function here takes it, or
+        its file.
+
+    Raises:
+        PolicyError: RR2xx, every problem of the file and its baselines at once.
+        RefusedError: RR404 to RR406 if a plugin that it lists is missing or broken.
+    """
+    from rrpolicy.release.plan.opening import open_policy
+
+    return open_policy(Path(policy), root=_path(root)).policy
+
+
+def check(policy: PolicyLike, *, extends: PathLike | None = None, root: PathLike | None = None) -> Checked:
+    """Check a policy without data; nothing is written.
+
+    Args:
+        policy: the file, or a policy that was loaded.
+        extends: a baseline that it must extend, by itself or through another.
+        root: as for `load_policy`.
+
+    Returns:
+        What the policy alone decides: `findings`, and in `derived` what a plan may tell of the table. It passes unless
+        a requirement fails whatever the data are; what is undecided waits for `plan`.
+
+    Raises:
+        PolicyError: RR2xx, everything that is wrong, at once; RR245 if it does not extend the baseline.
+        RefusedError: RR404 to RR406 if a plugin is missing or broken.
+    """
+    from rrpolicy.release.plan.check import check as checked
+    from rrpolicy.release.plan.check import demand
+    from rrpolicy.release.plan.opening import opened
+
+    found = opened(policy, root=_path(root))
+    if extends is not None:
+        demand(found.policy, os.fspath(extends))
+    return checked(found)
+
+
+def plan(
+    policy: PolicyLike,
+    source: Table | None = None,
+    *,
+    out: PathLike | None = None,
+    key: PathLike | None = None,
+    expected_rows: int | None = None,
+    root: PathLike | None = None,
+    bound: bool = True,
+    progress: Progress = _silent,
+) -> Planned:
+    """Plan a release: what would be released, at what risk and with what error. Nothing is released.
+
+    Args:
+        policy: the file, or a policy that was loaded.
+        source: the table, in place of the policy's own: a path or uri, a pandas or polars DataFrame, an Arrow table, a
+            DuckDB relation. A table in memory is copied in memory, never to disk.
+        out: write the plan here as well, and its key beside it: `release` in another process then executes exactly it.
+        key: where the key goes; default: `out` with .key added.
+        expected_rows: plan for so many records, without data.
+        root: as for `load_policy`.
+        bound: bind the plan to the table by a fresh key, so that `release` takes it for no other table and not for a
+            changed one. It costs a pass over the data; without it the plan can only be looked at.
+        progress: called with what is being done, and the share done.
+
+    Returns:
+        The plan with its `findings`, `utility` and `errors`. It passes if the gate does: every requirement and every
+        utility limit holds. It does not raise where one fails: `plan(…).require()` does.
+
+    Raises:
+        PolicyError: RR2xx if the policy is wrong, or asks for what cannot be; RR250 if the call makes no sense.
+        RequirementError: RR102 if no parameters reach the requirements.
+        DataError: RR3xx if the table cannot be read, or does not fit the policy; RR344, RR345 for a table in memory.
+        RefusedError: RR402, RR403 if a file is there already; RR407, RR408 if it cannot be written; RR410 if the table
+            changes meanwhile; RR421 if there can be no scratch folder.
+    """
+    from rrpolicy.release.plan.planning import planned
+    from rrpolicy.source.memory.handed import handed
+
+    return planned(policy, handed(source), _path(out), _path(key), expected_rows, _path(root), progress, bound=bound)
+
+
+def release(
+    what: What,
+    out: PathLike,
+    *,
+    source: Table | None = None,
+    label: str | None = None,
+    key: PathLike | None = None,
+    root: PathLike | None = None,
+    progress: Progress = _silent,
+) -> Released:
+    """Write a release that every requirement allows, or nothing.
+
+    The bundle appears whole or not at all, and nothing is ever overwritten.
+
+    Args:
+        what: a policy's file, a policy that was loaded, a plan that `plan` returned, or the file of a plan. Of a loaded
+            policy and of a plan the policy's file is read again, and must still say the same.
+        out: the bundle's folder; it must not exist.
+        source: the table, as for `plan`; default: the plan's, else the policy's own. Of a plan's file a table in memory
+            must be handed over again.
+        label: of the release, such as `2026-11`.
+        key: keep the key here (created 0600), or, for a policy or a plan's file, use the one that is here; default: it
+            is destroyed. Whoever has it can test any guess about the table.
+        root: as for `load_policy`.
+        progress: as for `plan`.
+
+    Returns:
+        Where the bundle is, its digests and findings.
+
+    Raises:
+        RequirementError: RR101 to RR104, RR108 if the gate does not pass; nothing is written.
+        PolicyError: RR2xx as for `plan`.
+        DataError: RR3xx as for `plan`.
+        RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
+            RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`.
+    """
+    from rrpolicy.release.bundle.releasing import released
+    from rrpolicy.source.memory.handed import handed
+
+    return released(what, Path(out), handed(source), label, _path(key), _path(root), progress)
+
+
+def verify(
+    bundle: PathLike,
+    *,
+    source: Table | None = None,
+    key: PathLike | None = None,
+    level: Level | Literal["public", "audit", "source", "key"] | None = None,
+    plan_on: Table | None = None,
+    plugins: Sequence[str] = (),
+    progress: Progress = _silent,
+) -> Verification:
+    """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
+
+    Args:
+        bundle: the bundle's folder, or its public/ folder alone.
+        source: the original table, as for `plan`. It need not be given as it was for the release: what counts is what
+            its columns hold.
+        key: the release's key file.
+        level: up to which; default: the highest that the inputs allow.
+        plan_on: the table that the parameters were chosen on, if not the source.
+        plugins: distributions that may be imported if the bundle names them, such as `acme-oue>=1.2`.
+        progress: as for `plan`.
+
+    Returns:
+        Every check with its outcome. It passes if everything that the level recomputes holds; what stays `undecided` is
+        no problem, so a strict caller asks for that to be empty.
+
+    Raises:
+        PolicyError: RR250 if the level needs what is not given; RR260 if there is no such release.
+        DataError: RR3xx if the table cannot be read.
+        RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch.
+    """
+    from rrpolicy.release.verify.outcome import Level
+    from rrpolicy.release.verify.verify import verify as verified
+    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.kinds import PLAN_ON
+
+    original, elsewhere = handed(source), handed(plan_on, PLAN_ON)
+    return verified(
+        Path(bundle),
+        Level.of(level) if isinstance(level, str) else level,
+        source=original.uri,
+        key=_path(key),
+        plan_on=elsewhere.uri,
+        plugins=plugins,
+        engines={**original.engines, **elsewhere.engines},
+        progress=progress,
+    )
+
+
+def check_table(
+    source: Table,
+    *,
+    qi: Sequence[str] | None = None,
+    sensitive: Sequence[str] | None = None,
+    policy: PolicyLike | None = None,
+    table: str | None = None,
+    k: int | None = None,
+    l: Threshold | None = None,
+    kind: Literal["distinct", "frequency", "entropy", "recursive"] = "distinct",
+    c: Threshold | None = None,
+    t: Threshold | None = None,
+    distance: Literal["variational", "ordered", "hierarchical"] = "variational",
+    suppressed: str | None = None,
+    root: PathLike | None = None,
+) -> TableCheck:
+    """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
+
+    Args:
+        source: the table, as for `plan`.
+        qi: the columns that make a class; default: those of the policy.
+        sensitive: the columns to protect; default: those of the policy.
+        policy: its roles, orders and hierarchies, and its entries of these models.
+        table: the table or view inside a database.
+        k: require k-anonymity.
+        l: require l-diversity.
+        kind: of l-diversity.
+        c: of recursive (c, l)-diversity.
+        t: require t-closeness.
+        distance: of t-closeness.
+        suppressed: the text of a suppressed value, such as '*': records that have it in all of `qi` are in no class.
+        root: as for `load_policy`.
+
+    Returns:
+        What each model reaches. It passes unless a threshold fails.
+
+    Raises:
+        PolicyError: RR250 if the call makes no sense; RR2xx if the policy is wrong.
+        DataError: RR3xx if the table cannot be read, or lacks a column.
+        RefusedError: RR408, RR421 for scratch.
+    """
+    from rrpolicy.check_table.asking import check as checked
+    from rrpolicy.source.memory.handed import handed
+
+    thresholds = {"k": k, "l": l, "kind": kind, "c": c, "t": t, "distance": distance}
+    return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, _path(root))
+
+
+def init(source: Table, *, table: str | None = None) -> Draft:
+    """Draft a policy from a table, with guessed roles to be edited.
+
+    Args:
+        source: the table, as for `plan`.
+        table: the table or view inside a database.
+
+    Returns:
+        The draft's `text`, and `warnings`: what to look at first. `check` refuses it until each line that says "fill
+        in" is filled in. Its domains and bins are taken from the data: showing them to anybody discloses them.
+
+    Raises:
+        DataError: RR3xx if the table cannot be read; RR317 if it is empty.
+        RefusedError: RR408, RR421 for scratch.
+    """
+    from rrpolicy.discovery import load_registry
+    from rrpolicy.source.draft.draft import draft
+    from rrpolicy.source.memory.handed import handed
+
+    given = handed(source)
+    return draft(given.uri or "", table, load_registry().opening(given.engines).sources)
+
+
+def render(
+    bundle: PathLike,
+    *,
+    page: Literal["public", "audit"] | None = None,
+    format: str = "html",  # noqa: A002 as the command line has it
+    out: PathLike | None = None,
+    plugins: Sequence[str] = (),
+    verify: bool = True,
+) -> Rendered:
+    """Print the report of a release again; a bundle is never written into.
+
+    Args:
+        bundle: the bundle's folder, or its public/ folder alone.
+        page: default: audit where audit/report.json is at hand, else public.
+        format: html, json, or what a plugin offers.
+        out: write it here as well; nothing is overwritten.
+        plugins: distributions to load as well.
+        verify: check the digests of the release and of the files that are read.
+
+    Returns:
+        The report's bytes, and which page it is.
+
+    Raises:
+        PolicyError: RR257 if there is no such renderer; RR258 if `out` lies in the bundle; RR259 to RR261, RR284 if
+            there is no readable release, or a file is not the one that was released.
+        RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written; RR404 for plugins.
+    """
+    from rrpolicy.release.report.again import rendered
+
+    return rendered(Path(bundle), page, format, _path(out), plugins, verify=verify)

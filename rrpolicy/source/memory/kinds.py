@@ -1,0 +1,66 @@
+"""Which tables in memory there are, what each is called, and the uris that stand for them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from rrpolicy.errors import DataError, PolicyError, Problem
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+SCHEME, PLAN_ON = "memory", "memory-plan-on"
+"""Schemes of the uris of tables in memory: of the source, and of the table that parameters are chosen on."""
+URI = "uri"
+"""How a table was given that is none in memory."""
+
+
+class ArrowStream(Protocol):
+    """Anything that offers the Arrow C stream, such as a polars data frame or an Arrow table, as often as asked."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a capsule of a stream of records."""
+        ...
+
+
+Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | duckdb.DuckDBPyRelation | ArrowStream"
+"""A uri or path, a pandas or polars data frame, an Arrow table, a DuckDB relation, or what else offers the stream."""
+
+_KINDS = {
+    ("pandas", "DataFrame"): "pandas DataFrame",
+    ("polars", "DataFrame"): "polars DataFrame",
+    ("pyarrow", "Table"): "Arrow table",
+    ("pyarrow", "RecordBatch"): "Arrow table",
+    ("duckdb", "DuckDBPyRelation"): "DuckDB relation",
+}
+_LAZY = ("polars", "LazyFrame")
+
+
+def kind_of(table: Any) -> str:
+    """Return what a table in memory is called.
+
+    Raises:
+        PolicyError: RR250 if it is none.
+        DataError: RR345 if it can be read only once.
+    """
+    names = [(c.__module__.partition(".")[0].lstrip("_"), c.__name__) for c in type(table).__mro__]
+    known = next((_KINDS[name] for name in names if name in _KINDS), None)
+    if known is not None:
+        return known
+    if _LAZY in names or not hasattr(table, "__arrow_c_stream__"):
+        hint = "call its `collect()`" if _LAZY in names else None
+        expected = "a path or uri, a pandas or polars DataFrame, an Arrow table, or a DuckDB relation"
+        raise PolicyError(Problem("RR250", f"a {type(table).__name__} is no table", expected=expected, hint=hint))
+    if hasattr(table, "read_next_batch") or hasattr(table, "__next__"):
+        message = f"a {type(table).__name__} can be read only once"
+        expected = "a table that gives its records as often as it is read"
+        raise DataError(Problem("RR345", message, expected=expected, hint="hand over a table: `reader.read_all()`"))
+    return "Arrow stream"
+
+
+def given_as(uri: str) -> str:
+    """Return how the table of a policy was given: what kind of table in memory, or by a uri. No address, no path."""
+    scheme, _, kind = uri.partition(":")
+    return kind if scheme == SCHEME else URI

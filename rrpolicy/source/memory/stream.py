@@ -1,0 +1,140 @@
+"""The records of a table in memory as one Arrow stream, in types that the engine reads as it reads Parquet's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH = 1 << 16
+_EXTENSIONS = frozenset({"arrow.uuid", "arrow.bool8", "arrow.json"})
+"""Extension types that mean the same wherever they come from; another's numbers mean nothing without its package."""
+
+
+def stream(table: Any, kind: str) -> tuple[pa.RecordBatchReader, int]:
+    """Return a table's records, and its size in bytes; 0 where that is not known.
+
+    Args:
+        table: in memory.
+        kind: what it is called.
+
+    Raises:
+        DataError: RR344 if it, or a column, cannot be read as records; RR308 if columns share a name or have none.
+    """
+    try:
+        reader, size = _reader(table, kind)
+    except DataError:
+        raise
+    except Exception:  # noqa: BLE001 another library's, and its message may hold values
+        message = f"the {kind} cannot be read as a table"
+        hint = "what it is made from may be closed, or its query fails: look at it where it was made"
+        raise DataError(Problem("RR344", message, expected="columns of one type each", hint=hint)) from None
+    _check_names(reader.schema.names, kind)
+    _check_types(reader.schema, kind)
+    return _plain(reader), size
+
+
+def _reader(table: Any, kind: str) -> tuple[pa.RecordBatchReader, int]:
+    """Return the records as their library gives them, without a copy where it has them as Arrow does."""
+    import pyarrow as pa
+
+    if kind in {"DuckDB relation", "Arrow stream"}:
+        if not hasattr(table, "__arrow_c_stream__"):  # DuckDB 1.3
+            return table.fetch_arrow_reader(BATCH), 0
+        return pa.RecordBatchReader.from_stream(table), 0
+    if kind == "pandas DataFrame":
+        whole = _from_pandas(table, kind)
+    elif kind == "polars DataFrame":
+        _refuse([n for n, of in table.schema.items() if str(of) == "Object"], kind, "Python objects")
+        whole = pa.table(table)
+    else:
+        whole = pa.table(table) if isinstance(table, pa.Table) else pa.Table.from_batches([table])
+    return whole.to_reader(BATCH), whole.nbytes
+
+
+def _from_pandas(table: Any, kind: str) -> pa.Table:
+    """Return a pandas data frame without its index; NaN, NaT and None are nulls."""
+    import pyarrow as pa
+
+    _check_names([str(name) for name in table.columns], kind)
+    try:
+        return pa.Table.from_pandas(table, preserve_index=False)
+    except Exception:  # of many classes
+        _refuse([str(name) for name, column in table.items() if not _converts(column)], kind, "values of several kinds")
+        raise
+
+
+def _converts(column: Any) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.Table.from_pandas(column.to_frame(), preserve_index=False)
+    except Exception:  # noqa: BLE001 of many classes
+        return False
+    return True
+
+
+def _check_names(names: Sequence[str], kind: str) -> None:
+    """Raise RR308 if a column has no name, or two have one."""
+    folded = [name.casefold() for name in names]
+    fault = None
+    if not all(names):
+        fault = "a column without a name"
+    elif len(set(folded)) < len(folded):
+        fault = "two columns with one name when case is ignored"
+    if fault:
+        expected = "a name for each column, different also when case is ignored"
+        raise DataError(Problem("RR308", f"the {kind} has {fault}", expected=expected))
+
+
+def _check_types(schema: pa.Schema, kind: str) -> None:
+    """Raise RR344 for types of which only the package that made them knows what they mean, or no engine holds."""
+    import pyarrow as pa
+
+    if not schema.names:
+        raise DataError(Problem("RR344", f"the {kind} has no columns", expected="a table"))
+    own = [f.name for f in schema if getattr(f.type, "extension_name", None) not in {None, *_EXTENSIONS}]
+    _refuse(own, kind, "values of a type of its library's own")
+    _refuse([f.name for f in schema if pa.types.is_decimal256(f.type)], kind, "decimals of more than 38 digits")
+
+
+def _refuse(names: Sequence[str], kind: str, what: str) -> None:
+    if names:
+        listed = ", ".join(f"'{name}'" for name in names)
+        hint = "cast what is needed to text, numbers or dates, and leave the rest out"
+        message = f"{listed} of the {kind} cannot be read: {what}"
+        raise DataError(Problem("RR344", message, expected="columns of one plain type each", hint=hint))
+
+
+def _plain(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return the records in the types that they have when they are read from Parquet."""
+    import pyarrow as pa
+
+    kinds = {field.name: kind for field in reader.schema if (kind := _as_parquet(field.type)) is not None}
+    if not kinds:
+        return reader
+    schema = pa.schema([pa.field(f.name, kinds.get(f.name, f.type)) for f in reader.schema])
+    return pa.RecordBatchReader.from_batches(schema, _cast(reader, schema))
+
+
+def _as_parquet(kind: pa.DataType) -> pa.DataType | None:
+    """Return what Parquet makes of a type; None if it stays as it is."""
+    import pyarrow as pa
+
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_timestamp(kind) and kind.unit in {"s", "ms"}:
+        return pa.timestamp("us", kind.tz)
+    return None
+
+
+def _cast(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in batches:
+        columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
