@@ -44,6 +44,15 @@ def _path(path: PathLike | None) -> Path | None:
     return None if path is None else Path(path)
 
 
+def _one_of(name: str, word: str, known: Sequence[str]) -> str:
+    """Return a word that is known, or raise RR250."""
+    if word not in known:
+        from rrpolicy.errors import PolicyError, Problem
+
+        raise PolicyError(Problem("RR250", f"there is no {name} '{word}'", expected=", ".join(known)))
+    return word
+
+
 def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
     """Load a policy file: inheritance and defaults filled in, every option validated.
 
@@ -201,7 +210,7 @@ def verify(
         no problem, so a strict caller asks for that to be empty.
 
     Raises:
-        PolicyError: RR250 if the level needs what is not given; RR260 if there is no such release.
+        PolicyError: RR250 if the level needs what is not given, or is none; RR260 if there is no such release.
         DataError: RR3xx if the table cannot be read.
         RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch.
     """
@@ -213,7 +222,7 @@ def verify(
     original, elsewhere = handed(source), handed(plan_on, PLAN_ON)
     return verified(
         Path(bundle),
-        Level.of(level) if isinstance(level, str) else level,
+        Level.of(_one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
         source=original.uri,
         key=_path(key),
         plan_on=elsewhere.uri,
@@ -317,10 +326,13 @@ def render(
         The report's bytes, and which page it is.
 
     Raises:
+        PolicyError: RR250 if there is no such page.
         PolicyError: RR257 if there is no such renderer; RR258 if `out` lies in the bundle; RR259 to RR261, RR284 if
             there is no readable release, or a file is not the one that was released.
         RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written; RR404 for plugins.
     """
     from rrpolicy.release.report.again import rendered
 
+    if page is not None:
+        _one_of("page", page, ["public", "audit"])
     return rendered(Path(bundle), page, format, _path(out), plugins, verify=verify)

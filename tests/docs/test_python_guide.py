@@ -32,7 +32,9 @@ def test_what_is_shown_runs_as_written(tmp_path: Path, title: str, code: str) ->
     command = [sys.executable, "-W", "error", *started, "test_shown.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    expected = {"A notebook": "verified at level key", "A test of a pipeline": "2 passed"}.get(title, "release-2026-11-01/public")
+    expected = {"A notebook": "verified at level key", "A test of a pipeline": "2 passed"}.get(
+        title, "release-2026-11-01/public"
+    )
     assert expected in done.stdout
 
 

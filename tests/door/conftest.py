@@ -41,13 +41,15 @@ RECORDS = 600
 def people() -> pd.DataFrame:
     """Return the table as a pandas data frame, with categories, missing values of three kinds, and a filtered index."""
     n = range(RECORDS)
-    frame = pd.DataFrame({
-        "person_id": [f"SECRET-{i}" for i in n],
-        "sex": pd.Categorical(["FM"[i % 3 > 0] for i in n]),
-        "age": [float(i * 37 % 90) for i in n],
-        "region": [("north", "south", None, "n/a")[i * i % 7 % 4] for i in n],
-        "hours": [float("nan") if i % 11 == 0 else float(i % 7) for i in n],
-    })
+    frame = pd.DataFrame(
+        {
+            "person_id": [f"SECRET-{i}" for i in n],
+            "sex": pd.Categorical(["FM"[i % 3 > 0] for i in n]),
+            "age": [float(i * 37 % 90) for i in n],
+            "region": [("north", "south", None, "n/a")[i * i % 7 % 4] for i in n],
+            "hours": [float("nan") if i % 11 == 0 else float(i % 7) for i in n],
+        }
+    )
     return frame[frame["age"] >= 0].sort_values("age", kind="stable")
 
 

@@ -48,7 +48,7 @@ def test_a_day_with_a_data_frame(folder: Path) -> None:
 
     page = rrpolicy.render(released.bundle, out=folder / "report.html")
     assert (page.page, page.form, page.file) == ("audit", "html", folder / "report.html")
-    assert page.text.startswith("<!DOCTYPE html>")
+    assert page.text.startswith("<!doctype html>")
 
     table = rrpolicy.check_table(frame, qi=["sex", "age"], sensitive=["region"], k=2, l=2)
     assert not table.passed
@@ -86,8 +86,8 @@ def test_the_commands_print_what_the_functions_return(
     assert released == {**other, "bundle": "one", "key": "key"}
     given = ("verify", "one", "--source", "people.parquet", "--key", "key", "--json")
     assert printed(*given) == rrpolicy.verify("one", source="people.parquet", key="key").to_json()
-    table = ("check-table", "people.parquet", "--qi", "sex,age", "--k", "2", "--json")
-    found = rrpolicy.check_table("people.parquet", qi=["sex", "age"], k=2)
+    table = ("check-table", "people.parquet", "--qi", "sex,age", "--k", "500", "--json")
+    found = rrpolicy.check_table("people.parquet", qi=["sex", "age"], k=500)
     assert printed(*table) == {"exit_status": 1, **found.to_json()}
     main(["init", "people.parquet"])
     assert capsys.readouterr().out == rrpolicy.init("people.parquet").text
@@ -98,5 +98,5 @@ def test_results_are_frozen(folder: Path) -> None:
     planned = rrpolicy.plan(folder / "policy.toml", people())
     for result in (planned, rrpolicy.check(folder / "policy.toml"), rrpolicy.release(planned, folder / "bundle")):
         assert dataclasses.is_dataclass(result)
-        with pytest.raises((dataclasses.FrozenInstanceError, AttributeError)):
-            result.policy = None  # type: ignore[misc, assignment]
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(result, dataclasses.fields(result)[0].name, None)

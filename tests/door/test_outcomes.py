@@ -33,7 +33,10 @@ def python(code: str) -> str:
 def test_importing_loads_nothing_heavy() -> None:
     shown = f"print([m for m in {HEAVY} if m in sys.modules])"
     assert python(f"import sys, rrpolicy; dir(rrpolicy); {shown}") == "[]"
-    assert python(f"import sys, rrpolicy; [getattr(rrpolicy, n) for n in dir(rrpolicy) if n != 'open_release']; {shown}") == "[]"
+    assert (
+        python(f"import sys, rrpolicy; [getattr(rrpolicy, n) for n in dir(rrpolicy) if n != 'open_release']; {shown}")
+        == "[]"
+    )
 
 
 def test_checking_loads_no_engine(folder: Path) -> None:
@@ -64,7 +67,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = rrpolicy.nothing_like_it
 
 
-def test_a_wrong_policy_raises_the_problems_of_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_policy_raises_the_problems_of_the_command_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     policy = edited(folder / "policy.toml", old="epsilon = 4", new="epsilon = 0")
     with pytest.raises(rrpolicy.PolicyError) as raised:
         rrpolicy.check(policy)
@@ -92,7 +97,11 @@ def test_what_fails_the_gate_is_returned_by_plan_and_raised_by_release(folder: P
 
 def test_what_fails_whatever_the_data_fails_the_check(folder: Path) -> None:
     old = '[mechanism]\nname = "pram"\n'
-    policy = edited(folder / "policy.toml", old=old, new=old + "[mechanism.keep_probability]\nsex = 0.99\nage = 0.99\nregion = 0.99\n")
+    policy = edited(
+        folder / "policy.toml",
+        old=old,
+        new=old + "[mechanism.keep_probability]\nsex = 0.99\nage = 0.99\nregion = 0.99\n",
+    )
     checked = rrpolicy.check(policy)
     assert not checked.passed
     assert {p.code for p in checked.problems} == {"RR101"}
@@ -119,7 +128,10 @@ def test_a_policy_that_changed_since_it_was_loaded_is_not_released(folder: Path)
 
 
 def test_a_plan_that_is_only_looked_at_is_not_released(folder: Path) -> None:
-    for planned in (rrpolicy.plan(folder / "policy.toml", expected_rows=600), rrpolicy.plan(folder / "policy.toml", bound=False)):
+    for planned in (
+        rrpolicy.plan(folder / "policy.toml", expected_rows=600),
+        rrpolicy.plan(folder / "policy.toml", bound=False),
+    ):
         with pytest.raises(rrpolicy.PolicyError, match="RR250"):
             rrpolicy.release(planned, folder / "bundle")
 

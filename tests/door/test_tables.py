@@ -31,11 +31,16 @@ def opened(table: Any, scratch: Path) -> dict[str, tuple[str, list[Any]]]:
     source = next(iter(found.engines.values()), DuckDBSource())
     scratch.mkdir(exist_ok=True)
     with source.open(found.uri, None, scratch) as snapshot:
-        return {name: (kind, snapshot.tally([], [name]).read_all().to_pylist()) for name, kind in snapshot.columns().items()}
+        kinds = snapshot.columns()
+        nested = {name for name, kind in kinds.items() if kind.startswith("STRUCT")}  # which no release carries
+        values = {name: snapshot.tally([], [name]).read_all().to_pylist() for name in kinds if name not in nested}
+        return {name: (kind, values.get(name, [])) for name, kind in kinds.items()}
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_a_table_verifies_the_release_of_every_other(folder: Path, held: Callable[[str], Any], form: str) -> None:
+def test_every_form_of_a_table_verifies_the_release_of_every_other(
+    folder: Path, held: Callable[[str], Any], form: str
+) -> None:
     released = rrpolicy.release(folder / "policy.toml", folder / "bundle", source=held(form), key=folder / "key")
 
     for other in FORMS:
@@ -100,7 +105,9 @@ def test_a_frame_that_changes_during_a_release_is_released_as_it_was(folder: Pat
             else:
                 frame["age"] = 70.0
 
-    released = rrpolicy.release(folder / "policy.toml", folder / "bundle", source=table, key=folder / "key", progress=meanwhile)
+    released = rrpolicy.release(
+        folder / "policy.toml", folder / "bundle", source=table, key=folder / "key", progress=meanwhile
+    )
 
     assert rrpolicy.verify(released.bundle, source=people(), key=released.key).passed
 
@@ -152,11 +159,15 @@ def test_every_type_is_read_as_parquet_of_it_is(tmp_path: Path, kind: str) -> No
     assert opened(table, tmp_path / "scratch") == opened(tmp_path / "table.parquet", tmp_path / "scratch")
 
 
-@pytest.mark.parametrize("dtype", ["category", "object", "string", "Int64", "float64", "boolean", "datetime64[ns]", "datetime64[s]"])
+@pytest.mark.parametrize(
+    "dtype", ["category", "object", "string", "Int64", "float64", "boolean", "datetime64[ns]", "datetime64[s]"]
+)
 def test_missing_values_of_pandas_are_missing(tmp_path: Path, dtype: str) -> None:
     values: dict[str, list[Any]] = {"boolean": [True, None, False], "Int64": [1, None, 2], "float64": [1.5, np.nan, 2]}
     moments = [pd.Timestamp("2026-01-31"), pd.NaT, pd.Timestamp("2026-02-28")]
-    frame = pd.DataFrame({"x": pd.Series(moments if "time" in dtype else values.get(dtype, ["b", np.nan, "a"])).astype(dtype)})
+    frame = pd.DataFrame(
+        {"x": pd.Series(moments if "time" in dtype else values.get(dtype, ["b", np.nan, "a"])).astype(dtype)}
+    )
     frame.to_parquet(tmp_path / "table.parquet")
     found = opened(frame, tmp_path / "scratch")
     assert found == opened(tmp_path / "table.parquet", tmp_path / "scratch")
@@ -164,7 +175,9 @@ def test_missing_values_of_pandas_are_missing(tmp_path: Path, dtype: str) -> Non
 
 
 def test_categories_of_polars_are_their_texts(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"x": ["b", "a", None], "y": ["a", "b", "a"]}, schema={"x": pl.Categorical, "y": pl.Enum(["a", "b", "c"])})
+    frame = pl.DataFrame(
+        {"x": ["b", "a", None], "y": ["a", "b", "a"]}, schema={"x": pl.Categorical, "y": pl.Enum(["a", "b", "c"])}
+    )
     frame.write_csv(tmp_path / "table.csv")
     found = opened(frame, tmp_path / "scratch")
     assert found == opened(tmp_path / "table.csv", tmp_path / "scratch")
@@ -172,9 +185,17 @@ def test_categories_of_polars_are_their_texts(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "values of several kinds": (lambda: pd.DataFrame({"fine": [1, 2], "odd": [1, "SECRET"]}), "RR344", "'odd'"),
-    "a type of pandas": (lambda: pd.DataFrame({"odd": pd.period_range("2020-01", periods=2, freq="M")}), "RR344", "'odd'"),
+    "a type of pandas": (
+        lambda: pd.DataFrame({"odd": pd.period_range("2020-01", periods=2, freq="M")}),
+        "RR344",
+        "'odd'",
+    ),
     "Python objects": (lambda: pl.DataFrame({"odd": [object()]}, schema={"odd": pl.Object}), "RR344", "'odd'"),
-    "long decimals": (lambda: pa.table({"odd": pa.array([decimal.Decimal(1)], pa.decimal256(50, 2))}), "RR344", "'odd'"),
+    "long decimals": (
+        lambda: pa.table({"odd": pa.array([decimal.Decimal(1)], pa.decimal256(50, 2))}),
+        "RR344",
+        "'odd'",
+    ),
     "no columns": (lambda: pd.DataFrame(), "RR344", "no columns"),
     "a name twice": (lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]), "RR308", "one name"),
     "a name in capitals": (lambda: pa.table({"a": [1], "A": [2]}), "RR308", "one name"),
