@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 import json
 from collections.abc import Callable
@@ -121,8 +121,8 @@ def test_a_table_in_memory_does_not_go_through_the_disk(tmp_path: Path) -> None:
         assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
 
 
-DAY = datetime.date(2026, 1, 31)
-NOON = datetime.datetime(2026, 1, 31, 12)  # noqa: DTZ001
+DAY = dt.date(2026, 1, 31)
+NOON = dt.datetime(2026, 1, 31, 12)  # noqa: DTZ001
 TYPES: dict[str, pa.Array] = {
     "null": pa.nulls(3),
     "bool": pa.array([True, False, None]),
@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         "RR344",
         "'odd'",
     ),
-    "no columns": (lambda: pd.DataFrame(), "RR344", "no columns"),
+    "no columns": (pd.DataFrame, "RR344", "no columns"),
     "a name twice": (lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]), "RR308", "one name"),
     "a name in capitals": (lambda: pa.table({"a": [1], "A": [2]}), "RR308", "one name"),
     "no name": (lambda: pl.DataFrame({"": [1]}), "RR308", "without a name"),

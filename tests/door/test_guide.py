@@ -11,7 +11,7 @@ import pytest
 
 import rrpolicy
 
-from ..door.conftest import POLICY, people
+from .conftest import POLICY, people
 
 TEXT = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
 BLOCKS = re.findall(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```", TEXT, flags=re.DOTALL)
