@@ -50,7 +50,7 @@ def test_a_day_with_a_data_frame(folder: Path) -> None:
     assert (page.page, page.form, page.file) == ("audit", "html", folder / "report.html")
     assert page.text.startswith("<!doctype html>")
 
-    table = rrpolicy.check_table(frame, qi=["sex", "age"], sensitive=["region"], k=2, l=2)
+    table = rrpolicy.check_table(frame, qi=["sex", "age"], sensitive=["region"], k=200, l=2)
     assert not table.passed
     assert {p.code for p in table.problems} == {"RR101"}
 
