@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rrpolicy.channel.axes.categories import Domain
@@ -22,7 +22,6 @@ from rrpolicy.channel.product.expected_error import (
     expected_squared_error,
     mean_norms,
     randomised,
-    released_proportions,
     root_mean_squared_error,
 )
 from rrpolicy.channel.table import Column
@@ -259,24 +258,6 @@ def test_a_domain_of_astronomic_size_needs_its_occupied_cells_alone() -> None:
     norms = [float(b.inverse_norm()) for b in axes[0].blocks]
     per_record = np.where(records < 500, *norms).prod(axis=1)
     assert error == pytest.approx((per_record.mean() - 1) / 200, rel=1e-9)
-
-
-@settings(max_examples=50)
-@given(st.lists(st.integers(0, 8), min_size=12, max_size=12).filter(any))
-def test_released_proportions_are_the_kronecker_product_applied(n: list[int]) -> None:
-    first = Retention.uniform("a", ["x", "y"], F(4, 5))
-    merging = [ROWS[0], [x + y for x, y in zip(ROWS[1], ROWS[2], strict=True)]]
-    second = Matrix.explicit("b", ["x", "y", "z"], ["r", "s"], merging)
-    shape = (3, 2, 2)
-    codes = np.array(list(np.ndindex(shape)), dtype=np.int32)
-    counts = tabulate(("b", "a", "other"), shape, codes, np.array(n))
-    P = np.kron(np.array(rows_of(first), dtype=float), np.array(rows_of(second), dtype=float))
-    pi = np.array(n, dtype=float).reshape(shape).sum(axis=2).T.ravel() / sum(n)
-
-    lam = released_proportions(product(first, second), counts)
-
-    assert lam.shape == (2, 2)
-    np.testing.assert_allclose(lam.ravel(), P @ pi, atol=1e-12)
 
 
 @given(st.fractions(F(51, 100), 1, max_denominator=100))

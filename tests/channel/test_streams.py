@@ -107,22 +107,6 @@ def test_uniform_integers_are_uniform():
         Streams.for_tests(3).stream("below").below(np.array([0]))
 
 
-def test_permutations_are_permutations_and_equally_likely():
-    stream = Streams.for_tests(4).stream("permutation")
-    drawn = [tuple(stream.permutation(3).tolist()) for _ in range(6_000)]
-    counts = np.array([drawn.count(p) for p in sorted(set(drawn))])
-
-    assert len(counts) == 6
-    assert ((counts - 1_000) ** 2 / 1_000).sum() < 45
-    assert sorted(stream.permutation(1_000).tolist()) == list(range(1_000))
-
-
-def test_a_permutation_of_equal_words_is_drawn_again():
-    drawn = scripted(5, 5, 1, 9, 4, 2).permutation(3)
-
-    assert drawn.tolist() == [2, 1, 0]
-
-
 def test_a_word_has_no_pattern_from_bit_to_bit():
     words = Streams.for_tests(5).stream("bits").words(20_000)
     bits = np.unpackbits(words.view(np.uint8)).reshape(-1, 64)

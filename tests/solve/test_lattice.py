@@ -22,7 +22,7 @@ from rrpolicy.errors import RequirementError
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.solve.recode.class_tests import class_tests, tables
 from rrpolicy.solve.recode.generalise import axes_of, full_domain
-from rrpolicy.solve.recode.lattice import Search, loss_array
+from rrpolicy.solve.recode.lattice import Search
 from rrpolicy.solve.recode.levels import Goal, class_attributes, recoded
 from rrpolicy.solve.recode.loss import Loss
 
@@ -56,9 +56,9 @@ def search_of(task, loss, suppression, weights=None):
 
 
 def best_of_all(search):
-    losses = loss_array(search)
-    nodes = [node for node in np.ndindex(*losses.shape) if math.isfinite(losses[node])]
-    return min(((losses[n], sum(n), n) for n in nodes), default=None)
+    """Look at the whole lattice, nothing left out."""
+    nodes = [(search.choice(node), node) for node in np.ndindex(*search.tables.shape)]
+    return min(((c.loss, sum(n), n) for c, n in nodes if search.satisfies(c) and search.accept(c)), default=None)
 
 
 @pytest.mark.parametrize("name", [*small.REQUIREMENTS, *small.DISCLOSURE])

@@ -148,29 +148,6 @@ def inverse_norms(axis: Axis) -> Array:
     return _weights_squared(axis, frozenset(axis.attributes))
 
 
-def inverse_frobenius_squared(axis: Axis) -> float:
-    """Return ||P^-1||_F^2; (d-1)^3/(d p - 1)^2 + 1 for retention of d categories (Guo, Ying, Wu 2011, Result 2)."""
-    return float(inverse_norms(axis).sum())
-
-
-def released_proportions(product: Product, counts: Counts) -> Array:
-    """Return lambda = P pi, the proportions expected in the release, dense.
-
-    Args:
-        product: the channel.
-        counts: of the original, over all attributes of each axis that it touches, in any order.
-
-    Returns:
-        one dimension an axis touched, in the channel's order; coupled attributes share one.
-    """
-    touched = [axis for axis in product.axes if set(axis.attributes) & set(counts.attributes)]
-    table = counts.marginal(*(name for axis in touched for name in axis.attributes))
-    proportions = table.proportions().reshape([axis.original_size for axis in touched])
-    for index, axis in enumerate(touched):
-        proportions = _listed(axis).forward(proportions, index)
-    return proportions
-
-
 def axis_codes(counts: Counts, axes: Sequence[Axis]) -> list[Ints]:
     """Return the original cell of each row of counts on each axis; coupled attributes share one.
 

@@ -62,15 +62,6 @@ class Stream:
             again = again[out[again] < surplus[again]]
         return (out % bound).astype(np.int64)
 
-    def permutation(self, n: int) -> Ints:
-        """Return an exactly uniform permutation of 0 .. n-1: the order of n words, all drawn again if two agree."""
-        while True:
-            words = self.words(n)
-            order = np.argsort(words, kind="stable")
-            ranked = words[order]
-            if not np.any(ranked[1:] == ranked[:-1]):
-                return order.astype(np.int64)
-
 
 class Streams:
     """All streams of one draw.

@@ -73,6 +73,7 @@ def parsed(query: str) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
 
     with asking() as connection:
         try:
+            query.encode()  # lone surrogates are no text
             alone = [s.type for s in connection.extract_statements(query)] == [duckdb.StatementType.SELECT]
             trees = [t for t in _Dialect().parse(query) if not isinstance(t, exp.Semicolon | None)] if alone else []
             if len(trees) != 1:
@@ -83,6 +84,8 @@ def parsed(query: str) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
             yield connection, trees[0]
         except duckdb.Error as error:
             raise unreadable(str(error).partition("\n")[0].removeprefix("Parser Error: ")) from error
+        except UnicodeError as error:
+            raise unreadable("it holds bytes that are no text") from error
         except SqlglotError as error:
             near = [f" near “{found['highlight']}”" for found in getattr(error, "errors", ())][:1]
             raise unreadable(f"it is not understood{''.join(near)}; a word of SQL needs quotes as a name") from error

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rrpolicy.solve.recode.loss import Loss
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.counts import Ints
 
     Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -200,13 +200,3 @@ class Search:
                 mask &= table.codes[kept, place] == group
             fails[kept] |= mask
         return fails
-
-
-def loss_array(search: Search) -> Array:
-    """Return the loss of every node, infinite where a requirement fails: the whole lattice, nothing left out."""
-    out: Array = np.full(search.tables.shape, np.inf)
-    for node in np.ndindex(*search.tables.shape):
-        choice = search.choice(node)
-        if search.satisfies(choice) and search.accept(choice):
-            out[node] = choice.loss
-    return out
