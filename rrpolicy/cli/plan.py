@@ -55,15 +55,17 @@ def command(  # noqa: PLR0917 each option is one
         from rrpolicy.untrusted.printable import visible
 
         print("\n".join(map(visible, lines(found.outlook))))
-        print(f"\n{_next(found, policy, source)}")
+        print(f"\n{_next(found, policy, out, source)}")
     return 0 if found.passed else 1
 
 
-def _next(found: Planned, policy: Path, source: str | None) -> str:
-    if {p.code for p in found.problems} == {"RR108"}:
-        return "the gate does not pass: accept what is derived, or fix it; `rrpolicy explain RR108` says how"
+def _next(found: Planned, policy: Path, out: Path | None, source: str | None) -> str:
     if not found.passed:
-        return "the gate does not pass: mend the policy, then `rrpolicy plan` again"
+        unwritten = "" if out is None else f" ({out} was not written)"
+        what = "mend the policy, then `rrpolicy plan` again"
+        if {p.code for p in found.problems} == {"RR108"}:
+            what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
+        return f"the gate does not pass{unwritten}: {what}"
     if found.file is None:
         return f"next: {command_line('release', policy, options={'--out': 'DIR', '--source': source})}"
     return (

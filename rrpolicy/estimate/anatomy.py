@@ -124,6 +124,7 @@ class DealtRelease(Release):
             target=target,
             level=level,
             records=self.records,
+            max_records=self.max_records,
         )
 
     def _spread(

@@ -304,7 +304,16 @@ class Release:
         first, second, support = self.moments(axes, condition)
         groups = tuple(g for g, _ in grouped)
         table = Crosstab(
-            names, groups, first, second, support, where=where, target=target, level=level, records=self.records
+            names,
+            groups,
+            first,
+            second,
+            support,
+            where=where,
+            target=target,
+            level=level,
+            records=self.records,
+            max_records=self.max_records,
         )
         certain = self.certain(axes, condition)
         if certain is not None:

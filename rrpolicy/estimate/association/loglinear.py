@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 RELEASED = "likelihood ratio G2 of the model on the released table: valid because the model survives"
 WALD = "Wald, log contrasts of the corrected table that vanish under the model"
+NO_FREEDOM = "no test: the model has as many parameters as the table has cells"
 NO_TEST = "no test: a corrected cell is not positive, or the covariance is singular"
 
 
@@ -107,7 +108,7 @@ class Loglinear(Result):
             f"fitted to the corrected table ({self.estimator}): chi2 {self.fit.chi2:.4g}, G2 {self.fit.g2:.4g}",
             "(the law of these two is not the chi-square law)",
             self.method,
-            *((found,) if np.isfinite(self.statistic) else ()),
+            *((found,) if np.isfinite(self.p_value) else () if self.fit.df else (NO_FREEDOM,)),
         )
 
     def plotted(self) -> tuple[str, Measured]:

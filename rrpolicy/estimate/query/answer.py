@@ -64,6 +64,7 @@ def answer(release: Release, sql: str, target: Target, level: float) -> Answer:
     found = Answer(
         sql, by, rows, tuple(selected),
         where=query.where, target=target, level=level, records=release.records, notes=tuple(_left_out(asked)),
+        max_records=release.max_records,
     )  # fmt: skip
     return _ordered(found, query)
 

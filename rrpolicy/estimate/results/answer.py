@@ -11,7 +11,7 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.results.target import Target
 from rrpolicy.source.counts import Array
 
 
@@ -40,7 +40,7 @@ class Answer(Result):
 
     def se(self, target: Target | None = None) -> Array:
         """Return (rows, aggregates) standard errors; raises as `conf_int` does."""
-        target = Spoken(self.target, self.max_records).of(target)
+        target = self.spoken.of(target)
         return np.stack([m.errors[target] for m in self.measured], axis=1)
 
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
@@ -53,8 +53,8 @@ class Answer(Result):
         Raises:
             PolicyError: RR271 for another level or target; RR247 for the population if a unit may have several records.
         """
-        level, target = self.level if level is None else level, target or self.target
-        check_target(target, level)
+        level = self.level if level is None else level
+        target = self.spoken.of(target, level)
         return np.stack([m.ends(level, target) for m in self.measured], axis=1)
 
     @property

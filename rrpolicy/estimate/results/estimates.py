@@ -9,12 +9,12 @@ from typing import ClassVar, Literal, TypeAlias
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.flags import MOMENT, UNFLAGGED, Flags
+from rrpolicy.estimate.results.flags import IMPOSSIBLE, MOMENT, UNFLAGGED, Flags
 from rrpolicy.estimate.results.intervals import Ends
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
 from rrpolicy.estimate.results.possible import clipped, quantile
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.results.target import Target
 from rrpolicy.source.counts import Array
 
 _CHEBYSHEV = ("low_chebyshev", "high_chebyshev")
@@ -57,7 +57,7 @@ class Estimates(Result):
         Raises:
             PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
         """
-        return self.errors[Spoken(self.target, self.max_records).of(target)]
+        return self.errors[self.spoken.of(target)]
 
     def conf_int(
         self, level: float | None = None, target: Target | None = None, interval: Interval = "tested"
@@ -76,11 +76,16 @@ class Estimates(Result):
             PolicyError: RR271 for another level or target, RR278 for another interval; RR247 as of `se`.
         """
         level = self.level if level is None else level
-        target = Spoken(self.target, self.max_records).of(target, level)
+        target = self.spoken.of(target, level)
         if interval == "tested":
             return self.ends(level, target)
         half = factor(interval, level) * self.se(target)
         return clipped(self.estimate, half, self.range)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the notes, and one where an estimate is outside what is possible, as its interval is not."""
+        beyond = (self.estimate < self.range[:, 0]) | (self.estimate > self.range[:, 1])
+        return (*self.notes, IMPOSSIBLE) if beyond.any() else self.notes
 
     @property
     def title(self) -> str:

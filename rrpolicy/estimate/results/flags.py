@@ -30,6 +30,7 @@ MEANINGS: Mapping[str, str] = {
     MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
     NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
 }
+IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"
 UNFLAGGED = "a row without a flag is not thereby shown to be right"
 SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from rrpolicy.canonical import Json
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.plot import Figure, forest
-from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.results.target import Spoken, Target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,7 @@ class Result(ABC):
         level: of the intervals.
         records: N.
         notes: what must be known to read the rows.
+        max_records: the most records that a unit may have; of several, nothing is said of the population.
     """
 
     schema: ClassVar[str]
@@ -41,6 +42,7 @@ class Result(ABC):
     level: float
     records: int
     notes: tuple[str, ...] = ()
+    max_records: int = field(default=1, repr=False)
 
     @property
     @abstractmethod
@@ -50,6 +52,15 @@ class Result(ABC):
     @abstractmethod
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return the columns and the quantities, in order."""
+
+    @property
+    def spoken(self) -> Spoken:
+        """Return what standard errors and intervals can speak of."""
+        return Spoken(self.target, self.max_records)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the notes, and what the rows themselves give to note."""
+        return self.notes
 
     def facts(self) -> dict[str, Json]:
         """Return what else the result holds, as plain data; it stands before the rows."""
@@ -121,7 +132,7 @@ class Result(ABC):
             "target": self.target,
             "level": self.level,
             "records": self.records,
-            "notes": list(self.notes),
+            "notes": list(self.remarks()),
             "rows": [{k: number(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
             "not_bounded": [[k for k, v in row.items() if isinstance(v, float) and math.isinf(v)] for row in rows],
         }

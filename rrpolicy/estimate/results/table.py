@@ -69,7 +69,6 @@ class Crosstab(Result):
         method: how the counts were estimated.
         certain: of counts that are spread inside groups, the records that are certain to lie in each cell, likewise;
             None where counts are unbiased.
-        max_records: the most records that a unit may have; of several, nothing is said of the population.
     """
 
     schema: ClassVar[str] = "rrpolicy.estimate/1"
@@ -85,12 +84,6 @@ class Crosstab(Result):
     _axes: tuple[tuple[AxisWeights, Mask | None], ...] = field(default=(), repr=False)
     _moment: Array | None = field(default=None, repr=False)
     certain: Array | None = field(default=None, repr=False)
-    max_records: int = field(default=1, repr=False)
-
-    @property
-    def spoken(self) -> Spoken:
-        """Return what standard errors and intervals can speak of."""
-        return Spoken(self.target, self.max_records)
 
     @property
     def biased(self) -> bool:
@@ -229,7 +222,7 @@ class Crosstab(Result):
         return Measured(
             LONE,
             self.estimate.reshape(-1),
-            {"table": self.se("table").reshape(-1), "population": self.se("population").reshape(-1)},
+            {target: self.se(target).reshape(-1) for target in self.spoken.targets},
             self.conf_int,
             self.flags,
             released=self.support.reshape(-1),

@@ -129,7 +129,7 @@ def _printed(found: Result) -> _Printed:
     foot = (
         *(f"{mark} {flag}: {MEANINGS[flag]}" for flag, mark in marks.items()),
         *(f"{value}: {MEANINGS[value]}" for value in told),
-        *(f"note: {visible(note)}" for note in found.notes),
+        *(f"note: {visible(note)}" for note in found.remarks()),
     )
     return _Printed(_head(found), tuple(c for c, _ in columns), tuple(left for _, left in columns), foot)
 

@@ -119,7 +119,7 @@ def tables(
         groups = tuple(g for g, _ in grouped)
         table = Crosstab(
             exact, groups, first, second, support, method,
-            where=where, target=target, level=level, records=release.records,
+            where=where, target=target, level=level, records=release.records, max_records=release.max_records,
         )  # fmt: skip
         found.append(replace(table, certain=certain).corrected(axes, [targets for _, targets in grouped]))
     return found

@@ -69,7 +69,7 @@ class Means(Estimates):
             **super().facts(),
             "value": self.value,
             "missing": self.missing,
-            "category": self.category,
+            "categories": list(self.categories),
             "left_out": number(self.left_out),
         }
 

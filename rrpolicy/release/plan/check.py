@@ -21,6 +21,7 @@ from rrpolicy.registry import Registry
 from rrpolicy.release.plan.assess import words
 from rrpolicy.release.plan.derived import impossible, possible
 from rrpolicy.release.plan.gate import failed
+from rrpolicy.release.plan.kept_formulas import foreseen
 from rrpolicy.release.plan.opening import Opened
 
 MANY_RECORDS = 2**62

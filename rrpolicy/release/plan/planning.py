@@ -14,7 +14,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.release.appearing import refuse_existing
 from rrpolicy.release.plan.assess import UtilityFinding
 from rrpolicy.release.plan.file import plan_document, save_plan
-from rrpolicy.release.plan.keys import KeyFile, new_key, source_tag
+from rrpolicy.release.plan.keys import KeyFile, new_key, refuse_existing_key, source_tag
 from rrpolicy.release.plan.opening import Opened, PolicyLike, opened
 from rrpolicy.release.plan.plan import Plan
 from rrpolicy.release.plan.preview import MarginalError, Outlook, look_ahead
@@ -116,15 +116,17 @@ def planned(  # noqa: PLR0917 each is another thing
         )
     if key is not None and out is None:
         raise PolicyError(Problem("RR250", "--key goes with --out"))
-    if out is not None:
+    kept = None if out is None else key or out.with_name(out.name + ".key")
+    if out is not None and kept is not None:
         refuse_existing(out)
+        refuse_existing_key(kept)
     made = opened(policy, handed, root)
     if expected_rows is not None:
         outlook = look_ahead(made.policy, made.registry, expected_rows, progress)
         return Planned(outlook, made, root, outlook.to_json())
     outlook, held = _looked(made, progress, bound=bound or out is not None)
     found = Planned(outlook, made, root, outlook.to_json(), held)
-    return found if out is None else _written(found, out, key or out.with_name(out.name + ".key"))
+    return _written(found, out, kept) if out is not None and kept is not None and found.passed else found
 
 
 def _looked(made: Opened, progress: Progress, *, bound: bool) -> tuple[Outlook, KeyFile | None]:

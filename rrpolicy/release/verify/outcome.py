@@ -106,7 +106,7 @@ class Verification(Decided):
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""
         verified = "verified" if self.passed else "NOT verified"
-        undecided = "; ".join(self.undecided) or "nothing"
+        undecided = "; ".join((*self.undecided, *self._loose)) or "nothing"
         conditional = f"conditional: {'; '.join(self.conditional)}; " if self.conditional else ""
         return f"{verified} at level {self.level.word}; {conditional}undecided: {undecided}"
 
@@ -128,7 +128,7 @@ class Verification(Decided):
     @property
     def _loose(self) -> tuple[str, ...]:
         """Return what would hold of the stated channel, if these files were its draw."""
-        known = {f"{f.model} {f.requirement}" for f in self.findings if not self.ok and f.verdict is Verdict.HOLDS}
+        known = {f"{f.model} {f.requirement}" for f in self.findings if not self.passed and f.verdict is Verdict.HOLDS}
         return tuple(sorted(known - {*self.undecided}))
 
     def _finding(self, finding: Finding) -> Json:

@@ -27,7 +27,6 @@ from rrpolicy.untrusted.printable import visible
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot, Source
 
-_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 IN_MEMORY = f"{SCHEME}:"
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _WORDS = frozenset({"none", "nil", "missing", "unknown"})
