@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import beside, check_size, grouping, groups_of, records, weighed
+from rrpolicy.estimate.counts.grouping import beside, records, weighed
 from rrpolicy.estimate.counts.scan import DataFile, count, unlike_description
-from rrpolicy.estimate.results.table import EVEN, Crosstab
-from rrpolicy.estimate.results.target import Estimator, Target, check_target
+from rrpolicy.estimate.results.table import Crosstab
+from rrpolicy.estimate.results.target import Estimator, Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
@@ -297,28 +297,10 @@ class Release:
     def _crosstab(
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
     ) -> Crosstab:
-        names, axes = grouping(self.columns, by, condition)
-        check_target(target, level, self.max_records)
-        grouped = [groups_of(axis, names, condition) for axis in axes]
-        check_size(axes, [g for g, _ in grouped], names)
-        first, second, support = self.moments(axes, condition)
-        groups = tuple(g for g, _ in grouped)
-        table = Crosstab(
-            names,
-            groups,
-            first,
-            second,
-            support,
-            where=where,
-            target=target,
-            level=level,
-            records=self.records,
-            max_records=self.max_records,
-        )
-        certain = self.certain(axes, condition)
-        if certain is not None:
-            table = replace(table, method=EVEN, certain=certain)
-        return table.corrected(axes, [targets for _, targets in grouped])
+        from rrpolicy.estimate.sums.cube import tables
+
+        (table,) = tables(self, by, [by], where, condition, target=target, level=level)
+        return table
 
     def certain(self, axes: Sequence[AxisWeights], condition: Condition) -> Array | None:
         """Return, by released cells of the axes, the records that are certain to satisfy a condition.

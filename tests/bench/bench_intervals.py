@@ -234,7 +234,7 @@ def averages(case: str, keep: float, target: Target, numbers: str, draws: int) -
     fixed = people()
     tally = Tally(np.array([fixed[1][fixed[0] == 0].mean() if target == "table" else 12.0]))
     seen: list[Sums] = []
-    with tempfile.TemporaryDirectory() as folder, patch("rrpolicy.estimate.sums.means.total", lambda *_: seen[-1]):
+    with tempfile.TemporaryDirectory() as folder, patch("rrpolicy.estimate.sums.numbers.total", lambda *_: seen[-1]):
         release = opened(Path(folder), [keep], (2,))
         for _ in range(draws):
             group, y = fixed if target == "table" else people()

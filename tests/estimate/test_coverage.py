@@ -20,7 +20,7 @@ from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import Sums
 from rrpolicy.estimate.invert import estimators as estimators_module
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.sums import means as means_module
+from rrpolicy.estimate.sums import numbers as numbers_module
 from rrpolicy.estimate.sums import shares as shares_module
 from rrpolicy.estimate.sums.shares import shares
 
@@ -163,7 +163,7 @@ def test_means(made, publish, monkeypatch, design, target):
         sums = [np.bincount(u, w, len(axes[0].P)) for w in (None, y, y**2)]
         return Sums([np.arange(len(axes[0].P))], sums[0].astype(np.int64), 0.0, sums[1], sums[2], 0)
 
-    monkeypatch.setattr(means_module, "total", total)
+    monkeypatch.setattr(numbers_module, "total", total)
     draws, hits = 1200, np.zeros((3, shape[0]))
     for _ in range(draws):
         original, y = first, numbers

@@ -29,6 +29,9 @@ KINDS: dict[str, Callable[[Any], Result]] = {
     "exact counts": lambda r: r.crosstab("region"),
     "maximum likelihood": lambda r: r.crosstab(["sex", "age"], estimator="em"),
     "cube": lambda r: r.cube(["sex", "age"]),
+    "bounds": lambda r: r.crosstab(["sex", "town"], spread=True),
+    "bounds of a cube": lambda r: r.cube(["sex", "town"], spread=True),
+    "nothing certain of the population": lambda r: r.crosstab("town", target="population", spread=True),
     "means": lambda r: r.mean("hours", ["sex"], target="population"),
     "association": lambda r: r.association("sex", "age"),
     "association that is not bounded": lambda r: r.association("sex", "rare", level=0.999),
@@ -52,13 +55,22 @@ def release(publish: Any, made: Any) -> Any:
         "age": rng.choice(AGE, n, p=[0.7, 0.3]).tolist(),
         "rare": rng.choice(["no", "yes"], n, p=[0.8, 0.2]).tolist(),
         "region": rng.choice(["N", "S"], n).tolist(),
+        "town": rng.choice(["North", "South"], n).tolist(),
         "hours": rng.normal(38, 5, n).round(1).tolist(),
     }
+    towns = {
+        "columns": ["town"],
+        "released": [["North", "South"]],
+        "original": [["Aby", "Bro", "Cove"]],
+        "groups": [[[0], [1, 2]]],
+    }
+    spread = made.decoder(["town"], "spread", towns) | {"unbiased": False, "independent": False}
     axes = [
         made.retention("sex", SEX, [((0, 1), "3/5")]),
         made.retention("age", AGE, [((0, 1), "4/5")]),
         made.retention("rare", ("no", "yes"), [((0, 1), "3/5")]),
         made.identity("region", ("N", "S")),
+        made.Axis(spread, (made.column("town", ("North", "South")),), []),
     ]
     return open_release(publish(axes, rows, carried=[made.column("hours", (), "carried", "DOUBLE")]))
 
@@ -172,9 +184,17 @@ def test_the_heading_names_what_is_spoken_of(found: Result) -> None:
 
     assert "population" in head[0] if found.target == "population" else "this table" in head[0]
     assert head[1].startswith("900 records; ")
-    if found.exact:
-        assert "exact" in head[1]
-        assert "low" not in found.summary().splitlines()[3]
+    columns = found.summary().splitlines()[2 + found.summary().splitlines()[2:].index("") + 1]
+    if found.exact or (found.biased and found.target == "population"):
+        assert "exact" in head[1] or "no interval" in head[1]
+        assert "low" not in columns
+    elif found.biased:
+        assert "bounds that are certain" in head[1]
+        assert "low, certain" in columns
+        assert " se " not in columns
+    else:
+        assert "low" in columns
+        assert "se" in columns
 
 
 def test_pictures_have_a_line_for_every_row(found: Result) -> None:

@@ -264,6 +264,7 @@ def rules(
     return Rules(
         min_support, min_confidence, sets,
         where=where, target=target, level=level, records=release.records, notes=(SELECTED,),
+        max_records=release.max_records,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
@@ -119,7 +119,8 @@ def tables(
         groups = tuple(g for g, _ in grouped)
         table = Crosstab(
             exact, groups, first, second, support, method,
-            where=where, target=target, level=level, records=release.records, max_records=release.max_records,
+            certain=certain, where=where, target=target, level=level, records=release.records,
+            max_records=release.max_records,
         )  # fmt: skip
-        found.append(replace(table, certain=certain).corrected(axes, [targets for _, targets in grouped]))
+        found.append(table.corrected(axes, [targets for _, targets in grouped]))
     return found

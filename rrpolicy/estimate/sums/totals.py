@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.estimate.counts.condition import split
-from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
-from rrpolicy.estimate.expression import Expression, columns_of
+from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import FEW, FEW_RECORDS, MOMENT, POPULATION_VARIANCE, flags_of
 from rrpolicy.estimate.results.intervals import normal_ends
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.results.variance import of_population, of_table
-from rrpolicy.estimate.sums.means import Sums, numbers_of
-from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.estimate.sums.numbers import sums_of
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -64,15 +61,9 @@ def totals(
         PolicyError: as `Release.mean`.
     """
     check_target(target, level, release.max_records)
-    release = release.reading([value, *by, *(c for e in condition for c in columns_of(e))])
-    chosen = split(condition, release.columns)
-    names, axes = grouping(release.columns, by, chosen)
-    refuse_biased([*axes, *(axis for axis, _ in chosen.masks.values())], "totals")
-    grouped = [groups_of(axis, names, chosen) for axis in axes]
-    groups = tuple(g for g, _ in grouped)
-    check_size(axes, groups, names)
-    numbers = numbers_of(release, release.columns.name(value), axes, chosen)
-    sums, c = Sums(axes, [targets for _, targets in grouped], numbers), numbers.centre
+    sums = sums_of(release, value, by, condition, "totals")
+    numbers = sums.numbers
+    c = numbers.centre
 
     def moment(n: Array, first: Array, second: Array, power: int) -> Array:
         """Return sums of w^power y^2, y = c and the rest."""
@@ -86,27 +77,26 @@ def totals(
     )
     population = of_population(square, T, N)
     table, stand_in = of_table(square, own, population)
-    errors: dict[Target, Array] = {"table": np.sqrt(table), "population": np.sqrt(population)}
-    speaks = numbers.cells.sums(numbers.everybody * numbers.cells.speaks)
-    for i, (axis, (_, targets)) in enumerate(zip(axes, grouped, strict=True)):
-        speaks = axis.support(speaks, i, targets)
-    few = (speaks < FEW) & (errors[target] > 0)
-    estimate, by_target = T.reshape(-1), {t: e.reshape(-1) for t, e in errors.items()}
+    errors: dict[Target, Array] = {
+        "table": np.sqrt(table).reshape(-1),
+        "population": np.sqrt(population).reshape(-1),
+    }
+    estimate, released = T.reshape(-1), sums.released()
+    few = (released < FEW) & (errors[target] > 0)
     within = np.tile([-np.inf, np.inf], (T.size, 1))
     return Totals(
         target=target,
         level=level,
         records=N,
         where=None,
-        by=names,
-        keys=tuple(group_values(names, groups)),
+        by=sums.by,
+        keys=sums.keys,
         estimate=estimate,
-        errors=by_target,
+        errors=errors,
         range=within,
         estimator=(MOMENT,) * T.size,
-        flags=flags_of(
-            ((FEW_RECORDS, few.reshape(-1)), (POPULATION_VARIANCE, stand_in.reshape(-1) & (target == "table")))
-        ),
-        ends=normal_ends(estimate, by_target, within),
-        released=speaks.reshape(-1),
+        flags=flags_of(((FEW_RECORDS, few), (POPULATION_VARIANCE, stand_in.reshape(-1) & (target == "table")))),
+        ends=normal_ends(estimate, errors, within),
+        max_records=release.max_records,
+        released=released,
     )

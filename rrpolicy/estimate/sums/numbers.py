@@ -1,0 +1,198 @@
+"""Columns of numbers by groups of released records: which records have one, and what the numbers add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.canonical import Value
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.columns import kind_of, kind_of_type, same
+from rrpolicy.estimate.counts.condition import Condition, split
+from rrpolicy.estimate.counts.grouping import (
+    GroupAxis,
+    Weighed,
+    beside,
+    check_size,
+    group_values,
+    grouping,
+    groups_of,
+    weighed,
+)
+from rrpolicy.estimate.counts.scan import count, total
+from rrpolicy.estimate.expression import Expression, columns_of
+from rrpolicy.estimate.weights.base import AxisWeights, Mask
+from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Groups of released records with what their numbers add up to.
+
+    Attributes:
+        cells: where each group lies, and its weight.
+        n: records that have the number (estimated, if that is randomised itself).
+        first: sums of the number (of its weight, if the number is randomised itself).
+        second: sums of squares of `first`'s terms.
+        cross: sums of the products of `n`'s terms and `first`'s.
+        counted: sums of squares of `n`'s terms.
+        squares: estimated sums of the squared number; as `second` unless the number is randomised.
+        centre: what was taken from every number.
+        missing: records without it.
+        everybody: records, those without it included.
+        categories: those of who is without it.
+        within: what a mean can be.
+    """
+
+    cells: Weighed
+    n: Array
+    first: Array
+    second: Array
+    cross: Array
+    counted: Array
+    squares: Array
+    centre: float
+    missing: int
+    everybody: Array
+    categories: tuple[Value, ...] = ()
+    within: tuple[float, float] = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class GroupSums:
+    """GroupSums over released records, by group.
+
+    Attributes:
+        name: of the column of numbers.
+        by: names of what is grouped by.
+        groups: of each axis.
+        axes: that are grouped by.
+        masks: what each group counts.
+        numbers: where the records lie.
+    """
+
+    name: str
+    by: tuple[str, ...]
+    groups: tuple[GroupAxis, ...]
+    axes: Sequence[AxisWeights]
+    masks: Sequence[Mask | None]
+    numbers: Numbers
+
+    @property
+    def keys(self) -> tuple[dict[str, Value], ...]:
+        """Return what each group is of."""
+        return tuple(dict(key) for key in group_values(self.by, self.groups))
+
+    def of(self, values: Array, power: int) -> Array:
+        """Return the sums of values times a power of the record weights."""
+        x = self.numbers.cells.sums(values * self.numbers.cells.weight**power)
+        for i, (axis, mask) in enumerate(zip(self.axes, self.masks, strict=True)):
+            x = axis.contract(x, i, mask, power)
+        return x
+
+    def released(self) -> Array:
+        """Return (groups,) released records that speak for each group."""
+        x = self.numbers.cells.sums(self.numbers.everybody * self.numbers.cells.speaks)
+        for i, (axis, mask) in enumerate(zip(self.axes, self.masks, strict=True)):
+            x = axis.support(x, i, mask)
+        return x.reshape(-1)
+
+
+def sums_of(release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression], what: str) -> GroupSums:
+    """Return the sums of a column of numbers by groups.
+
+    Args:
+        release: opened.
+        value: the column.
+        by: as for `Release.crosstab`.
+        conjuncts: what records must satisfy.
+        what: the sums are for, in words.
+
+    Raises:
+        PolicyError: as `Release.crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR288 if
+            counts are spread inside released groups.
+    """
+    release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
+    condition = split(conjuncts, release.columns)
+    names, axes = grouping(release.columns, by, condition)
+    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], what)
+    name = release.columns.name(value)
+    grouped = [groups_of(axis, names, condition) for axis in axes]
+    groups = tuple(g for g, _ in grouped)
+    check_size(axes, groups, names)
+    return GroupSums(name, names, groups, axes, [mask for _, mask in grouped], _numbers(release, name, axes, condition))
+
+
+def _numbers(release: Release, name: str, axes: Sequence[AxisWeights], condition: Condition) -> Numbers:
+    """Return the sums of a column of numbers by groups of released records.
+
+    Raises:
+        PolicyError: RR274 if it holds no numbers, or is grouped by as well.
+    """
+    own = release.columns.axes.get(name)
+    if own is not None:
+        return _categories(release, name, own, axes, condition)
+    if kind_of_type(release.columns.columns[name].type) != "number":
+        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint="count its categories by crosstab"))
+    others = beside(axes, condition)
+    found = total(release.data, [*axes, *(a for a, _ in others)], name, condition.filter, condition.parameters)
+    cells = weighed(axes, others, found.codes, len(found.n))
+    n = found.n.astype(float)
+    first, second = found.first, found.second
+    return Numbers(cells, n, first, second, first, n, second, found.centre, found.missing, n)
+
+
+def _categories(
+    release: Release, name: str, own: AxisWeights, axes: Sequence[AxisWeights], condition: Condition
+) -> Numbers:
+    """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y.
+
+    Records of a category that is no number (missing, or text for what is outside) count as 0 in omega, and as 0 in
+    kappa, the weight of having a number.
+    """
+    j = own.columns.index(name)
+    labels = [cell[j] for cell in own.original]
+    absent = release.columns.numberless(name)
+    known = np.array([not any(same(v, a) for a in absent) for v in labels])
+    if any(kind_of(v) != "number" for v, there in zip(labels, known, strict=True) if there) or not known.any():
+        raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
+    others = beside(axes, condition)
+    if any(own is axis for axis in [*axes, *(a for a, _ in others)]):
+        raise PolicyError(
+            Problem(
+                "RR274",
+                f"{name!r} is averaged and stands in the groups or the condition as well",
+                hint="average it from the crosstab of its categories",
+            )
+        )
+    y = np.array([float(v) if there else 0.0 for v, there in zip(labels, known, strict=True)])
+    centre = float(y[known].mean())
+    y = np.where(known, y - centre, 0.0)
+    table = own.table
+    omega, omega_square, kappa = table @ y, table @ y**2, table @ known.astype(float)
+    codes, n = count(release.data, [*axes, *(a for a, _ in others), own], condition.filter, condition.parameters)
+    cells = weighed(axes, others, codes[:-1], len(n))
+    omega, omega_square, kappa = omega[codes[-1]], omega_square[codes[-1]], kappa[codes[-1]]
+    if not absent:
+        kappa = np.ones_like(kappa)  # as the weights of one record add up to
+    return Numbers(
+        cells,
+        n * kappa,
+        n * omega,
+        n * omega**2,
+        n * omega * kappa,
+        n * kappa**2,
+        n * omega_square,
+        centre,
+        missing=0,
+        everybody=n.astype(float),
+        categories=absent,
+        within=(centre + float(y[known].min()), centre + float(y[known].max())),
+    )
