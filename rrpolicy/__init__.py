@@ -10,11 +10,6 @@ if TYPE_CHECKING:
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
     from rrpolicy.estimate.opening import open_release
 
-for _room in ("check_table", "release"):
-    # These functions have names of rooms: loaded now, the rooms never set the names again, and `__getattr__` is asked.
-    import_module(f"rrpolicy.{_room}")
-    del globals()[_room]
-
 __version__ = "0.1.0"
 __all__ = [
     "DataError",

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from rrpolicy.check_table.table import TableCheck
+    from rrpolicy.measuring.table import TableCheck
     from rrpolicy.policy.model import Policy
-    from rrpolicy.release.bundle.releasing import Released, What
-    from rrpolicy.release.plan.check import Checked
-    from rrpolicy.release.plan.opening import PolicyLike
-    from rrpolicy.release.plan.planning import Planned
-    from rrpolicy.release.report.again import Rendered
-    from rrpolicy.release.verify.outcome import Level, Verification
+    from rrpolicy.releasing.bundle.releasing import Released, What
+    from rrpolicy.releasing.plan.check import Checked
+    from rrpolicy.releasing.plan.opening import PolicyLike
+    from rrpolicy.releasing.plan.planning import Planned
+    from rrpolicy.releasing.report.again import Rendered
+    from rrpolicy.releasing.verify.outcome import Level, Verification
     from rrpolicy.source.draft.draft import Draft
     from rrpolicy.source.memory.kinds import Table
 
@@ -68,7 +68,7 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
         PolicyError: RR2xx, every problem of the file and its baselines at once.
         RefusedError: RR404 to RR406 if a plugin that it lists is missing or broken.
     """
-    from rrpolicy.release.plan.opening import open_policy
+    from rrpolicy.releasing.plan.opening import open_policy
 
     return open_policy(Path(policy), root=_path(root)).policy
 
@@ -89,9 +89,9 @@ def check(policy: PolicyLike, *, extends: PathLike | None = None, root: PathLike
         PolicyError: RR2xx, everything that is wrong, at once; RR245 if it does not extend the baseline.
         RefusedError: RR404 to RR406 if a plugin is missing or broken.
     """
-    from rrpolicy.release.plan.check import check as checked
-    from rrpolicy.release.plan.check import demand
-    from rrpolicy.release.plan.opening import opened
+    from rrpolicy.releasing.plan.check import check as checked
+    from rrpolicy.releasing.plan.check import demand
+    from rrpolicy.releasing.plan.opening import opened
 
     found = opened(policy, root=_path(root))
     if extends is not None:
@@ -135,7 +135,7 @@ def plan(
         RefusedError: RR402, RR403 if a file is there already; RR407, RR408 if it cannot be written; RR410 if the table
             changes meanwhile; RR421 if there can be no scratch folder.
     """
-    from rrpolicy.release.plan.planning import planned
+    from rrpolicy.releasing.plan.planning import planned
     from rrpolicy.source.memory.handed import handed
 
     return planned(policy, handed(source), _path(out), _path(key), expected_rows, _path(root), progress, bound=bound)
@@ -177,7 +177,7 @@ def release(
         RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
             RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`.
     """
-    from rrpolicy.release.bundle.releasing import released
+    from rrpolicy.releasing.bundle.releasing import released
     from rrpolicy.source.memory.handed import handed
 
     return released(what, Path(out), handed(source), label, _path(key), _path(root), progress)
@@ -214,8 +214,8 @@ def verify(
         DataError: RR3xx if the table cannot be read.
         RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch.
     """
-    from rrpolicy.release.verify.outcome import Level
-    from rrpolicy.release.verify.verify import verify as verified
+    from rrpolicy.releasing.verify.outcome import Level
+    from rrpolicy.releasing.verify.verify import verify as verified
     from rrpolicy.source.memory.handed import handed
     from rrpolicy.source.memory.kinds import PLAN_ON
 
@@ -273,7 +273,7 @@ def check_table(
         DataError: RR3xx if the table cannot be read, or lacks a column.
         RefusedError: RR408, RR421 for scratch.
     """
-    from rrpolicy.check_table.asking import check as checked
+    from rrpolicy.measuring.asking import check as checked
     from rrpolicy.source.memory.handed import handed
 
     thresholds = {"k": k, "l": l, "kind": kind, "c": c, "t": t, "distance": distance}
@@ -331,7 +331,7 @@ def render(
             there is no readable release, or a file is not the one that was released.
         RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written; RR404 for plugins.
     """
-    from rrpolicy.release.report.again import rendered
+    from rrpolicy.releasing.report.again import rendered
 
     if page is not None:
         _one_of("page", page, ["public", "audit"])

@@ -12,7 +12,7 @@ from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
 
 if TYPE_CHECKING:
-    from rrpolicy.check_table.table import TableCheck
+    from rrpolicy.measuring.table import TableCheck
 
 
 class Kind(StrEnum):
@@ -91,7 +91,7 @@ def command(  # noqa: PLR0917 each option is one
 
 def _lines(found: TableCheck) -> list[str]:
     from rrpolicy.cli.text.plan import MARKS
-    from rrpolicy.release.plan.gate import shown
+    from rrpolicy.releasing.plan.gate import shown
 
     left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
     text = [f"{found.name}: {found.records:,} records{left_out}, {found.classes:,} equivalence classes"]

@@ -13,7 +13,7 @@ from rrpolicy.cli.quick_check import ROOT
 from rrpolicy.cli.text.pasting import command_line
 
 if TYPE_CHECKING:
-    from rrpolicy.release.plan.planning import Planned
+    from rrpolicy.releasing.plan.planning import Planned
 
 
 def command(  # noqa: PLR0917 each option is one

@@ -14,7 +14,7 @@ from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
-    from rrpolicy.release.plan.check import Checked, Stated
+    from rrpolicy.releasing.plan.check import Checked, Stated
 
 ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
 

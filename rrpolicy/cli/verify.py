@@ -12,7 +12,7 @@ from rrpolicy import door
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
-    from rrpolicy.release.verify.outcome import Verification
+    from rrpolicy.releasing.verify.outcome import Verification
 
 
 def command(
@@ -56,7 +56,7 @@ def command(
 
 
 def _lines(found: Verification) -> list[str]:
-    from rrpolicy.release.verify.outcome import Level
+    from rrpolicy.releasing.verify.outcome import Level
 
     lines = [] if found.passed else [f"NOT verified: {len(found.problems)} of {len(found.checks)} checks fail"]
     for level in Level:

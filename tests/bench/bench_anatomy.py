@@ -27,9 +27,9 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.disclosure import assess
 from rrpolicy.privacy.disclosure.attribute_options import Options
-from rrpolicy.release.bundle.attained import attained
-from rrpolicy.release.plan.opening import open_policy
-from rrpolicy.release.tables.sink import FolderSink
+from rrpolicy.releasing.bundle.attained import attained
+from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.opening import open_original
 from tests.bench import Ratio
 from tests.bench.bench_release import cost, released

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrpolicy.check_table.table import Asked, check_table
 from rrpolicy.discovery import load_registry
+from rrpolicy.measuring.table import Asked, check_table
 from tests.bench import Ratio, least
 
 RECORDS = 10**6

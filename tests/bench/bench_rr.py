@@ -20,7 +20,7 @@ import numpy as np
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.mechanism import Task
-from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.solve.retention.allocate import problem_of
 from rrpolicy.solve.retention.optimal import minimise
 from rrpolicy.solve.retention.problem import Allocation

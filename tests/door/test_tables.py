@@ -20,6 +20,7 @@ import pytest
 import rrpolicy
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.memory.handed import handed
+from rrpolicy.source.protocol import MULTIPLICITY
 
 from .conftest import FORMS, people
 
@@ -171,7 +172,7 @@ def test_missing_values_of_pandas_are_missing(tmp_path: Path, dtype: str) -> Non
     frame.to_parquet(tmp_path / "table.parquet")
     found = opened(frame, tmp_path / "scratch")
     assert found == opened(tmp_path / "table.parquet", tmp_path / "scratch")
-    assert [row for row in found["x"][1] if row["x"] is None] == [{"x": None, "n": 1}]
+    assert [row for row in found["x"][1] if row["x"] is None] == [{"x": None, MULTIPLICITY: 1}]
 
 
 def test_categories_of_polars_are_their_texts(tmp_path: Path) -> None:

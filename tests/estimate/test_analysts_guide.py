@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import rrpolicy
-from rrpolicy.release.handout.files import public_files
+from rrpolicy.releasing.handout.files import public_files
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "analysts.md"

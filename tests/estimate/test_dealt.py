@@ -21,8 +21,8 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.release.handout.files import public_files
-from rrpolicy.release.tables.sink import FolderSink
+from rrpolicy.releasing.handout.files import public_files
+from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.counts import tabulate
 
 SEX, AGE, VALUES = ("f", "m"), ("old", "young"), ("acne", "cold", "flu", "none")

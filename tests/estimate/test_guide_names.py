@@ -17,7 +17,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.release.handout.readme import readme
+from rrpolicy.releasing.handout.readme import readme
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -117,7 +117,7 @@ def test_the_r_of_the_analysts_guide_runs_for_every_name(randomised: Path, tmp_p
     document = json.loads((folder / "release.json").read_text(encoding="utf-8"))
     paths = re.findall(r"^- `(weights/[^`]+)`", readme(document), re.MULTILINE)
     assert len(paths) == len(NAMES)
-    from rrpolicy.release.handout.readme_r import r_text
+    from rrpolicy.releasing.handout.readme_r import r_text
 
     lines = [code, "out <- c()"]
     lines += [

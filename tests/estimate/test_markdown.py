@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from rrpolicy.estimate.counts.columns import category
-from rrpolicy.release.handout.markdown import block, cell, code, prose
+from rrpolicy.releasing.handout.markdown import block, cell, code, prose
 from rrpolicy.untrusted.printable import visible
 
 HOSTILE = (

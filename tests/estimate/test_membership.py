@@ -23,8 +23,8 @@ from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import decoder_from_json, open_release
 from rrpolicy.estimate.weights.sets import MembershipWeights, membership_weights
-from rrpolicy.release.handout.files import public_files
-from rrpolicy.release.handout.weights import weight_tables
+from rrpolicy.releasing.handout.files import public_files
+from rrpolicy.releasing.handout.weights import weight_tables
 
 DISEASES = ("flu", 'it\'s "so"', "none", "cold", "a,b")
 A, B = ("x", "y"), (1, 2, 3)

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.release.handout.files import public_files
-from rrpolicy.release.handout.readme import readme
-from rrpolicy.release.handout.sql import estimate_sql
-from rrpolicy.release.handout.weights import file_stem, weight_tables
+from rrpolicy.releasing.handout.files import public_files
+from rrpolicy.releasing.handout.readme import readme
+from rrpolicy.releasing.handout.sql import estimate_sql
+from rrpolicy.releasing.handout.weights import file_stem, weight_tables
 
 ODD = "e\"du; --\n'c"
 

@@ -24,9 +24,9 @@ from rrpolicy.channel.product.expected_error import inverse_norms
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Task
-from rrpolicy.release.plan.assess import assess
-from rrpolicy.release.plan.opening import Opened, open_policy
-from rrpolicy.release.plan.plan import make_plan
+from rrpolicy.releasing.plan.assess import assess
+from rrpolicy.releasing.plan.opening import Opened, open_policy
+from rrpolicy.releasing.plan.plan import make_plan
 from rrpolicy.solve.retention.allocate import problem_of
 from rrpolicy.solve.retention.optimal import minimise
 from rrpolicy.solve.retention.template import Template

@@ -22,9 +22,9 @@ from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Verdict
 from rrpolicy.mechanism import Origin
-from rrpolicy.release.plan.check import check
-from rrpolicy.release.plan.opening import open_policy
-from rrpolicy.release.plan.preview import look_ahead
+from rrpolicy.releasing.plan.check import check
+from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.releasing.plan.preview import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism
 

@@ -14,8 +14,8 @@ import pytest
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Verdict
-from rrpolicy.release.plan.check import check
-from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.releasing.plan.check import check
+from rrpolicy.releasing.plan.opening import open_policy
 
 HEAD = """
 schema = 1

@@ -410,9 +410,9 @@ EXCLUDED = (
 
 @pytest.mark.adult
 def test_adult_is_planned_from_its_file(adult_csv, vectors, tmp_path):
-    from rrpolicy.release.plan.assess import assess
-    from rrpolicy.release.plan.opening import open_policy
-    from rrpolicy.release.plan.plan import make_plan
+    from rrpolicy.releasing.plan.assess import assess
+    from rrpolicy.releasing.plan.opening import open_policy
+    from rrpolicy.releasing.plan.plan import make_plan
     from rrpolicy.source.opening import open_original
 
     path = tmp_path / "adult.toml"

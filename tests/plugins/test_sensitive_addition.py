@@ -20,9 +20,9 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Basis, Verdict
-from rrpolicy.release.plan.check import check
-from rrpolicy.release.plan.opening import open_policy
-from rrpolicy.release.plan.preview import look_ahead
+from rrpolicy.releasing.plan.check import check
+from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.releasing.plan.preview import look_ahead
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import check_mechanism
 

@@ -36,8 +36,8 @@ from rrpolicy.policy.model import (
 )
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
-from rrpolicy.release.tables.sink import FolderSink
-from rrpolicy.release.tables.written import open_written
+from rrpolicy.releasing.tables.sink import FolderSink
+from rrpolicy.releasing.tables.written import open_written
 from rrpolicy.testing import TableInMemory
 
 AGES = ("10", "20", "30", "40", "50")

@@ -17,9 +17,9 @@ import pytest
 
 from rrpolicy import discovery
 from rrpolicy.canonical import canonical, file_digest
-from rrpolicy.release.verify import public as verify_public
-from rrpolicy.release.verify import verify as verifying
-from rrpolicy.release.verify.outcome import Log
+from rrpolicy.releasing.verify import public as verify_public
+from rrpolicy.releasing.verify import verify as verifying
+from rrpolicy.releasing.verify.outcome import Log
 
 from .forging import refill_public, replan, reseal_audit, reseal_public
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.errors import RefusedError
-from rrpolicy.release.bundle.staging import stage
+from rrpolicy.releasing.bundle.staging import stage
 
 
 def started(case, out: Path, **options) -> subprocess.Popen[bytes]:

@@ -27,8 +27,8 @@ from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.counts.scan import scan
-from rrpolicy.release.tables.delimited import CsvTable
-from rrpolicy.release.tables.read import open_table
+from rrpolicy.releasing.tables.delimited import CsvTable
+from rrpolicy.releasing.tables.read import open_table
 
 from .forging import load, reseal_audit, reseal_public
 from .test_data_clients import validated

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrpolicy.channel.table import Column, TableSpec
-from rrpolicy.release.tables import sink
+from rrpolicy.releasing.tables import sink
 
 LABELS = {"sex": ("f", "m"), "town": ("a", "b", "c"), "year": (1, 2)}
 SPEC = TableSpec("data", tuple(Column(n, "category", labels, "", n) for n, labels in LABELS.items()), tuple(LABELS))

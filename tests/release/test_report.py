@@ -19,11 +19,11 @@ from rrpolicy.canonical import canonical, digest
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict
 from rrpolicy.mechanism import Origin, Remark
-from rrpolicy.release.plan.assess import UtilityFinding
-from rrpolicy.release.report import attributes as report_attributes
-from rrpolicy.release.report import wording as figures
-from rrpolicy.release.report.fill import AuditPieces, audit_report, public_report, read_report
-from rrpolicy.release.report.not_covered import EVERY_MODEL, MODELS, not_covered
+from rrpolicy.releasing.plan.assess import UtilityFinding
+from rrpolicy.releasing.report import attributes as report_attributes
+from rrpolicy.releasing.report import wording as figures
+from rrpolicy.releasing.report.fill import AuditPieces, audit_report, public_report, read_report
+from rrpolicy.releasing.report.not_covered import EVERY_MODEL, MODELS, not_covered
 from rrpolicy.section import Fact, figure, significant
 
 CANARY = 0.61803398874

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.canonical import pretty
-from rrpolicy.release.verify.outcome import Level
-from rrpolicy.release.verify.verify import verify
+from rrpolicy.releasing.verify.outcome import Level
+from rrpolicy.releasing.verify.verify import verify
 
 from .forging import fill_again, reseal_public, rewrite
 
@@ -201,9 +201,9 @@ def test_the_raw_table_in_place_of_the_release_is_found(copied):
 
     from rrpolicy.channel.table import TableSpec
     from rrpolicy.discovery import load_registry
-    from rrpolicy.release.bundle.execute import beside
-    from rrpolicy.release.plan.plan import Plan
-    from rrpolicy.release.tables.sink import FolderSink
+    from rrpolicy.releasing.bundle.execute import beside
+    from rrpolicy.releasing.plan.plan import Plan
+    from rrpolicy.releasing.tables.sink import FolderSink
 
     case = copied("csv")
     public = case.bundle / "public"
@@ -281,11 +281,11 @@ def test_a_level_needs_its_inputs(made, capsys):
 
 def test_a_tests_release_is_never_verified(case):
     from rrpolicy.channel.sampling.streams import Streams
-    from rrpolicy.release.bundle.execute import release
-    from rrpolicy.release.bundle.staging import stage
-    from rrpolicy.release.plan.keys import new_key
-    from rrpolicy.release.plan.opening import open_policy
-    from rrpolicy.release.plan.plan import make_plan
+    from rrpolicy.releasing.bundle.execute import release
+    from rrpolicy.releasing.bundle.staging import stage
+    from rrpolicy.releasing.plan.keys import new_key
+    from rrpolicy.releasing.plan.opening import open_policy
+    from rrpolicy.releasing.plan.plan import make_plan
     from rrpolicy.source.opening import open_original
 
     opened, out = open_policy(case.policy), case.folder / "bundle"

@@ -180,7 +180,7 @@ def test_a_failed_gate_writes_nothing(case, capsys):
 
 def test_only_a_tests_streams_may_be_brought(case):
     from rrpolicy.channel.sampling.streams import Streams
-    from rrpolicy.release.bundle.execute import release
+    from rrpolicy.releasing.bundle.execute import release
 
     with pytest.raises(ValueError, match="test"):
         release(None, None, None, None, b"", case.folder / "x", streams=Streams(bytes(32), b"", b"", "cells"))

@@ -11,8 +11,8 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError
-from rrpolicy.release.plan.check import check
-from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.releasing.plan.check import check
+from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.source.demo.source import DemoSource, survey
 from rrpolicy.source.opening import open_original
 

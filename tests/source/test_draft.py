@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.release.plan.opening import open_policy
+from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.source.demo.source import survey
 from rrpolicy.source.draft.cutting import edges
 from rrpolicy.source.draft.draft import draft

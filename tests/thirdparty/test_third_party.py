@@ -16,10 +16,10 @@ import pytest
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.finding import Verdict
-from rrpolicy.release.plan.check import check
-from rrpolicy.release.plan.gate import gate
-from rrpolicy.release.plan.opening import open_policy
-from rrpolicy.release.plan.plan import Plan, make_plan
+from rrpolicy.releasing.plan.check import check
+from rrpolicy.releasing.plan.gate import gate
+from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.releasing.plan.plan import Plan, make_plan
 
 SITE = Path(__file__).parent / "site"
 POLICY = """
@@ -168,11 +168,11 @@ def test_its_kind_is_needed_to_read_the_plan(site, folder):
 
 
 def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
-    from rrpolicy.release.bundle.execute import release
-    from rrpolicy.release.plan.assess import assess
-    from rrpolicy.release.plan.keys import source_tag
-    from rrpolicy.release.verify.outcome import Level
-    from rrpolicy.release.verify.verify import verify
+    from rrpolicy.releasing.bundle.execute import release
+    from rrpolicy.releasing.plan.assess import assess
+    from rrpolicy.releasing.plan.keys import source_tag
+    from rrpolicy.releasing.verify.outcome import Level
+    from rrpolicy.releasing.verify.verify import verify
     from rrpolicy.source.opening import open_original
 
     site(SITE)
@@ -203,7 +203,7 @@ def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
 
 
 def test_the_core_assesses_its_axis_too(site, folder):
-    from rrpolicy.release.plan.assess import assess
+    from rrpolicy.releasing.plan.assess import assess
 
     site(SITE)
     path = folder / "policy.toml"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
-from rrpolicy.release.plan.derived import to_accept
-from rrpolicy.release.plan.gate import shown
-from rrpolicy.release.plan.plan import WARNINGS
-from rrpolicy.release.plan.preview import parameters, unchanged
+from rrpolicy.releasing.plan.derived import to_accept
+from rrpolicy.releasing.plan.gate import shown
+from rrpolicy.releasing.plan.plan import WARNINGS
+from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.source.units import untold
 from rrpolicy.untrusted.printable import listed, visible
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rrpolicy.channel.table import Decoder
     from rrpolicy.mechanism import Remark
     from rrpolicy.policy.model import Attribute, Policy
-    from rrpolicy.release.plan.check import Stated
-    from rrpolicy.release.plan.plan import Plan
-    from rrpolicy.release.plan.preview import Outlook
+    from rrpolicy.releasing.plan.check import Stated
+    from rrpolicy.releasing.plan.plan import Plan
+    from rrpolicy.releasing.plan.preview import Outlook
 
 MARKS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.UNDECIDED: "undecided", None: "measured"}
 INDENT = " " * 12

@@ -1,0 +1,323 @@
+"""Measuring a table that somebody else anonymised: equivalence classes counted in one pass, and what they reach."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.engine.column_types import Family
+from rrpolicy.engine.quoting import literal
+from rrpolicy.errors import DataError, Decided, PolicyError, Problem
+from rrpolicy.finding import Finding
+from rrpolicy.measuring.as_released import as_released
+from rrpolicy.measuring.measure import Measurer
+from rrpolicy.measuring.spelling import reading_of
+from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.privacy.classes.tally import Counted, Tally, tally
+from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
+from rrpolicy.releasing.plan.gate import failed
+from rrpolicy.releasing.tables.formats import FORMATS
+from rrpolicy.source.opening import engine
+
+if TYPE_CHECKING:
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+    from rrpolicy.source.protocol import Source
+
+MODELS = (k_anonymity.NAME, l_diversity.NAME, t_closeness.NAME)
+
+
+LOOKED_AT = 2048
+"""Records of which all must look like lists for a column of text to be taken for lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a table.
+
+    Attributes:
+        uri: of the table.
+        table: inside a database.
+        known: the columns that make a class, also several with commas between; None for those of the policy.
+        sensitive: the columns counted in each class, likewise.
+        policy: tells roles, the order of sensitive values and their hierarchies, and brings its requirements.
+        requirements: to hold, besides the policy's; without any, everything is measured.
+        suppressed: the text that stands for a suppressed value; records that have it in all known columns are in no
+            class. None if they are a class like any other.
+    """
+
+    uri: str
+    table: str | None = None
+    known: tuple[str, ...] | None = None
+    sensitive: tuple[str, ...] | None = None
+    policy: Policy | None = None
+    requirements: tuple[Requirement, ...] = ()
+    suppressed: str | None = None
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Return the columns that the call or the policy names, as far as commas tell them apart."""
+        given = [part for name in (*(self.known or ()), *(self.sensitive or ())) for part in (name, *name.split(","))]
+        released = self.policy.released if self.policy else ()
+        return frozenset([*map(str.strip, given), *(n for a in released for n in (a.name, a.release_as) if n)])
+
+
+@dataclass(frozen=True, slots=True)
+class TableCheck(Decided):
+    """What was found of a table.
+
+    Attributes:
+        name: the table, as messages name it.
+        records: rows, suppressed ones included.
+        classes: equivalence classes.
+        suppressed: records in no class.
+        known: the columns that make a class.
+        sensitive: the columns counted in each.
+        findings: held against a limit each, or measured.
+        remarks: what must be known to read them.
+    """
+
+    name: str
+    records: int
+    classes: int
+    suppressed: int
+    known: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the thresholds that the table does not reach (RR101)."""
+        return failed(self.findings)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as plain data."""
+        return {
+            "schema": "rrpolicy.check-table/1",
+            "table": self.name,
+            "records": self.records,
+            "classes": self.classes,
+            "suppressed": self.suppressed,
+            "quasi_identifiers": list(self.known),
+            "sensitive": list(self.sensitive),
+            "findings": [finding.to_json() for finding in self.findings],
+            "remarks": list(self.remarks),
+        }
+
+
+def measure_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) -> TableCheck:
+    """Count a table's classes once and measure them.
+
+    Args:
+        asked: which table, and what is asked of it.
+        sources: engines by scheme or ending.
+        scratch: folder for spilling; the caller wipes it.
+
+    Raises:
+        PolicyError: RR250 if the call makes no sense.
+        DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
+            RR313 if a value has no place in an order or hierarchy.
+    """
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+    _no_folder(asked.uri)
+    source, uri = engine(asked.uri, sources, Path())
+    reading, told = reading_of(uri, asked.policy, asked.named, scratch)
+    with source.open(uri, asked.table, scratch, reading) as opened:
+        if not isinstance(opened, TableSnapshot):
+            raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
+        snapshot = as_released(opened, uri)
+        columns = Columns.of(asked, snapshot)
+        found = columns.count(snapshot, asked, {})
+        measurer = Measurer(asked.policy, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})
+        required = [*asked.requirements, *(r for r in _requirements(asked.policy) if r.model in MODELS)]
+        findings: list[Finding] = []
+        for requirement in required:
+            tallied = columns.count(snapshot, asked, requirement.where) if requirement.where else found
+            findings += measurer.hold(requirement, tallied, columns.sensitive)
+        if not required:
+            findings += measurer.measure(found, columns.sensitive)
+        remarks = (*((told,) if told else ()), *columns.remarks(asked, snapshot), *_foreign(asked.policy))
+        snapshot.unchanged()
+    classes = found.classes
+    return TableCheck(
+        snapshot.name.strip("'"),
+        classes.records + classes.suppressed,
+        len(classes.sizes),
+        classes.suppressed,
+        columns.known,
+        columns.sensitive,
+        tuple(findings),
+        remarks,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The table's columns and what they are.
+
+    Attributes:
+        known: those that make a class.
+        sensitive: those counted in each.
+        attributes: the policy's attributes by the table's columns.
+        lacking: known attributes of the policy that the table does not have.
+    """
+
+    known: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    lacking: tuple[str, ...]
+
+    @classmethod
+    def of(cls, asked: Asked, snapshot: TableSnapshot) -> Columns:
+        """Find the columns that the call or the policy names."""
+        attributes: dict[str, Attribute] = {}
+        lacking = []
+        for attribute in asked.policy.released if asked.policy else ():
+            there = [name for name in (attribute.release_as, attribute.name) if name in snapshot.stored]
+            if there:
+                attributes[there[0]] = attribute
+            elif attribute.role is Role.QUASI_IDENTIFIER:
+                lacking.append(attribute.name)
+        known = _split(asked.known, snapshot)
+        if known is None:
+            known = tuple(name for name, attribute in attributes.items() if _links(attribute))
+        sensitive = _split(asked.sensitive, snapshot)
+        if sensitive is None:
+            sensitive = tuple(n for n, a in attributes.items() if a.role is Role.SENSITIVE and n not in known)
+        _sensible(known, sensitive, snapshot)
+        _no_lists((*known, *sensitive), snapshot)
+        return cls(known, sensitive, attributes, tuple(lacking) if asked.known is None else ())
+
+    def count(self, snapshot: TableSnapshot, asked: Asked, where: Mapping[str, Value]) -> Tally:
+        """Count the classes; those that may hold a record of a subgroup are marked."""
+        stored = snapshot.stored
+        known = [stored[name].typed for name in self.known]
+        starred = None
+        if asked.suppressed is not None and known:
+            starred = " AND ".join(f"CAST({sql} AS VARCHAR) = {literal(asked.suppressed)}" for sql in known)
+        return tally(
+            snapshot.connection.cursor(),
+            snapshot.source,
+            known,
+            [Counted(name, stored[name].typed, self._labels(name)) for name in self.sensitive],
+            concerned=" AND ".join(self._within(name, value, snapshot) for name, value in where.items()) or None,
+            suppressed=starred,
+        )
+
+    def remarks(self, asked: Asked, snapshot: TableSnapshot) -> list[str]:
+        """Return what must be known to read the findings."""
+        said = []
+        if asked.suppressed is None and self.known:
+            texts = [f"CAST({snapshot.stored[name].typed} AS VARCHAR) = '*'" for name in self.known]
+            row = snapshot.connection.cursor().execute(
+                f"SELECT count(*) FROM {snapshot.source} WHERE {' AND '.join(texts)}"  # noqa: S608 quoted
+            )
+            stars = int(row.fetchall()[0][0])
+            if stars:
+                said.append(
+                    f"{stars:,} records have '*' in every column that makes a class: they are a class here; "
+                    "with --suppressed '*' they are in none"
+                )
+        others = [name for name in snapshot.stored if name not in {*self.known, *self.sensitive}]
+        if others:
+            said.append(
+                f"not looked at: {', '.join(others)}; a column that somebody knows of a person makes classes, too"
+            )
+        if self.lacking:
+            said.append(f"quasi-identifiers of the policy that the table does not have: {', '.join(self.lacking)}")
+        return said
+
+    def _labels(self, name: str) -> tuple[Value, ...] | None:
+        attribute = self.attributes.get(name)
+        return None if attribute is None else attribute.domain
+
+    def _within(self, name: str, value: Value, snapshot: TableSnapshot) -> str:
+        """Return SQL of whether a released value may stand for a category, on any level of its hierarchy."""
+        column = next((c for c, a in self.attributes.items() if a.name == name), None)
+        if column is None or column not in self.known:
+            raise DataError(Problem("RR311", f"`where` names '{name}', which is no column that makes a class"))
+        attribute = self.attributes[column]
+        place = (attribute.domain or ()).index(value)
+        groups = {_text(value), *(_text(level[place]) for level in attribute.hierarchy or ())}
+        listed = ", ".join(literal(group) for group in sorted(groups))
+        return f"CAST({snapshot.stored[column].typed} AS VARCHAR) IN ({listed})"
+
+
+def _split(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[str, ...] | None:
+    """Split names at commas; what is a column's name as it stands is not split."""
+    if given is None:
+        return None
+    parts = [[g] if g in snapshot.stored else [part.strip() for part in g.split(",")] for g in given]
+    return tuple(name for part in parts for name in part if name)
+
+
+def _sensible(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: TableSnapshot) -> None:
+    """Raise if columns are missing, or named twice."""
+    if not known:
+        hint = "name the quasi-identifiers with --qi, or give a --policy that has some of the table's columns"
+        raise PolicyError(Problem("RR250", "nothing makes a class", hint=hint))
+    named = [*known, *sensitive]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise PolicyError(Problem("RR250", f"'{twice[0]}' is named twice", expected="each column once"))
+    for name in named:
+        if name not in snapshot.stored:
+            near = difflib.get_close_matches(name, snapshot.stored, n=1) or _alike(name, snapshot.stored)
+            like = f"did you mean '{near[0]}'?" if near else None
+            raise DataError(Problem("RR311", f"{snapshot.name}: there is no column '{name}'", hint=like))
+
+
+def _alike(name: str, names: Iterable[str]) -> list[str]:
+    """Return names that hold another, such as the `age_group` that `age` was released as."""
+    return [other for other in names if name.lower() in other.lower()]
+
+
+def _no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
+    """Raise if a column holds lists: of the sets that hide a value, each would be taken for one value."""
+    for name in names:
+        stored = snapshot.stored[name]
+        lists = stored.type.endswith("]") or stored.type.startswith(("STRUCT", "MAP"))
+        if not lists and stored.family is Family.TEXT:
+            told = f"{stored.typed} LIKE '[\"%\"]'"
+            first = f"(FROM {snapshot.source} LIMIT {LOOKED_AT})"
+            query = f"SELECT count({stored.typed}), count(*) FILTER (WHERE {told}) FROM {first}"  # noqa: S608 quoted
+            values, written = snapshot.connection.cursor().execute(query).fetchall()[0]
+            lists = values == written > 0
+        if lists:
+            message = f"{snapshot.name}: '{name}' holds lists, and each would be taken for one value"
+            hint = "a release that hides values in sets is held to its promise by `rrpolicy verify`"
+            raise DataError(Problem("RR312", message, expected="one value in each record", hint=hint))
+
+
+def _no_folder(uri: str) -> None:
+    """Raise if a folder is named, and say which file of a release holds its records."""
+    folder = Path(uri)
+    if folder.is_dir():
+        likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in FORMATS]
+        found = next((path for path in likely if path.is_file()), None)
+        hint = f"did you mean {found}?" if found else None
+        raise DataError(Problem("RR301", f"{uri} is a folder", expected="a file", hint=hint))
+
+
+def _links(attribute: Attribute) -> bool:
+    if attribute.role is Role.QUASI_IDENTIFIER:
+        return True
+    return attribute.role is Role.INSENSITIVE and attribute.assume_unlinkable is None
+
+
+def _requirements(policy: Policy | None) -> tuple[Requirement, ...]:
+    return () if policy is None else policy.requirements
+
+
+def _foreign(policy: Policy | None) -> tuple[str, ...]:
+    others = dict.fromkeys(r.model for r in _requirements(policy) if r.model not in MODELS)
+    return (f"not checked here, as a table alone does not tell: {', '.join(others)}",) if others else ()
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,51 @@
+"""What one draw came to: measured on the written release for the audit, after the gate; never a reason to redraw."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.base import Channel
+from rrpolicy.finding import Finding
+from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.plan.assess import outline_of
+from rrpolicy.releasing.tables.formats import file_name
+from rrpolicy.releasing.tables.read import open_table
+from rrpolicy.releasing.tables.written import WrittenTables
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+
+def attained(  # noqa: PLR0917 each is another thing
+    policy: Policy, registry: Registry, channel: Channel, original: Original, public: Path, scratch: Path
+) -> tuple[Finding, ...]:
+    """Return what the assessors of a policy's requirements measure of everybody on a written release, each once.
+
+    Args:
+        policy: resolved.
+        registry: of the policy's plugins.
+        channel: that was drawn from.
+        original: the table.
+        public: the folder of the data files.
+        scratch: folder for spilling.
+    """
+    outline = outline_of(channel)
+    assessors = [registry.assessor(requirement, policy, outline) for requirement in policy.requirements]
+    measures = dict.fromkeys(a.attained for a in assessors if a.attained is not None)
+    if not measures:
+        return ()
+    form, handling = policy.release.format, policy.release.csv_formulas
+    with ExitStack() as stack:
+        written = WrittenTables(
+            {
+                spec.name: stack.enter_context(
+                    open_table(public / file_name(spec.name, form), form, spec, scratch, handling)
+                )
+                for spec in channel.tables()
+            }
+        )
+        found = [measure(channel, original, written) for measure in measures]
+    return tuple(finding for finding in found if finding is not None)

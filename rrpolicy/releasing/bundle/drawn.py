@@ -1,0 +1,52 @@
+"""What a draw leaves behind, for everything that is written beside the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.bundle.staging import Staging
+from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.plan.plan import Plan
+from rrpolicy.releasing.tables.sink import Written
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A plan that was drawn into a staging folder.
+
+    Attributes:
+        plan: settled, with its source tag.
+        policy: as its file states it.
+        assessment: of its channel, before the draw.
+        written: the data files, by table.
+        registry: of the policy's plugins.
+        original: the table.
+        staging: the bundle in the making.
+        label: of the release, such as `2026-11`.
+        policy_file: the policy as written; None where only a plan is at hand.
+        test: the draw came from a test's seed.
+    """
+
+    plan: Plan
+    policy: Policy
+    assessment: Assessment
+    written: Mapping[str, Written]
+    registry: Registry
+    original: Original
+    staging: Staging
+    label: str | None
+    policy_file: Path | None
+    test: bool
+
+    @property
+    def released(self) -> Mapping[str, Sequence[int]]:
+        """Return the released records of each label, by category column."""
+        return {name: counts for table in self.written.values() for name, counts in table.counts.items()}

@@ -1,0 +1,237 @@
+"""Executing a plan: assess again, gate, draw once, and write a bundle whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, canonical, file_digest, pretty
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.policy.folder import repository
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.bundle import audit as auditing
+from rrpolicy.releasing.bundle import datapackage as packaging
+from rrpolicy.releasing.bundle import manifest as manifests
+from rrpolicy.releasing.bundle.attained import attained
+from rrpolicy.releasing.bundle.drawn import Executed
+from rrpolicy.releasing.bundle.pages import audit_pages, write_public_page
+from rrpolicy.releasing.bundle.staging import Staging, refusals, stage
+from rrpolicy.releasing.plan.assess import assess
+from rrpolicy.releasing.plan.gate import gate
+from rrpolicy.releasing.plan.keys import source_tag, tag_bytes
+from rrpolicy.releasing.plan.plan import Plan, fingerprint, software
+from rrpolicy.releasing.tables.sink import FolderSink, Written
+from rrpolicy.source.memory.kinds import given_as
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.sampling.streams import Streams
+    from rrpolicy.source.protocol import Original
+
+Progress = Callable[[str, float], None]
+
+
+def release(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    policy: Policy,
+    registry: Registry,
+    original: Original,
+    key: bytes,
+    into: Path,
+    *,
+    label: str | None = None,
+    policy_file: Path | None = None,
+    staging: Staging | None = None,
+    streams: Streams | None = None,
+    elsewhere: Original | None = None,
+    progress: Progress = lambda *_: None,
+) -> Path:
+    """Write a release.
+
+    Args:
+        plan: what to execute; its channel is drawn from exactly as it stands.
+        policy: as the policy file states it now.
+        registry: of the policy's plugins.
+        original: the table.
+        key: 32 bytes; the same key, plan and table give the same release.
+        into: the bundle's folder; must not exist.
+        label: of the release.
+        policy_file: copied into audit/ as written; None where only a plan is at hand.
+        staging: of the same target, if the caller has opened it (the original may spill into its scratch).
+        streams: of a test's seed; the release then says so and `verify` refuses it.
+        elsewhere: the table that the plan's parameters were chosen on, if it was not the source.
+        progress: called with (what is being done, share done).
+
+    Returns:
+        The bundle's folder.
+
+    Raises:
+        RequirementError: RR101 to RR104, RR108; nothing is drawn.
+        RefusedError: RR401 if the plan is stale, RR402 if the folder exists, RR407, RR408, RR410.
+    """
+    if streams is not None and not streams.test:
+        raise ValueError("streams are derived here; only a test may bring its own")
+    plan = current(plan, policy, registry, original, key, elsewhere)
+    progress("assessing", 0.1)
+    assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
+    gate(assessment, plan.policy.release.accept).require()
+    with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
+        written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress)
+        original.unchanged()
+        progress("measuring what was drawn", 0.7)
+        came_to = attained(plan.policy, registry, plan.channel, original, open_staging.public, open_staging.scratch)
+        assessment = replace(assessment, attained=came_to)
+        progress("writing what goes beside the data", 0.8)
+        executed = Executed(
+            plan,
+            policy,
+            assessment,
+            written,
+            registry,
+            original,
+            open_staging,
+            label,
+            policy_file,
+            test=streams is not None,
+        )
+        write_audit(executed, write_public(executed))
+        return open_staging.publish()
+
+
+def current(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    policy: Policy,
+    registry: Registry,
+    original: Original,
+    key: bytes,
+    elsewhere: Original | None = None,
+) -> Plan:
+    """Return the plan as it will be drawn: settled on the table, with the table's tag under the key.
+
+    Raises:
+        RefusedError: RR401 if policy, software, records or source are not those of the plan.
+    """
+    stale = []
+    if plan.policy_digest != policy.digest():
+        stale.append("the policy changed")
+    if canonical(dict(plan.software)) != canonical(software(registry)):
+        stale.append("rrpolicy or a plugin is of another version")
+    if plan.records != original.records:
+        stale.append("the table has another number of records")
+    tag = source_tag(key, original.content())
+    if plan.source_tag not in {None, tag} and plan.records == original.records:
+        stale.append("the table's values changed, or the key is not the plan's")
+    if plan.plan_on != (None if elsewhere is None else fingerprint(elsewhere)):
+        stale.append("the table of `plan_on`, on which the parameters were chosen, changed")
+    if stale:
+        raise RefusedError(
+            Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")
+        )
+    placed = replace(plan.policy, requirements=_placed(plan.policy, policy))
+    return replace(plan, policy=placed, channel=plan.channel.settle(original), source_tag=tag)
+
+
+def _placed(planned: Policy, stated: Policy) -> tuple[Requirement, ...]:
+    """Return the requirements of a plan with the places of the policy file, which a plan's own file does not hold."""
+    pairs = zip(planned.requirements, stated.requirements, strict=True)
+    return tuple(replace(requirement, place=written.place) for requirement, written in pairs)
+
+
+def streams_of(plan: Plan, key: bytes) -> Streams:
+    """Return the streams of a draw: bound to the key, the table, the plan and the sampler's path."""
+    from rrpolicy.channel.sampling.streams import Streams
+
+    if plan.source_tag is None:
+        raise ValueError("a plan is drawn only with its source tag")
+    path = getattr(plan.channel, "sampler", plan.channel.kind)
+    return Streams(key, tag_bytes(plan.source_tag), bytes.fromhex(plan.digest().removeprefix("sha256:")), path)
+
+
+def draw_into(plan: Plan, original: Original, streams: Streams, folder: Path, scratch: Path) -> Mapping[str, Written]:
+    """Draw once and write the data files into a folder."""
+    settings = plan.policy.release
+    sink = FolderSink(plan.channel.tables(), folder, settings.format, scratch, settings.csv_formulas)
+    try:
+        plan.channel.draw(original, streams, sink)
+        return sink.finish()
+    except BaseException:
+        with suppress(Exception):  # what went wrong first is what matters
+            sink.abandon()
+        raise
+
+
+def _draw(
+    plan: Plan, original: Original, streams: Streams, staging: Staging, progress: Progress
+) -> Mapping[str, Written]:
+    progress("drawing", 0.2)
+    written = draw_into(plan, original, streams, staging.public, staging.scratch)
+    rows = {name: w.rows for name, w in written.items()}
+    if rows.get("data", plan.records) != plan.records:
+        raise RuntimeError("the draw released another number of records than there are")
+    return written
+
+
+def write_public(executed: Executed) -> dict[str, Json]:
+    """Write everything that goes beside the data, and return release.json."""
+    public = executed.staging.public
+    document = manifests.manifest(
+        executed.plan, executed.assessment, executed.written, label=executed.label, test=executed.test
+    )
+    for name, content in beside(document, public).items():
+        path = public / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    write_public_page(executed, document)
+    whole = manifests.sealed(document, manifests.file_digests(public, but=manifests.NAME))
+    (public / manifests.NAME).write_bytes(pretty(whole))
+    return whole
+
+
+def beside(document: Mapping[str, Json], public: Path) -> Mapping[str, bytes]:
+    """Return the files that the manifest and the data alone determine, by path; verify makes them again."""
+    from rrpolicy.releasing.handout.files import public_files
+
+    return {**public_files(document), packaging.NAME: pretty(packaging.datapackage(document, public))}
+
+
+def write_audit(executed: Executed, public: Mapping[str, Json]) -> None:
+    """Write audit/, which refers to public/ by digest.
+
+    Args:
+        executed: the draw; its public/ folder is finished.
+        public: release.json.
+    """
+    plan, assessment, folder = executed.plan, executed.assessment, executed.staging.audit
+    file, toml = executed.staging.public / manifests.NAME, executed.policy_file
+    commit = None if toml is None else repository.commit(toml.parent)
+    written = {} if toml is None else auditing.policy_as_written(toml, executed.policy.files)
+    record = auditing.audit_record(
+        plan,
+        public,
+        file_digest(file),
+        given_as=given_as(executed.policy.source.uri),
+        label=executed.label,
+        commit=commit,
+        policy_files=written,
+    )
+    for name, content in written.items():
+        (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _private(folder / name, content)
+    _private(folder / "policy.json", pretty(plan.policy.to_json()))
+    _private(folder / "plan.json", pretty(plan.to_json()))
+    _private(folder / "findings.json", pretty(auditing.findings_document(assessment)))
+    for name, content in audit_pages(executed, record).items():
+        _private(folder / name, content)
+    files = manifests.file_digests(folder, but=auditing.NAME)
+    _private(folder / auditing.NAME, pretty(manifests.sealed(record, files)))
+
+
+def _private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)

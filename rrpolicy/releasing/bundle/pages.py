@@ -1,0 +1,143 @@
+"""The report's pages of a bundle, printed by whatever renderers are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, pretty
+from rrpolicy.channel.base import Channel
+from rrpolicy.finding import Measure
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.bundle import manifest as manifests
+from rrpolicy.releasing.bundle.drawn import Executed
+from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from rrpolicy.releasing.report.fill import AuditPieces
+    from rrpolicy.report import Report
+    from rrpolicy.source.protocol import Original
+
+SAMPLERS = {
+    "cells": "equal records drawn together",
+    "records": "record by record",
+}
+"""How a release was drawn, by what is public; it changes nothing of what may be released."""
+
+
+def write_public_page(executed: Executed, document: Mapping[str, Json]) -> None:
+    """Write public/report.html, filled from public artifacts alone.
+
+    The page cannot name the digest of release.json, which covers the page.
+
+    Args:
+        executed: the draw; the data files are written.
+        document: release.json without `files` and `digest`.
+    """
+    public = executed.staging.public
+    draft = public / manifests.NAME
+    draft.write_bytes(pretty({**document, "files": {}, "digest": ""}))
+    pages = public_page(public, executed.registry, executed.plan.channel, executed.released)
+    draft.unlink()
+    for name, content in pages.items():
+        (public / name).write_bytes(content)
+
+
+def public_page(
+    public: Path, registry: Registry, channel: Channel, released: Mapping[str, Sequence[int]] | None = None
+) -> Mapping[str, bytes]:
+    """Return report.html of public/ by its name; nothing if no renderer for it is loaded.
+
+    Args:
+        public: the folder; its release.json need not be sealed yet.
+        registry: of the plugins.
+        channel: as published, or as planned: both say the same of themselves without the original.
+        released: column -> released records of each of its labels, if they are counted already.
+    """
+    from rrpolicy.releasing.report.fill import public_report, release_document
+
+    sections = channel.sections(int(release_document(public)["records"]), None)
+    report = public_report(public, released=released, models=registry.privacy_models, sections=sections)
+    return rendered(report, registry, ("html",))
+
+
+def audit_pages(executed: Executed, record: Mapping[str, Json]) -> Mapping[str, bytes]:
+    """Return report.html and report.json of audit/, by name.
+
+    Args:
+        executed: the draw; its public/ folder is finished.
+        record: audit.json so far.
+    """
+    from rrpolicy.releasing.report.fill import audit_report
+
+    public = executed.staging.public
+    own = None if executed.policy_file is None else str(executed.policy_file)
+    pieces = audit_pieces(
+        executed.plan, executed.assessment, executed.registry, record, executed.original, public, policy_file=own
+    )
+    return rendered(audit_report(public, pieces, released=executed.released), executed.registry, ("html", "json"))
+
+
+def audit_pieces(  # noqa: PLR0917 each is another thing
+    plan: Plan,
+    assessment: Assessment,
+    registry: Registry,
+    record: Mapping[str, Json],
+    original: Original | None,
+    public: Path,
+    *,
+    policy_file: str | None,
+) -> AuditPieces:
+    """Return what the audit page shows beyond the public one.
+
+    Args:
+        plan: that was executed.
+        assessment: of its channel.
+        registry: of the plugins.
+        record: audit.json; its `files` and `digest` are not needed yet.
+        original: the table; without it what is counted of it is left out.
+        public: the public/ folder.
+        policy_file: the policy's own file, as places name it; None where only a plan is at hand.
+    """
+    from rrpolicy.releasing.report.fill import AuditPieces, dropped_columns
+    from rrpolicy.releasing.report.marginals import original_shares
+    from rrpolicy.section import Fact
+
+    facts = [
+        ("Time", record["time"]),
+        ("Commit of the policy's repository", record["policy_commit"]),
+        ("Digest of the plan", record["plan_digest"]),
+        ("Tag of the source under the key", record["source_tag"]),
+        ("Source given as", record["source_given_as"]),
+        ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", ""))),
+    ]
+    writers = record["writers"]
+    if isinstance(writers, dict):
+        facts += [(f"Written by {name}", version) for name, version in writers.items()]
+    return AuditPieces(
+        findings=(*assessment.findings, *assessment.attained),
+        utility=assessment.utility,
+        realised=() if original is None else _realised(plan, registry, public, original),
+        origins={name: origin.value for name, origin in plan.origins.items()},
+        remarks=plan.remarks,
+        shares={} if original is None else original_shares(original),
+        dropped=dropped_columns(plan.policy),
+        provenance=tuple(Fact(name, str(value)) for name, value in facts if value),
+        sections=() if original is None else plan.channel.sections(plan.records, original),
+        models=registry.privacy_models,
+        policy_file=policy_file,
+    )
+
+
+def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | None, ...]:
+    """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again."""
+    metrics = registry.utility_metrics
+    return tuple(metrics[gate.metric].realised(gate.options, public, original) for gate in plan.policy.gates)
+
+
+def rendered(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:
+    """Return a report in each of the forms for which a renderer is loaded, by file name."""
+    renderers = registry.renderers
+    return {f"report{renderers[name].suffix}": renderers[name].render(report) for name in names if name in renderers}

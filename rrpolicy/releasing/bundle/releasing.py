@@ -1,0 +1,268 @@
+"""Releasing as a caller asks for it: a policy or a plan, the table, the key, and where the bundle goes."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import PolicyError, Problem, RefusedError
+from rrpolicy.finding import Finding
+from rrpolicy.policy.model import Policy
+from rrpolicy.releasing.bundle import audit as auditing
+from rrpolicy.releasing.bundle import manifest as manifests
+from rrpolicy.releasing.bundle.execute import release
+from rrpolicy.releasing.bundle.staging import Staging, stage
+from rrpolicy.releasing.plan.assess import UtilityFinding
+from rrpolicy.releasing.plan.file import read_plan, stale
+from rrpolicy.releasing.plan.keys import (
+    KeyFile,
+    destroy_key,
+    fresh_key,
+    new_key,
+    read_key,
+    require,
+    source_tag,
+)
+from rrpolicy.releasing.plan.opening import Opened, open_policy
+from rrpolicy.releasing.plan.plan import Plan, make_plan
+from rrpolicy.releasing.plan.planning import Planned, Progress
+from rrpolicy.releasing.report.stored_findings import read_assessment
+from rrpolicy.source.elsewhere import open_elsewhere
+from rrpolicy.source.memory.handed import Handed
+from rrpolicy.source.opening import open_original
+from rrpolicy.untrusted.document import read_document
+from rrpolicy.untrusted.printable import visible
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+log = logging.getLogger("rrpolicy")
+What: TypeAlias = "str | os.PathLike[str] | Policy | Planned"
+"""What can be released: a policy's file or a plan's, a policy that was loaded, or a plan that was made here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A bundle that was written.
+
+    Attributes:
+        policy: that it was released under.
+        bundle: its folder, as the caller named it.
+        key: where the key is kept; None if it was destroyed.
+        digest: of release.json, which covers all of public/.
+        data: table -> its file in public/.
+        files: path in the bundle -> digest of the file's bytes; release.json and audit.json state them.
+        findings: of each requirement.
+        utility: what was to be expected at each utility gate.
+    """
+
+    policy: Policy = field(repr=False)
+    bundle: Path
+    key: Path | None
+    digest: str
+    data: Mapping[str, Path]
+    files: Mapping[str, str] = field(repr=False)
+    findings: tuple[Finding, ...] = field(repr=False)
+    utility: tuple[UtilityFinding, ...] = field(repr=False)
+
+    @property
+    def public(self) -> Path:
+        """Return the folder that may be published."""
+        return self.bundle / "public"
+
+    @property
+    def audit(self) -> Path:
+        """Return the folder for the audit alone."""
+        return self.bundle / "audit"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `rrpolicy release --json`."""
+        return {
+            "bundle": str(self.bundle),
+            "key": None if self.key is None else str(self.key),
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be released.
+
+    Attributes:
+        opened: the policy as its file states it now, and the table.
+        policy_file: copied into audit/.
+        plan: to execute; None if it is still to be made.
+        held: the key of a plan that was made in this process.
+        plan_file: a plan's file, beside which its key lies.
+    """
+
+    opened: Opened
+    policy_file: Path
+    plan: Plan | None = None
+    held: KeyFile | None = None
+    plan_file: Path | None = None
+
+
+def released(  # noqa: PLR0917 each is another thing
+    what: What,
+    out: Path,
+    handed: Handed,
+    label: str | None,
+    key: Path | None,
+    root: Path | None,
+    progress: Progress,
+) -> Released:
+    """Write a release; see `rrpolicy.release` for the arguments and errors."""
+    order = _order(what, handed, root)
+    with stage(out) as staging:
+        for name in staging.swept:
+            log.warning("removed %s, which an earlier run that was killed had left", visible(name))
+        _execute(order, staging, label, key, progress)
+    return _found(order.opened.policy, out, key)
+
+
+def _order(what: What, handed: Handed, root: Path | None) -> Order:
+    """Return what is to be released; a plan's file ends in .json."""
+    if isinstance(what, Planned):
+        return _planned(what, handed, root or what.root)
+    if isinstance(what, Policy):
+        return Order(*_as_stated(what, handed, root))
+    what = Path(what)
+    if what.suffix != ".json":
+        return Order(open_policy(what, source=handed.uri, root=root).reading(handed), what)
+    read = read_plan(what, source=handed.uri, root=root)
+    policy = open_policy(read.policy_file, source=handed.uri, root=root).policy
+    return Order(Opened(policy, read.registry).reading(handed), read.policy_file, read.plan, plan_file=what)
+
+
+def _planned(what: Planned, handed: Handed, root: Path | None) -> Order:
+    """Return the order of a plan that was made here, on the same table unless another is handed over."""
+    if what.held is None:
+        message = "the plan is bound to no table, so it cannot be released"
+        raise PolicyError(Problem("RR250", message, hint="plan with the table, and with `bound` left at true"))
+    stated, file = _as_stated(what.opened.policy, Handed(what.opened.policy.source.uri), root)
+    opened = Opened(stated.policy, what.opened.registry).reading(handed)
+    return Order(opened, file, what.plan, what.held)
+
+
+def _as_stated(policy: Policy, handed: Handed, root: Path | None) -> tuple[Opened, Path]:
+    """Open a loaded policy's file again: what is released is what the file says now.
+
+    Raises:
+        PolicyError: RR250 if it was not loaded from a file.
+        RefusedError: RR401 if the file says something else by now.
+    """
+    if not policy.files:
+        message = "a release copies the policy's file into audit/, and this policy was not loaded from one"
+        raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
+    file = Path(policy.files[0])
+    opened = open_policy(file, source=handed.uri or policy.source.uri, root=root).reading(handed)
+    if opened.policy.digest() != policy.digest():
+        raise stale("the policy has changed")
+    return opened, file
+
+
+def _execute(order: Order, staging: Staging, label: str | None, key: Path | None, progress: Progress) -> None:
+    """Draw into the staging folder with the key held, read or made; the bundle appears."""
+    plan_file, opened = order.plan_file, order.opened
+    beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
+    existing = key if order.held is None and key is not None and key.exists() else (beside if key is None else None)
+    held = order.held or (None if existing is None else read_key(existing))
+    if order.plan is not None and held is None:
+        raise _no_key(key)
+    sources = opened.registry.sources
+    with (
+        open_original(opened.policy, sources, staging.scratch) as original,
+        open_elsewhere(original.policy, sources, staging.scratch / "plan-on") as elsewhere,
+    ):
+        progress("planning", 0.05)
+        plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere)
+        with _kept(plan, original, held, key, staging, keep=existing is None) as secret:
+            release(
+                plan,
+                opened.policy,
+                opened.registry,
+                original,
+                secret,
+                staging.target,
+                label=label,
+                policy_file=order.policy_file,
+                staging=staging,
+                elsewhere=elsewhere,
+                progress=progress,
+            )
+    if key is None and beside is not None:
+        destroy_key(beside)
+
+
+@contextmanager
+def _kept(
+    plan: Plan, original: Original, held: KeyFile | None, path: Path | None, staging: Staging, *, keep: bool
+) -> Iterator[bytes]:
+    """Yield the key to draw with: the one held, if it is for this plan and table, or a fresh one.
+
+    A key that is to be kept in a file is written before the bundle appears, and is gone again if it does not.
+
+    Args:
+        plan: to draw.
+        original: the table.
+        held: a key at hand.
+        path: of the key's file.
+        staging: of the bundle.
+        keep: whether the file is still to be written.
+    """
+    if held is not None:
+        if plan.source_tag is not None and plan.source_tag == held.source_tag:
+            _fresh(plan, held, original)
+        require(held, plan.digest(), original.content())
+        if plan.source_tag not in {None, held.source_tag}:
+            raise _of_another_run(path)
+        made = held
+    else:
+        secret = new_key()
+        made = KeyFile(secret, plan.digest(), source_tag(secret, original.content()))
+    if path is None or not keep:
+        yield made.key
+        return
+    with fresh_key(path, made, lambda: staging.published):
+        yield made.key
+
+
+def _fresh(plan: Plan, held: KeyFile, original: Original) -> None:
+    """Refuse a plan, made with the key at hand, whose table has changed."""
+    if plan.source_tag != source_tag(held.key, original.content()):
+        raise stale("the table has changed")
+
+
+def _no_key(key: Path | None) -> RefusedError:
+    where = "beside it (PLAN.key)" if key is None else f"in {key}"
+    message = f"a plan is released with the key that was made with it, and there is none {where}"
+    return RefusedError(Problem("RR403", message, hint="name it with --key, or plan again"))
+
+
+def _of_another_run(key: Path | None) -> RefusedError:
+    where = "beside it (PLAN.key)" if key is None else f"in {key}"
+    message = f"the key {where} was made with another plan of the same policy and table"
+    return RefusedError(Problem("RR403", message, hint="name the key that was written with this plan"))
+
+
+def _found(policy: Policy, bundle: Path, key: Path | None) -> Released:
+    """Return what was written, as it states itself."""
+    document = read_document(bundle / "public" / manifests.NAME)
+    record = read_document(bundle / "audit" / auditing.NAME)
+    findings = read_document(bundle / "audit" / "findings.json")
+    assessment = read_assessment(findings, [requirement.place for requirement in policy.requirements])
+    files = {
+        f"{part}/{name}": told
+        for part, r in (("public", document), ("audit", record))
+        for name, told in r["files"].items()
+    }
+    tables = document["data"]["tables"]
+    data = {name: bundle / "public" / table["path"] for name, table in tables.items()}
+    return Released(policy, bundle, key, document["digest"], data, files, assessment.findings, assessment.utility)

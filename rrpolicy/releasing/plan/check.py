@@ -1,0 +1,254 @@
+"""What can be said of a policy before any data: does it make sense, can it be assessed, what holds already.
+
+No numpy, no engine: fast enough for a pre-commit hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rrpolicy.canonical import canonical
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
+from rrpolicy.finding import Basis, Derived, Finding, Verdict
+from rrpolicy.mechanism import Outline
+from rrpolicy.policy.model import Attribute, Policy, Requirement
+from rrpolicy.privacy.model import Assessor, Order
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.plan.assess import words
+from rrpolicy.releasing.plan.derived import impossible, possible
+from rrpolicy.releasing.plan.gate import failed
+from rrpolicy.releasing.plan.kept_formulas import foreseen
+from rrpolicy.releasing.plan.opening import Opened
+
+MANY_RECORDS = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(Decided):
+    """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
+
+    `derived` is what a plan may derive from the data, `unchanged` are the attributes that the policy by its own choice
+    releases as they are. `warnings` need a person's judgement.
+    """
+
+    policy: Policy
+    findings: tuple[Finding, ...]
+    derived: tuple[Derived, ...]
+    stated: tuple[Stated, ...]
+    unchanged: tuple[Attribute, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the requirements that fail whatever the data are (RR101); what waits for `plan` is no problem yet."""
+        return failed(self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Where a requirement comes from, and whether it asks anything that another does not ask.
+
+    Attributes:
+        origin: the baseline that states it; None if the policy itself does.
+        void: why it adds nothing, in words; None if it adds something.
+    """
+
+    origin: str | None = None
+    void: str | None = None
+
+    def __str__(self) -> str:
+        """Return what is said of it behind the requirement; nothing if there is nothing to say."""
+        return (f" (from {self.origin})" if self.origin else "") + (f" ({self.void})" if self.void else "")
+
+
+def check(opened: Opened) -> Checked:
+    """Check a policy without data.
+
+    Args:
+        opened: a policy that loaded, with its registry.
+
+    Raises:
+        PolicyError: everything that is wrong, at once (RR22x to RR238).
+        RefusedError: a plugin failed.
+    """
+    policy, registry = opened.policy, opened.registry
+    problems = list(refusals(policy, registry))
+    outline: Outline | None = None
+    try:
+        outline = registry.mechanisms[policy.mechanism.name].outline(policy.mechanism.options, policy)
+    except PolicyError as error:
+        problems += error.problems
+    assessors: list[tuple[Requirement, Assessor]] = []
+    if outline is not None:
+        for requirement in policy.requirements:
+            if _refused(requirement, policy, registry) is not None:
+                continue
+            try:
+                assessors.append((requirement, registry.assessor(requirement, policy, outline)))
+            except PolicyError as error:
+                problems += error.problems
+        problems += unanswered(policy, registry, outline)
+        problems += unexplained(policy, outline)
+        problems += nowhere_to_plan(policy, outline)
+        if outline.fixed is not None:
+            problems += undeclared(policy, outline.fixed)
+    derived: tuple[Derived, ...] = ()
+    if outline is not None and len(assessors) == len(policy.requirements):
+        derived = possible(policy, outline, (a for _, a in assessors))
+        problems += impossible(policy, derived)
+    if problems or outline is None:
+        raise PolicyError(problems)
+    findings = tuple(
+        _decide(r, a, outline.fixed, policy, registry).under(derived, elsewhere=policy.mechanism.elsewhere)
+        for r, a in assessors
+    )
+    return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy), foreseen(policy))
+
+
+def demand(policy: Policy, baseline: str) -> None:
+    """Refuse a policy that does not extend a baseline.
+
+    Raises:
+        PolicyError: RR245.
+    """
+    if Path(baseline).resolve() not in {Path(file).resolve() for file in policy.baselines}:
+        known = f"it extends {', '.join(policy.baselines)}" if policy.baselines else "it extends no policy"
+        message = f"the policy does not extend {baseline}, which this check demands: {known}"
+        hint = "write `extends`, relative to this file, under [policy]"
+        raise PolicyError(Problem("RR245", message, policy.place("policy"), f"a policy above {baseline}", hint))
+
+
+def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:
+    """Yield the utility gates whose metric can say nothing of what the mechanism will plan (RR252)."""
+    for gate in policy.gates:
+        unfit = getattr(registry.utility_metrics[gate.metric], "unfit", None)  # a plugin's may have none
+        reason = unfit(gate.options, outline.channel, outline.axes) if unfit is not None else None
+        if reason is not None:
+            hint = "take the gate out, or choose a mechanism or attributes of which the metric speaks"
+            message = f"{gate.metric} does not go with the mechanism {policy.mechanism.name}: {reason}"
+            yield Problem("RR252", message, gate.place, "a gate that plan can decide", hint)
+
+
+def stated(policy: Policy, registry: Registry) -> tuple[Stated, ...]:
+    """Return, for each requirement, which baseline states it and which other one of its model makes it void."""
+    return tuple(
+        Stated(_origin(r, policy), next((_void(r, o, policy, registry) for o in _beside(r, policy, registry)), None))
+        for r in policy.requirements
+    )
+
+
+def _origin(requirement: Requirement, policy: Policy) -> str | None:
+    file = None if requirement.place is None else requirement.place.file
+    return file if file in policy.baselines else None
+
+
+def _beside(requirement: Requirement, policy: Policy, registry: Registry) -> Iterator[Requirement]:
+    """Yield the requirements on the same people that ask for more; of two that ask the same, the first."""
+    model, earlier = registry.privacy_models[requirement.model], True
+    for other in policy.requirements:
+        if other is requirement:
+            earlier = False
+        elif other.model == requirement.model and canonical(dict(other.where)) == canonical(dict(requirement.where)):
+            order = model.compare(other.options, requirement.options)
+            if order is Order.WEAKER or (order is Order.EQUAL and earlier):
+                yield other
+
+
+def _void(requirement: Requirement, other: Requirement, policy: Policy, registry: Registry) -> str:
+    compared = registry.privacy_models[requirement.model].compare(other.options, requirement.options)
+    than = "the same as" if compared is Order.EQUAL else "weaker than"
+    where = "the one of " + origin if (origin := _origin(other, policy)) else f"'{words(other, registry)}'"
+    return f"{than} {where}: it adds nothing"
+
+
+def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
+    """Return what the privacy models themselves refuse of a policy."""
+    found: list[Problem] = []
+    if not policy.requirements:
+        found.append(
+            Problem(
+                "RR226",
+                "the policy requires nothing: there is no [[privacy]] entry",
+                policy.place("policy"),
+                hint='say what must hold, such as\n[[privacy]]\nmodel = "local-dp"\nepsilon = 4',
+            )
+        )
+    for requirement in policy.requirements:
+        reason = _refused(requirement, policy, registry)
+        if reason is not None:
+            found.append(Problem("RR227", f"{requirement.model}: {reason}", requirement.place))
+    return tuple(found)
+
+
+def _refused(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
+    return registry.privacy_models[requirement.model].refuses(requirement.options, policy)
+
+
+def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+    """Return which columns the policy releases as they are without saying why."""
+    return tuple(
+        Problem(
+            "RR280",
+            f"'{attribute.name}' is {attribute.role.value} and released unchanged, and the policy does not say why",
+            attribute.place,
+            "a reason, which the plan and every report print beside the column",
+            "exclude it, let the mechanism change it, or add to it:\n"
+            'unchanged = "fill in: why everybody may read this of each person"',
+        )
+        for attribute in outline.unchanged(policy)
+        if attribute.why_unchanged is None
+    )
+
+
+def nowhere_to_plan(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+    """Return why a mechanism cannot choose parameters on another table."""
+    if not policy.mechanism.elsewhere or issubclass(outline.channel, Product):
+        return ()
+    message = f"{policy.mechanism.name} has no parameters that another table could give: it deals with these records"
+    return (Problem("RR225", message, policy.place("mechanism.plan_on"), hint="take `plan_on` out"),)
+
+
+def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
+    """Return what the channel's public description discloses and the policy does not accept."""
+    return tuple(
+        Problem(
+            "RR238",
+            f"publishing the channel tells the original's '{item}' exactly, and the policy does not accept that",
+            policy.place("mechanism"),
+            hint=f'add `accept = ["{item}"]` under [release] if that is public anyway, or declare the marginal',
+        )
+        for item in channel.discloses()
+        if item not in policy.release.accept
+    )
+
+
+def _decide(
+    requirement: Requirement, assessor: Assessor, fixed: Channel | None, policy: Policy, registry: Registry
+) -> Finding:
+    """Assess at the fewest and at very many records: a verdict that is the same at both needs no data."""
+    described = words(requirement, registry)
+    undecided = Finding(
+        requirement.model,
+        requirement.model,
+        described,
+        requirement.place,
+        None,
+        None,
+        Verdict.UNDECIDED,
+        assessor.basis_of(requirement.max_records),
+        "decided by `rrpolicy plan`, which reads the data",
+    )
+    if fixed is None or assessor.basis_of(requirement.max_records) > Basis.CHANNEL:
+        return undecided
+    try:
+        fewest, most = (assessor.assess(requirement, fixed, n) for n in (policy.source.min_rows or 1, MANY_RECORDS))
+    except RRPolicyError:
+        return undecided
+    if fewest.verdict is not most.verdict:
+        return replace(undecided, limit=fewest.limit)
+    told = fewest.reached if fewest.reached == most.reached else None
+    return replace(fewest, requirement=described, place=requirement.place, reached=told)

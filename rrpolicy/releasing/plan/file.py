@@ -1,0 +1,115 @@
+"""A plan as a file, with its key beside it: what `release plan.json` executes exactly, or refuses as stale."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import Json, canonical, digest, pretty
+from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.leaving import token, unfinished
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.appearing import appear
+from rrpolicy.releasing.plan.keys import KeyFile, fresh_key
+from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.releasing.plan.plan import SCHEMA, Plan, software
+from rrpolicy.releasing.plan.preview import Outlook
+from rrpolicy.scratch import identity_of
+from rrpolicy.untrusted.document import SHOWN, UnreadableError, faults, read_document
+
+LARGEST = 2**30
+"""Bytes of a plan's file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """A plan that is still fresh, with the policy file that it was made of."""
+
+    plan: Plan
+    registry: Registry
+    policy_file: Path
+
+
+def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str, Json]:
+    """Return the plan's document with the policy's path, relative to the folder that the plan will lie in.
+
+    Its digest covers what a reviewer reads and a release does not: an edited number is noticed.
+    """
+    document = outlook.to_json()
+    document["policy_file"] = os.path.relpath(policy_file.absolute(), folder.absolute())
+    document["file_digest"] = digest(canonical(document))
+    return document
+
+
+def save_plan(document: Mapping[str, Json], path: Path, key: KeyFile, key_path: Path) -> None:
+    """Write a plan's file and its key's, mode 0600, both as a whole or neither; a plan is audit-class.
+
+    Raises:
+        RefusedError: RR402 if there is a plan already, RR403 if there is a key file already; RR407 if a folder is
+            missing or cannot be written to, RR408 if the disk is full.
+    """
+    made = path.with_name(f".{path.name}.{token()}")
+    try:
+        with unfinished(made):
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+                file.write(pretty(dict(document)))
+            identity = identity_of(made)
+            with fresh_key(key_path, key, lambda: identity_of(path) == identity):
+                appear(made, path)
+    except OSError as error:
+        raise unwritable(str(path), error) from error
+
+
+def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> ReadPlan:
+    """Read a plan's file and the policy it was made of.
+
+    Args:
+        path: what `plan --out` wrote.
+        source: a uri that takes the place of the policy's own.
+        root: see `open_policy`.
+
+    Raises:
+        RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since.
+    """
+    document = _plan(path)
+    told = document.pop("file_digest", None)
+    if told != digest(canonical(document)):
+        raise RefusedError(Problem("RR401", f"{path} was changed after it was written", hint="plan again"))
+    policy_file = path.parent / document["policy_file"]
+    opened = open_policy(policy_file, source=source, root=root)
+    uri = opened.policy.source.uri
+    try:
+        plan = Plan.from_json(document, opened.registry, uri=uri, folder=opened.policy.folder)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        raise RefusedError(Problem("RR401", f"{path} contradicts itself", hint="plan again")) from error
+    if opened.policy.digest() != plan.policy_digest:
+        raise stale("the policy has changed")
+    if dict(plan.software) != software(opened.registry):
+        raise stale("rrpolicy or a plugin is of another version")
+    return ReadPlan(plan, opened.registry, policy_file)
+
+
+def _plan(path: Path) -> dict[str, Any]:
+    """Return a plan's document, every field of it checked."""
+    hint = "`rrpolicy plan POLICY --out PLAN` writes one; a policy's file ends in .toml"
+    try:
+        document = read_document(path, most=LARGEST)
+    except UnreadableError as error:
+        raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {error}", hint=hint)) from error
+    if document.get("schema") != SCHEMA or "policy_file" not in document:
+        raise RefusedError(
+            Problem("RR401", f"{path} is no plan of schema {SCHEMA}", hint="`rrpolicy plan --out` writes one")
+        )
+    wrong = faults(document, SCHEMA)
+    if wrong:
+        raise RefusedError(Problem("RR401", f"{path} is no plan: {'; '.join(wrong[:SHOWN])}", hint=hint))
+    return document
+
+
+def stale(why: str) -> RefusedError:
+    """Return the error of a plan that no longer fits."""
+    hint = "plan again, into another file or with the old plan and its key removed"
+    return RefusedError(Problem("RR401", f"the plan is stale: {why} since it was made", hint=hint))

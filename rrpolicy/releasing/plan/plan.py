@@ -1,0 +1,238 @@
+"""Planning: from a policy and a table, or only its number of records, to the frozen channel that a release executes.
+
+A plan is audit-class. It releases nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import rrpolicy
+from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.reading import channel_from_json
+from rrpolicy.errors import PolicyError, Problem, RefusedError
+from rrpolicy.finding import Derived, Measure, Standing
+from rrpolicy.mechanism import Origin, Outline, Proposal, Remark, Task
+from rrpolicy.policy.model import Policy
+from rrpolicy.policy.stored import policy_from_json
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.plan.alone import HELD_BY_ONE, held_by_one
+from rrpolicy.releasing.plan.check import nowhere_to_plan, refusals, undeclared, unexplained
+from rrpolicy.releasing.plan.derived import derived, impossible, possible
+from rrpolicy.releasing.plan.kept_formulas import KEPT, kept_formulas
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+SCHEMA = "rrpolicy.plan/1"
+WARNINGS = frozenset({HELD_BY_ONE, KEPT})
+"""Names of the remarks that need a person's judgement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be released, exactly.
+
+    Attributes:
+        policy: resolved, with observed domains filled in where data were at hand.
+        policy_digest: of the policy as its file states it; a stale plan is known by it.
+        channel: the chosen channel; it is what is drawn from, assessed, published and decoded.
+        records: N.
+        software: rrpolicy's version and the plugins.
+        origins: attribute -> where its parameters come from.
+        unrounded: attribute -> the solution before rounding down.
+        remarks: what the mechanism says of its choice, and warnings (see `WARNINGS`).
+        derived: what public/ will tell of the table beyond the number of records.
+        source_tag: HMAC of the source's content under the plan's key; None if no key was made.
+        plan_on: fingerprint of the table that parameters were chosen on; None if that was the source.
+    """
+
+    policy: Policy
+    policy_digest: str
+    channel: Channel
+    records: int
+    software: Mapping[str, Json]
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    unrounded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
+    derived: tuple[Derived, ...] = ()
+    source_tag: str | None = None
+    plan_on: str | None = None
+
+    def digest(self) -> str:
+        """Return the digest of what determines the release. No tag, no path."""
+        return digest(
+            canonical(
+                {
+                    "schema": SCHEMA,
+                    "policy": self.policy_digest,
+                    "resolved": self.policy.to_json(),
+                    "channel": self.channel.to_json(),
+                    "records": self.records,
+                    "software": dict(self.software),
+                    "plan_on": self.plan_on,
+                }
+            )
+        )
+
+    def with_tag(self, source_tag: str) -> Plan:
+        """Return the plan with the HMAC of its source."""
+        return replace(self, source_tag=source_tag)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the plan as plain data; `from_json` reads it back."""
+        return {
+            "schema": SCHEMA,
+            "digest": self.digest(),
+            "policy": {
+                "name": self.policy.name,
+                "version": self.policy.version,
+                "digest": self.policy_digest,
+                "resolved": self.policy.to_json(),
+            },
+            "records": self.records,
+            "software": dict(self.software),
+            "source_tag": self.source_tag,
+            "plan_on": self.plan_on,
+            "channel": self.channel.to_json(),
+            "origins": {name: origin.value for name, origin in self.origins.items()},
+            "unrounded": {name: dict(values) for name, values in self.unrounded.items()},
+            "remarks": [remark.to_json() for remark in self.remarks],
+            "derived": [statistic.to_json() for statistic in self.derived],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], registry: Registry, *, uri: str = "", folder: str = ".") -> Plan:
+        """Read what `to_json` wrote.
+
+        Raises:
+            RefusedError: RR401 if the document is not a plan of this schema, or does not match its own digest.
+        """
+        if document.get("schema") != SCHEMA:
+            raise RefusedError(Problem("RR401", f"not a plan of schema {SCHEMA}: {document.get('schema')!r}"))
+        plan = cls(
+            policy=policy_from_json(document["policy"]["resolved"], registry.catalogue, uri=uri, folder=folder),
+            policy_digest=document["policy"]["digest"],
+            channel=channel_from_json(document["channel"], registry.kinds),
+            records=document["records"],
+            software=document["software"],
+            origins={name: Origin(value) for name, value in document["origins"].items()},
+            unrounded=document["unrounded"],
+            remarks=tuple(_remark(r) for r in document["remarks"]),
+            derived=tuple(Derived(d["id"], d["meaning"]) for d in document["derived"]),
+            source_tag=document["source_tag"],
+            plan_on=document["plan_on"],
+        )
+        if plan.digest() != document["digest"]:
+            raise RefusedError(
+                Problem("RR401", "the plan was changed after it was written", hint="plan again: `rrpolicy plan --out`")
+            )
+        return plan
+
+
+def software(registry: Registry) -> dict[str, Json]:
+    """Return the versions that a plan depends on."""
+    return {"rrpolicy": rrpolicy.__version__, "plugins": [info.to_json() for info in registry.plugins]}
+
+
+def make_plan(
+    policy: Policy,
+    registry: Registry,
+    original: Original | int,
+    progress: Callable[[str, float], None] = lambda *_: None,
+    elsewhere: Original | None = None,
+) -> Plan:
+    """Plan a release.
+
+    Args:
+        policy: as loaded.
+        registry: of the policy's plugins.
+        original: the table, or the number of records to expect.
+        progress: called with (what is being done, share done).
+        elsewhere: the table to choose parameters on, where the policy names one.
+
+    Raises:
+        PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
+            or accepts what it can never disclose (RR224).
+        RequirementError: RR102 if the requirements cannot be reached.
+    """
+    resolved = policy if isinstance(original, int) else original.policy
+    problems = refusals(resolved, registry)
+    if problems:
+        raise PolicyError(problems)
+    mechanism = registry.mechanisms[policy.mechanism.name]
+    problems = _unforeseen(policy, registry, mechanism.outline(policy.mechanism.options, policy))
+    if problems:
+        raise PolicyError(problems)
+    outline = mechanism.outline(resolved.mechanism.options, resolved)
+    requirements = tuple((r, registry.assessor(r, resolved, outline)) for r in resolved.requirements)
+    progress("choosing parameters", 0.0)
+    seen = original if elsewhere is None or isinstance(original, int) else _stand_in(resolved, original, elsewhere)
+    proposal = mechanism.plan(resolved.mechanism.options, Task(resolved, seen, requirements, progress))
+    if seen is not original:
+        proposal = _planned_elsewhere(resolved, proposal)
+    channel = proposal.channel if isinstance(original, int) else proposal.channel.settle(original)
+    problems = undeclared(resolved, channel)
+    if problems:
+        raise PolicyError(problems)
+    records = original if isinstance(original, int) else original.records
+    singles = () if isinstance(original, int) else held_by_one(resolved, channel, original)
+    return Plan(
+        policy=resolved,
+        policy_digest=policy.digest(),
+        channel=channel,
+        records=records,
+        software=software(registry),
+        origins=proposal.origins,
+        unrounded=proposal.unrounded,
+        remarks=(*proposal.remarks, *singles, *kept_formulas(resolved, channel)),
+        plan_on=None if elsewhere is None else fingerprint(elsewhere),
+        derived=derived(resolved, registry, outline, [a for _, a in requirements], proposal, records=records),
+    )
+
+
+def fingerprint(original: Original) -> str:
+    """Return the unkeyed fingerprint of a table that parameters are chosen on; it stands in audit/ alone."""
+    return "sha256:" + original.content().hex()
+
+
+def _stand_in(policy: Policy, original: Original, elsewhere: Original) -> Original:
+    """Return another table with the original's number of records; refuse the original itself."""
+    from rrpolicy.source.elsewhere import Resized
+
+    if elsewhere.content() == original.content():
+        message = "parameters are to be chosen on another table, and `plan_on` names the source, or a copy of it"
+        hint = "name a table that is public, or holds nobody of the source; or take `plan_on` out"
+        raise PolicyError(Problem("RR225", message, policy.place("mechanism.plan_on"), hint=hint))
+    return Resized(elsewhere, original.records)
+
+
+def _planned_elsewhere(policy: Policy, proposal: Proposal) -> Proposal:
+    """Return a proposal whose data are another table's; refuse what would keep that table's marginal."""
+    kept = proposal.channel.discloses()
+    if kept:
+        message = f"an invariant matrix would keep the other table's marginal ({', '.join(kept)}), not this one's"
+        hint = "declare the marginal, or take `plan_on` out"
+        raise PolicyError(Problem("RR225", message, policy.place("mechanism.plan_on"), hint=hint))
+    moved = {Origin.DATA: Origin.ELSEWHERE}
+    return replace(proposal, origins={name: moved.get(o, o) for name, o in proposal.origins.items()})
+
+
+def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
+    """Return what is wrong with a policy whatever the table is: unexplained columns, what can never be accepted."""
+    assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
+    known = (*unexplained(policy, outline), *nowhere_to_plan(policy, outline))
+    return (*known, *impossible(policy, possible(policy, outline, assessors)))
+
+
+def _remark(document: Mapping[str, Any]) -> Remark:
+    measure = document["measure"]
+    known = (
+        None
+        if measure is None
+        else Measure(float(measure["value"]), Standing(measure["standing"]), float(measure["error"]))
+    )
+    return Remark(document["name"], document["text"], known)

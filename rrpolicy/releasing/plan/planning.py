@@ -1,0 +1,164 @@
+"""Planning as a caller asks for it: policy and table opened, the plan made, and written with its key if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import Decided, PolicyError, Problem
+from rrpolicy.finding import Finding
+from rrpolicy.policy.model import Policy
+from rrpolicy.releasing.appearing import refuse_existing
+from rrpolicy.releasing.plan.assess import UtilityFinding
+from rrpolicy.releasing.plan.file import plan_document, save_plan
+from rrpolicy.releasing.plan.keys import KeyFile, new_key, refuse_existing_key, source_tag
+from rrpolicy.releasing.plan.opening import Opened, PolicyLike, opened
+from rrpolicy.releasing.plan.plan import Plan
+from rrpolicy.releasing.plan.preview import MarginalError, Outlook, look_ahead
+from rrpolicy.source.memory.handed import Handed
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Planned(Decided):
+    """What would be released, at what risk and with what error; `rrpolicy.release` executes exactly it.
+
+    It may hold the key that the release is drawn with, so it is not shown and cannot be pickled: between processes a
+    plan goes as the file that `out` names, with its key beside it.
+
+    Attributes:
+        outlook: the plan, its findings, the gate's decision and the errors to expect.
+        opened: the policy with the table that was planned on.
+        root: that the policy's files lie under, as the caller named it.
+        document: as `rrpolicy plan --json` prints it.
+        held: the key, bound to this plan and this table; None for a plan that binds nothing.
+        file: where it was written; None if nowhere.
+        key: where its key was written; None if nowhere.
+    """
+
+    outlook: Outlook
+    opened: Opened
+    root: Path | None
+    document: dict[str, Json] = field(compare=False)
+    held: KeyFile | None = None
+    file: Path | None = None
+    key: Path | None = None
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what stands in the way of a release (RR101, RR103, RR104, RR108)."""
+        return self.outlook.decision.problems
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan itself."""
+        return self.outlook.plan
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy, with observed domains filled in."""
+        return self.outlook.plan.policy
+
+    @property
+    def records(self) -> int:
+        """Return the number of records planned for."""
+        return self.outlook.plan.records
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what was found of each requirement."""
+        return self.outlook.assessment.findings
+
+    @property
+    def utility(self) -> tuple[UtilityFinding, ...]:
+        """Return what is to be expected at each utility gate."""
+        return self.outlook.assessment.utility
+
+    @property
+    def errors(self) -> tuple[MarginalError, ...]:
+        """Return the error to expect of each one-way and two-way marginal."""
+        return self.outlook.errors
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the plan as plain data, without a key."""
+        return dict(self.document)
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{problem.code}: {problem.message}" for problem in self.problems) or "passes"
+        return f"<plan of {self.policy.name} {self.policy.version} on {self.records:,} records: {told}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError('a plan may hold its key and is not pickled: plan(…, out="plan.json") writes both as files')
+
+
+def planned(  # noqa: PLR0917 each is another thing
+    policy: PolicyLike,
+    handed: Handed,
+    out: Path | None,
+    key: Path | None,
+    expected_rows: int | None,
+    root: Path | None,
+    progress: Progress,
+    *,
+    bound: bool,
+) -> Planned:
+    """Plan; see `rrpolicy.plan` for the arguments and errors."""
+    if expected_rows is not None and (out is not None or handed.uri is not None):
+        raise PolicyError(
+            Problem("RR250", "--expected-rows plans without data: it goes with neither --out nor --source")
+        )
+    if key is not None and out is None:
+        raise PolicyError(Problem("RR250", "--key goes with --out"))
+    kept = None if out is None else key or out.with_name(out.name + ".key")
+    if out is not None and kept is not None:
+        refuse_existing(out)
+        refuse_existing_key(kept)
+    made = opened(policy, handed, root)
+    if expected_rows is not None:
+        outlook = look_ahead(made.policy, made.registry, expected_rows, progress)
+        return Planned(outlook, made, root, outlook.to_json())
+    outlook, held = _looked(made, progress, bound=bound or out is not None)
+    found = Planned(outlook, made, root, outlook.to_json(), held)
+    return _written(found, out, kept) if out is not None and kept is not None and found.passed else found
+
+
+def _looked(made: Opened, progress: Progress, *, bound: bool) -> tuple[Outlook, KeyFile | None]:
+    """Look ahead on the table, and bind the plan to it by a fresh key."""
+    from rrpolicy.scratch import scratch
+    from rrpolicy.source.elsewhere import open_elsewhere
+    from rrpolicy.source.opening import open_original
+
+    sources = made.registry.sources
+    with (
+        scratch() as spilled,
+        open_original(made.policy, sources, spilled.folder) as original,
+        open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
+    ):
+        outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere)
+        return _bound(outlook, original) if bound else (outlook, None)
+
+
+def _bound(outlook: Outlook, original: Original) -> tuple[Outlook, KeyFile]:
+    secret = new_key()
+    tag = source_tag(secret, original.content())
+    original.unchanged()
+    outlook = outlook.with_tag(tag)
+    return outlook, KeyFile(secret, outlook.plan.digest(), tag)
+
+
+def _written(found: Planned, out: Path, key: Path) -> Planned:
+    """Write a plan and its key, both or neither."""
+    if not found.opened.policy.files:
+        message = "a plan's file names the policy's, and this policy was not loaded from one"
+        raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
+    assert found.held is not None
+    document = plan_document(found.outlook, Path(found.opened.policy.files[0]), out.parent)
+    save_plan(document, out, found.held, key)
+    return replace(found, document=document, file=out, key=key)

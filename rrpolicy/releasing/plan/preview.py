@@ -1,0 +1,183 @@
+"""What `rrpolicy plan` shows: the plan with what was found of it, and the error that each marginal will have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.canonical import Json, exact, number
+from rrpolicy.channel.probability import retention_probability
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.table import Decoder
+from rrpolicy.errors import DataError
+from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.plan.assess import Assessment, assess
+from rrpolicy.releasing.plan.check import Stated, stated
+from rrpolicy.releasing.plan.derived import to_accept
+from rrpolicy.releasing.plan.gate import Decision, gate
+from rrpolicy.releasing.plan.plan import Plan, make_plan
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+MOST_PAIRS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class MarginalError:
+    """The root mean squared error of a marginal's reconstructed shares, of this table; None if it cannot be told."""
+
+    attributes: tuple[str, ...]
+    error: float | None
+
+    def to_json(self) -> Json:
+        """Return the error as plain data."""
+        return {"attributes": list(self.attributes), "rmse": None if self.error is None else number(self.error)}
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """A plan, what was found of it, whether it passes, and what it will still be good for.
+
+    Attributes:
+        plan: what a release executes.
+        assessment: findings and utility.
+        decision: of the gate.
+        errors: of every one-way and two-way marginal.
+        stated: where each requirement comes from, in the order of the findings.
+    """
+
+    plan: Plan
+    assessment: Assessment
+    decision: Decision
+    errors: tuple[MarginalError, ...]
+    stated: tuple[Stated, ...]
+
+    def with_tag(self, source_tag: str) -> Outlook:
+        """Return the outlook of the plan with the HMAC of its source."""
+        return replace(self, plan=self.plan.with_tag(source_tag))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `plan --json` and `plan --out`."""
+        policy = self.plan.policy
+        return {
+            **self.plan.to_json(),
+            "mechanism": {"name": policy.mechanism.name, "parameters": parameters(self.plan)},
+            "passed": self.decision.passed,
+            "findings": [finding.to_json() for finding in self.assessment.findings],
+            "utility": [finding.to_json() for finding in self.assessment.utility],
+            "assumptions": list(self.assessment.assumptions),
+            "accept": to_accept(self.plan.policy, self.plan.derived),
+            "expected_errors": [error.to_json() for error in self.errors],
+            "dropped": [a.name for a in policy.attributes.values() if a.role.dropped],
+            "unchanged": list(unchanged(self.plan)),
+        }
+
+
+def look_ahead(
+    policy: Policy,
+    registry: Registry,
+    original: Original | int,
+    progress: Callable[[str, float], None] = lambda *_: None,
+    elsewhere: Original | None = None,
+) -> Outlook:
+    """Plan and assess; see `make_plan` for the arguments and errors."""
+    plan = make_plan(policy, registry, original, progress, elsewhere)
+    progress("assessing", 0.5)
+    assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
+    progress("expecting errors", 0.9)
+    errors = marginal_errors(plan, original)
+    decision = gate(assessment, plan.policy.release.accept)
+    return Outlook(plan, assessment, decision, errors, stated(policy, registry))
+
+
+def unchanged(plan: Plan) -> tuple[str, ...]:
+    """Return the released columns that are not randomised."""
+    return tuple(
+        column for d in plan.channel.decoders() if d.form == "identity" for column in _texts(d.parameters["columns"])
+    )
+
+
+def parameters(plan: Plan) -> dict[str, Json]:
+    """Return, for every randomised attribute, its parameters with exact fractions beside the numbers."""
+    found: dict[str, Json] = {}
+    for decoder in plan.channel.decoders():
+        if decoder.form == "identity":
+            continue
+        name = ",".join(decoder.attributes)
+        origin = plan.origins.get(decoder.attributes[0])
+        solved = plan.unrounded.get(decoder.attributes[0])
+        found[name] = {
+            "form": decoder.form,
+            **_retention(decoder),
+            **_membership(decoder),
+            **_share(decoder),
+            "origin": None if origin is None else origin.value,
+            "unrounded": None if solved is None else dict(solved),
+        }
+    return found
+
+
+def _retention(decoder: Decoder) -> dict[str, Json]:
+    if decoder.form != "retention":
+        return {"keep_probability": None, "retention_probability": None, "keep_exact": None}
+    blocks = [_block(b) for b in _documents(decoder.parameters["blocks"])]
+    if len(blocks) == 1:
+        return blocks[0]
+    return {"keep_probability": None, "retention_probability": None, "keep_exact": None, "blocks": list(blocks)}
+
+
+def _membership(decoder: Decoder) -> dict[str, Json]:
+    """Return the size of the sets, and of how many values they are."""
+    labels = decoder.parameters["labels"] if decoder.form == "membership" else None
+    return {"set_size": decoder.parameters["set_size"], "values": len(labels)} if isinstance(labels, list) else {}
+
+
+def _share(decoder: Decoder) -> dict[str, Json]:
+    """Return how many different values a group has."""
+    return {"group_size": decoder.parameters["size"]} if decoder.form == "share" else {}
+
+
+def _block(block: Mapping[str, Any]) -> dict[str, Json]:
+    keep, size = Fraction(block["keep_probability"]), len(block["members"])
+    retention = retention_probability(keep, size)
+    return {
+        "members": list(block["members"]),
+        "keep_probability": float(keep),
+        "keep_exact": exact(keep),
+        "retention_probability": float(retention),
+        "retention_exact": exact(retention),
+    }
+
+
+def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError, ...]:
+    """Return the expected error of every one-way and two-way marginal of the randomised attributes."""
+    channel = plan.channel
+    if not isinstance(channel, Product):
+        return ()
+    from rrpolicy.channel.product.expected_error import randomised, root_mean_squared_error
+
+    names = [name for axis in channel.axes for name in axis.attributes]
+    noisy = set(randomised(channel))
+    wanted: list[tuple[str, ...]] = [(name,) for name in names if name in noisy]
+    wanted += [pair for pair in combinations(names, 2) if noisy & set(pair)][:MOST_PAIRS]
+
+    def error(attributes: tuple[str, ...]) -> float | None:
+        try:
+            return root_mean_squared_error(channel, original, attributes)
+        except DataError:
+            return None
+
+    return tuple(MarginalError(attributes, error(attributes)) for attributes in wanted)
+
+
+def _texts(document: Json) -> list[str]:
+    return [str(item) for item in document] if isinstance(document, list) else []
+
+
+def _documents(document: Json) -> list[dict[str, Json]]:
+    return [item for item in document if isinstance(item, dict)] if isinstance(document, list) else []

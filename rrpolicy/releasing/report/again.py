@@ -1,0 +1,148 @@
+"""Printing the report of a release again, from what was released."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rrpolicy.errors import PolicyError, Problem, unwritable
+from rrpolicy.releasing.appearing import appear, refuse_existing
+
+if TYPE_CHECKING:
+    from rrpolicy.registry import Registry
+    from rrpolicy.report import Renderer, Report
+
+Page: TypeAlias = Literal["public", "audit"]
+log = logging.getLogger("rrpolicy")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A report, printed.
+
+    Attributes:
+        page: which one.
+        form: the renderer's name, such as `html`.
+        content: the file's bytes.
+        file: where it was written; None if nowhere.
+    """
+
+    page: Page
+    form: str
+    content: bytes = field(repr=False)
+    file: Path | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the content of a page of text.
+
+        Raises:
+            UnicodeDecodeError: if a plugin's form is no text.
+        """
+        return self.content.decode()
+
+
+def rendered(
+    bundle: Path, page: Page | None, form: str, out: Path | None, plugins: Sequence[str], *, verify: bool
+) -> Rendered:
+    """Print a report again; see `rrpolicy.render` for the arguments and errors."""
+    from rrpolicy.discovery import load_registry
+
+    public, audit = _folders(bundle)
+    registry = load_registry(plugins)
+    renderer = _renderer(registry, form)
+    if out is not None:
+        _outside(out, bundle)
+        refuse_existing(out)
+    wanted: Page = page or ("audit" if audit is not None else "public")
+    content = renderer.render(_report(wanted, public, audit, registry, verify=verify))
+    if out is not None:
+        _save(content, out)
+    return Rendered(wanted, form, content, out)
+
+
+def _save(content: bytes, out: Path) -> None:
+    """Write a file as a whole or not at all; nothing is overwritten."""
+    from rrpolicy.leaving import token, unfinished
+
+    made = out.with_name(f".{out.name}.{token()}")
+    try:
+        with unfinished(made):
+            made.write_bytes(content)
+            appear(made, out)
+    except OSError as error:
+        raise unwritable(str(out), error) from error
+
+
+def _folders(bundle: Path) -> tuple[Path, Path | None]:
+    """Return the public/ folder, and audit/report.json if it is there."""
+    if not (bundle / "public").is_dir():
+        return bundle, None
+    audit = bundle / "audit" / "report.json"
+    return bundle / "public", audit if audit.is_file() else None
+
+
+def _renderer(registry: Registry, form: str) -> Renderer:
+    renderers = registry.renderers
+    if form not in renderers:
+        raise PolicyError(
+            Problem("RR257", f"there is no renderer '{form}'", expected=", ".join(sorted(renderers)) or "none at hand")
+        )
+    return renderers[form]
+
+
+def _outside(out: Path, bundle: Path) -> None:
+    if out.resolve().is_relative_to(bundle.resolve()):
+        raise PolicyError(
+            Problem(
+                "RR258",
+                f"{out} lies inside the bundle: verify would find a file that nobody released",
+                hint="write it elsewhere",
+            )
+        )
+
+
+def _report(page: Page, public: Path, audit: Path | None, registry: Registry, *, verify: bool) -> Report:
+    if page == "public":
+        return _public(public, registry, verify=verify)
+    if audit is None:
+        raise PolicyError(
+            Problem(
+                "RR259",
+                f"there is no audit/report.json beside {public}",
+                hint="the public folder alone gives the public page: --page public",
+            )
+        )
+    from rrpolicy.estimate.sealed import check_seal
+    from rrpolicy.releasing.report.fill import read_report
+    from rrpolicy.untrusted.document import UnreadableError, read_document
+
+    try:
+        if verify:
+            check_seal(audit.parent, read_document(audit.with_name("audit.json")), [audit.name], "audit.json")
+        document = read_document(audit)
+    except UnreadableError as error:
+        raise PolicyError(Problem("RR259", f"audit/{error}")) from error
+    return read_report(document)
+
+
+def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
+    from rrpolicy.channel.reading import channel_from_json
+    from rrpolicy.estimate.opening import open_release
+    from rrpolicy.estimate.sealed import no_release
+    from rrpolicy.releasing.report.fill import public_report, release_document
+
+    release = release_document(public)
+    open_release(public, verify=verify)
+    try:
+        kind = release["channel"]["kind"]
+        channel = channel_from_json(release["channel"], registry.kinds) if kind in registry.kinds else None
+        if channel is None:
+            log.warning("the page lacks what the plugin of '%s' tells; name the plugin with --plugin", kind)
+        sections = () if channel is None else channel.sections(release["records"], None)
+        return public_report(public, models=registry.privacy_models, sections=sections)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        raise no_release(public, "its release.json contradicts itself") from error

@@ -1,0 +1,224 @@
+"""One-way tables of a release: released and reconstructed shares from public/ alone, original ones for the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.estimate.counts.grouping import GroupAxis
+from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
+from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
+from rrpolicy.estimate.weights.anatomy import ShareWeights
+from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.releasing.report.attributes import category
+from rrpolicy.report import Marginal, MarginalRow
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.weights.base import AxisWeights
+    from rrpolicy.estimate.weights.recode import SpreadWeights
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+TABLES = ({"data"}, {"qit", "st"})
+LEVEL = 0.95
+SURE = 1.0
+"""The level of limits that no share can lie outside of: nothing was drawn."""
+MOST = 200
+"""Categories of an attribute that are shown; the rarest of the release are left out."""
+WIDEST = 5_000
+"""Categories up to which a marginal is reconstructed for the page."""
+SETS = "Released as sets: the released share is that of the records whose set holds the category."
+GROUPS = "Released by groups of records: exact for all records together, not for some of them."
+DIGITS = 3
+"""Decimals of original shares (0.1 %) unless the policy admits exact counts into audit/."""
+
+
+def marginals(
+    public: Path, document: Mapping[str, Any], released: Mapping[str, Sequence[int]] | None = None
+) -> tuple[Marginal, ...]:
+    """Return the one-way table of every category column that a release lets estimate.
+
+    Args:
+        public: the public/ folder.
+        document: its release.json.
+        released: column -> released records of each of its labels, where the caller has counted them; the others are
+            counted from the data file.
+    """
+    if {table["name"] for table in document["tables"]} not in TABLES:
+        return ()
+    release = open_release(public, verify=False)  # whoever fills the page has checked, or is writing it
+    found = []
+    for name, axis in release.columns.axes.items():
+        if len(axis.original) > WIDEST:
+            continue
+        if isinstance(axis, ShareWeights):
+            found.append(_of_groups(release, axis))
+        elif name in release.columns.spread:
+            known = None if released is None else released.get(name)
+            found += _generalised(release, release.columns.spread[name], known)
+        elif len(axis.columns) == 1:
+            found.append(_marginal(release, axis, None if released is None else released.get(name)))
+        else:
+            found.append(_coupled(release, axis, name))
+    return tuple(found)
+
+
+def _of_groups(release: Release, axis: ShareWeights) -> Marginal:
+    """Return the table of a column that stands in a table of its own: as it is, by itself."""
+    counted = release.crosstab(axis.columns).rows
+    rows = [
+        _row(category(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
+        for row in counted
+    ]
+    return _finished(Marginal(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
+
+
+def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Marginal:
+    counts = _released(release, axis, known)
+    shares = dict(zip(axis.released, counts[-len(axis.released) :] / release.records, strict=True))
+    rows = [
+        _row(category(cell[0]), shares.get(cell), row, release.records)
+        for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
+    ]
+    remark = SETS if isinstance(axis, MembershipWeights) else None
+    return _finished(Marginal(axis.columns[0], LEVEL, tuple(rows), remark, left_out=0))
+
+
+def _generalised(release: Release, axis: SpreadWeights, known: Sequence[int] | None) -> tuple[Marginal, ...]:
+    """Return the table of a generalised column by released labels, exact, and that of the categories inside them."""
+    counts = _released(release, axis, known)
+    shares = [float(n) / release.records for n in counts]
+    labels = [
+        MarginalRow(category(cell[0]), None, share, share, share, share, None)
+        for cell, share in zip(axis.released, shares, strict=True)
+    ]
+    own = dict(zip(axis.released, shares, strict=True))
+    inside = [
+        _row(category(cell[0]), own.get(cell), row, release.records)
+        for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
+    ]
+    name = axis.columns[0]
+    return (
+        _finished(Marginal(name, SURE, tuple(labels), None, left_out=0, of="labels")),
+        _finished(Marginal(name, SURE, tuple(inside), None, left_out=0, of="inside labels")),
+    )
+
+
+def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Array:
+    """Return (axis.counted,) the released records, counted here unless they are known."""
+    if known is not None:
+        return np.asarray(known, dtype=np.float64)
+    counts = np.zeros(axis.counted)
+    (codes,), n = count(release.data, [axis])
+    np.add.at(counts, codes, n)
+    return counts
+
+
+def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
+    """Return the one-way table of one of several columns that an axis randomises together."""
+    if isinstance(axis, MembershipWeights):
+        alone = [_row(category(row.group[name]), None, row, release.records) for row in _rows(release, name)]
+        return _finished(Marginal(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0))
+    position = axis.columns.index(name)
+    (codes,), n = count(release.data, [axis])
+    shares = dict.fromkeys((cell[position] for cell in axis.released), 0.0)
+    for code, records in zip(codes, n, strict=True):
+        shares[axis.released[code][position]] += float(records) / release.records
+    rows = [
+        _row(category(row.group[name]), shares.get(row.group[name]), row, release.records)
+        for row in _rows(release, name)
+    ]
+    return _finished(Marginal(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
+
+
+def _rows(release: Release, name: str) -> tuple[Row, ...]:
+    return release.crosstab([name], level=LEVEL).rows
+
+
+def reconstructed(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
+    """Return the one-way table of an axis from its released counts: weights and their squares, summed.
+
+    Args:
+        axis: how the column is undone.
+        counts: (axis.counted,) records.
+        records: N.
+    """
+    return Crosstab(
+        by=axis.columns,
+        where=None,
+        target="table",
+        level=LEVEL,
+        records=records,
+        groups=(GroupAxis(axis.columns, axis.original),),
+        estimate=axis.contract(counts, 0, None, 1),
+        second_moment=axis.contract(counts, 0, None, 2),
+        support=axis.support(counts, 0, None),
+        method=METHOD if axis.unbiased else EVEN,
+        certain=None if axis.unbiased else axis.within(counts, 0, None),
+    )
+
+
+def _row(name: str, released: float | None, row: Row, records: int) -> MarginalRow:
+    return MarginalRow(
+        category=name,
+        original=None,
+        released=None if released is None else float(released),
+        estimate=row.estimate / records,
+        low=row.low / records,
+        high=row.high / records,
+        remark="; ".join(MEANINGS[flag] for flag in row.flags if flag != SPREAD) or None,
+    )
+
+
+def _finished(marginal: Marginal) -> Marginal:
+    """Return the table without its rarest categories if there are many; what holds of every row is said once."""
+    remarks = {row.remark for row in marginal.rows}
+    if len(remarks) == 1 and len(marginal.rows) > 1 and (remark := remarks.pop()):
+        rows = tuple(replace(row, remark=None) for row in marginal.rows)
+        told = f"Of every category: {remark}."
+        marginal = replace(marginal, rows=rows, remark=f"{marginal.remark} {told}" if marginal.remark else told)
+    if len(marginal.rows) <= MOST:
+        return marginal
+    order = sorted(range(len(marginal.rows)), key=lambda i: -(marginal.rows[i].released or 0.0))
+    kept = sorted(order[:MOST])
+    return replace(marginal, rows=tuple(marginal.rows[i] for i in kept), left_out=len(marginal.rows) - MOST)
+
+
+def original_shares(original: Original) -> dict[str, dict[str, float]]:
+    """Return, for each released category column, the original share of every category; audit only.
+
+    Rounded to 0.1 % unless the policy's `release.audit_counts` admits exact ones.
+    """
+    exact = original.policy.release.audit_counts
+    shares: dict[str, dict[str, float]] = {}
+    for attribute in original.policy.released:
+        if attribute.domain is None:
+            continue
+        values = original.counts(attribute.name).dense() / original.records
+        shares[attribute.release_as] = {
+            category(label): float(value) if exact else round(float(value), DIGITS)
+            for label, value in zip(attribute.domain, values, strict=True)
+        }
+    return shares
+
+
+def with_original(marginals: Sequence[Marginal], shares: Mapping[str, Mapping[str, float]]) -> tuple[Marginal, ...]:
+    """Return the one-way tables with the original shares beside them; audit only."""
+    return tuple(
+        replace(
+            marginal,
+            rows=tuple(
+                replace(row, original=shares.get(marginal.attribute, {}).get(row.category)) for row in marginal.rows
+            ),
+        )
+        if marginal.of != "labels"
+        else marginal
+        for marginal in marginals
+    )

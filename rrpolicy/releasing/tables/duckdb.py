@@ -1,0 +1,50 @@
+"""Released tables as a DuckDB file. A fresh file that only ever held released values."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.table import TableSpec
+from rrpolicy.engine.connect import engine
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.releasing.tables.column_types import arrow_schema, engine_type
+from rrpolicy.releasing.tables.rows import plain, repeated
+from rrpolicy.source.duckdb.promised import create_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Ints
+
+
+class DatabaseTable:
+    """One DuckDB file with one table of the spec's name, rows in canonical order."""
+
+    def __init__(self, path: Path, spec: TableSpec) -> None:
+        if path.exists():
+            raise FileExistsError(path)
+        self._schema = arrow_schema(spec)
+        self._table = identifier(spec.name)
+        self._open = ExitStack()
+        self._connection = self._open.enter_context(engine(path.parent, path))
+        self._connection.execute(create_table(spec.name, [(c.name, engine_type(c)) for c in spec.columns]))
+
+    def write(self, rows: pa.RecordBatch, n: Ints) -> None:
+        """Write rows."""
+        import pyarrow as pa
+
+        whole = pa.RecordBatch.from_arrays([repeated(plain(c), n) for c in rows.columns], schema=self._schema)
+        self._connection.register("released_rows", pa.Table.from_batches([whole]))
+        self._connection.execute(f"INSERT INTO {self._table} SELECT * FROM released_rows")  # noqa: S608 quoted
+        self._connection.unregister("released_rows")
+
+    def close(self) -> None:
+        """Write all of it into the file and leave no log beside it."""
+        self._connection.execute("CHECKPOINT")
+        self._open.close()
+
+    def abandon(self) -> None:
+        """Let go of the file."""
+        self._open.close()

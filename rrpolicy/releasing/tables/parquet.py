@@ -1,0 +1,85 @@
+"""Released tables as Parquet. A sorted table of few distinct rows costs its runs, not its rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.background import Beside
+from rrpolicy.channel.table import TableSpec
+from rrpolicy.releasing.tables.column_types import arrow_schema
+from rrpolicy.releasing.tables.rows import category_names, coded, plain, repeated
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Ints
+
+
+NARROW = 128
+"""Fewer labels than this are coded in one byte."""
+
+
+class ParquetTable:
+    """One Parquet file: zstd, dictionaries for categories, no statistics and no metadata."""
+
+    def __init__(self, path: Path, spec: TableSpec) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._coded = set(category_names(spec))
+        schema = arrow_schema(spec)
+        text = {f.name for f in schema if pa.types.is_string(f.type)}
+        self._coded &= text
+        narrow = {c.name: pa.int8() if len(c.labels) < NARROW else pa.int32() for c in spec.columns}
+        self._schema = pa.schema(
+            [
+                pa.field(f.name, pa.dictionary(narrow[f.name], f.type) if f.name in self._coded else f.type)
+                for f in schema
+            ]
+        )
+        self._encoder = Beside()
+        self._file = path.open("xb")
+        lists = {f.name for f in schema if pa.types.is_list(f.type)}
+        self._writer = pq.ParquetWriter(
+            self._file,
+            self._schema,
+            compression="zstd",
+            use_dictionary=[c for c in category_names(spec) if c not in lists],
+            write_statistics=False,  # they would cost more than the data
+            store_schema=False,
+        )
+
+    def write(self, rows: pa.RecordBatch, n: Ints) -> None:
+        """Write one row group; it is encoded while the next one is being put together."""
+        import pyarrow as pa
+
+        columns = [
+            self._coded_column(name, column, n) if name in self._coded else repeated(plain(column), n)
+            for name, column in zip(rows.schema.names, rows.columns, strict=True)
+        ]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        self._encoder.run(self._writer.write_batch, batch, row_group_size=max(1, batch.num_rows))
+
+    def close(self) -> None:
+        """Write the footer."""
+        self._encoder.close()
+        self._writer.close()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Let go of the file."""
+        self._encoder.abandon()
+        self._writer.is_open = False  # its finaliser would write a footer
+        self._file.close()
+
+    def _coded_column(self, name: str, column: pa.Array, n: Ints) -> pa.Array:
+        """Return codes into the labels that these rows hold, in order of appearance, and no others."""
+        import numpy as np
+        import pyarrow as pa
+
+        known = coded(column)
+        codes = known.indices.cast(self._schema.field(name).type.index_type)
+        if len(n) != int(n.sum()):
+            codes = repeated(codes, n) if codes.null_count else pa.array(np.repeat(codes.to_numpy(), n))
+        return pa.DictionaryArray.from_arrays(codes, known.dictionary)

@@ -1,0 +1,219 @@
+"""Reading released tables back, in every format, as distinct rows in canonical order with their multiplicities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.table import Column, TableSpec, text
+from rrpolicy.engine.connect import batches, engine, number
+from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.releasing.tables.column_types import arrow_schema, engine_type
+from rrpolicy.releasing.tables.delimited import escaped_columns, header
+from rrpolicy.releasing.tables.formats import Format
+from rrpolicy.source.duckdb.promised import beyond
+from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.untrusted import formulas
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+class UnlikeSpecError(ValueError):
+    """A data file that is not the table its manifest describes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTable:
+    """An open data file.
+
+    Attributes:
+        spec: what the manifest says of it.
+        connection: of the engine that reads it.
+        relation: SQL that stands after FROM.
+        escaped: names of the columns in whose cells text that begins as a formula does is escaped.
+        cells: SQL that stands after FROM, for the cells of a CSV file as they are.
+    """
+
+    spec: TableSpec
+    connection: duckdb.DuckDBPyConnection
+    relation: str
+    escaped: tuple[str, ...] = ()
+    cells: str = ""
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return number(self.connection, f"SELECT count(*) FROM {self.relation}")  # noqa: S608 quoted
+
+    def distinct(self) -> pa.RecordBatchReader:
+        """Return distinct rows under the spec's schema, in canonical order, with a column `MULTIPLICITY`."""
+        import pyarrow as pa
+
+        names = ", ".join(identifier(c.name) for c in self.spec.columns)
+        order = ", ".join(f"{identifier(name)} ASC NULLS LAST" for name in self.spec.sort)
+        reader = batches(
+            self.connection,
+            f"SELECT {names}, count(*)::BIGINT AS {identifier(MULTIPLICITY)} FROM {self.relation} "  # noqa: S608
+            f"GROUP BY {names} ORDER BY {order}",
+        )
+        schema = arrow_schema(self.spec).append(pa.field(MULTIPLICITY, pa.int64()))
+        return pa.RecordBatchReader.from_batches(schema, _under(reader, schema))
+
+    def unordered(self, *columns: str) -> pa.RecordBatchReader:
+        """Return all rows of some columns in no particular order; text with labels coded, what is no label as null."""
+        spec = {c.name: c for c in self.spec.columns}
+        values = ", ".join(_coded(spec[name]) for name in columns)
+        return batches(self.connection, f"SELECT {values} FROM {self.relation}")  # noqa: S608 quoted
+
+    def bare(self) -> tuple[str, ...]:
+        """Return the columns with cells that a spreadsheet would run as a formula, where they are to be escaped."""
+        return tuple(
+            name
+            for name in self.escaped
+            if number(self.connection, f"SELECT count(*) FROM {self.cells} WHERE {formulas.runs_sql(identifier(name))}")  # noqa: S608
+        )
+
+    def outside(self) -> tuple[str, ...]:
+        """Return the columns that hold values outside their labels, or nulls where there are labels."""
+        found = []
+        for column in self.spec.columns:
+            if column.kind not in {"category", "interval", "set"}:
+                continue
+            name, labels = identifier(column.name), list(column.spelled)
+            kind = engine_type(column).removesuffix("[]")
+            value = f"unnest({name})" if column.kind == "set" else name
+            query = (
+                f"SELECT count(*) FROM (SELECT DISTINCT {value} AS v FROM {self.relation}) "  # noqa: S608
+                f"WHERE v IS NULL OR v NOT IN (SELECT unnest(CAST(? AS {kind}[])))"
+            )
+            if number(self.connection, query, [labels]):
+                found.append(column.name)
+        return tuple(found)
+
+
+def _coded(column: Column) -> str:
+    """Return SQL of a column's values, text as places among its labels where these can be written down."""
+    name, labels = identifier(column.name), [text(label) for label in column.labels]
+    if column.kind not in {"category", "interval"} or engine_type(column) != "VARCHAR" or "\0" in "".join(labels):
+        return name
+    return f"TRY_CAST({name} AS ENUM ({', '.join(map(literal, labels))})) AS {name}"
+
+
+def _under(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in reader:
+        yield pa.RecordBatch.from_arrays(
+            [c.cast(t) for c, t in zip(batch.columns, schema.types, strict=True)], schema=schema
+        )
+
+
+@contextmanager
+def open_table(
+    path: Path, form: Format, spec: TableSpec, scratch: Path, handling: formulas.Handling = "escape"
+) -> Iterator[ReleasedTable]:
+    """Open a released table read-only.
+
+    Args:
+        path: the data file.
+        form: its format.
+        spec: what the manifest says of it.
+        scratch: folder for spilling.
+        handling: of text that a spreadsheet would run as a formula, in CSV.
+
+    Raises:
+        UnlikeSpecError: if it cannot be read, or its columns are not those of the spec.
+    """
+    import duckdb
+
+    try:
+        if form == "duckdb":
+            with engine(scratch, path, read_only=True) as connection:
+                _only_table(connection, spec)
+                _same_columns(connection, identifier(spec.name), spec)
+                yield ReleasedTable(spec, connection, identifier(spec.name))
+            return
+        with engine(scratch) as connection:
+            if form == "parquet":
+                relation = _parquet(path)
+                _same_columns(connection, relation, spec)
+                yield ReleasedTable(spec, connection, relation)
+            else:
+                _same_header(path, spec)
+                escaped, cells = escaped_columns(spec, handling), _csv(path, spec)
+                yield ReleasedTable(
+                    spec, connection, _read(cells, spec, escaped), tuple(c.name for c in escaped), cells
+                )
+    except duckdb.Error as error:
+        raise UnlikeSpecError(f"{path.name} cannot be read as the {form} file that the manifest describes") from error
+
+
+def _parquet(path: Path) -> str:
+    return f"read_parquet({literal(_plain(path))}, hive_partitioning = false)"
+
+
+def _csv(path: Path, spec: TableSpec) -> str:
+    names = ", ".join(
+        f"{literal(c.name)}: {literal('VARCHAR' if _is_list(c) else engine_type(c))}" for c in spec.columns
+    )
+    return (
+        f"read_csv({literal(_plain(path))}, auto_detect = false, header = true, delim = ',', "
+        f"quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, "
+        f"strict_mode = true, columns = {{{names}}}, "
+        "hive_partitioning = false, max_line_size = 33554432)"
+    )
+
+
+def _read(cells: str, spec: TableSpec, escaped: Sequence[Column]) -> str:
+    """Return SQL for what the cells of a CSV file say: lists from their JSON, text without what escapes it."""
+    said = {c.name: f"{identifier(c.name)}::JSON::{engine_type(c)}" for c in spec.columns if _is_list(c)}
+    said |= {c.name: formulas.unescaped_sql(identifier(c.name)) for c in escaped}
+    replaced = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in said.items())
+    return f"(SELECT * REPLACE ({replaced}) FROM {cells})" if said else cells  # noqa: S608 quoted
+
+
+def _is_list(column: Column) -> bool:
+    return engine_type(column).endswith("[]")
+
+
+def _plain(path: Path) -> str:
+    """Return a path that the engine does not take for a pattern."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
+
+
+def _only_table(connection: duckdb.DuckDBPyConnection, spec: TableSpec) -> None:
+    (database,) = connection.execute("SELECT current_database()").fetchall()[0]
+    found = beyond(connection, database, spec.name, [(c.name, engine_type(c)) for c in spec.columns])
+    if found:
+        raise UnlikeSpecError(f"the database must hold the one table {spec.name!r} as promised; it holds {found}")
+
+
+def _same_header(path: Path, spec: TableSpec) -> None:
+    expected = header(spec)
+    with path.open("rb") as file:
+        if file.read(len(expected)) != expected:
+            raise UnlikeSpecError("its first line does not name the columns that the manifest names")
+
+
+def _same_columns(connection: duckdb.DuckDBPyConnection, relation: str, spec: TableSpec) -> None:
+    schema = batches(connection, f"SELECT * FROM {relation} LIMIT 0").read_all().schema  # noqa: S608 quoted
+    expected = arrow_schema(spec)
+    if schema.names != expected.names:
+        raise UnlikeSpecError("its columns are not those that the manifest names")
+    wrong = [name for name, a, b in zip(expected.names, schema.types, expected.types, strict=True) if not _same(a, b)]
+    if wrong:
+        raise UnlikeSpecError(f"its columns are of other types than the manifest says: {', '.join(wrong)}")
+
+
+def _same(found: pa.DataType, expected: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(found) and pa.types.is_timestamp(expected):
+        return (found.unit, found.tz is None) == (expected.unit, expected.tz is None)
+    if pa.types.is_list(found) and pa.types.is_list(expected):
+        return _same(found.value_type, expected.value_type)
+    return bool(found == expected)

@@ -1,0 +1,216 @@
+"""Where a draw goes: released rows are put in canonical order, digested and written, out of core where needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.table import TableSpec
+from rrpolicy.releasing.tables.column_types import arrow_schema, label_places
+from rrpolicy.releasing.tables.formats import Format, Grouping, file_name, open_writer
+from rrpolicy.releasing.tables.spool import Spool
+from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.untrusted.formulas import Handling
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Ints
+
+_TOGETHER = 1 << 16  # combinations of labels that are counted at once: they stay in the cache
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A released table on disk.
+
+    Attributes:
+        path: relative to public/.
+        rows: how many it has.
+        digest: of its canonical row stream, `sha256:…`; the same in every format.
+        counts: category column -> records of each label.
+    """
+
+    path: str
+    rows: int
+    digest: str
+    counts: Mapping[str, tuple[int, ...]]
+
+
+class FolderSink:
+    """Writes each table of a channel into a folder; see `rrpolicy.channel.base.Sink`."""
+
+    def __init__(
+        self, tables: Sequence[TableSpec], folder: Path, form: Format, scratch: Path, handling: Handling = "escape"
+    ) -> None:
+        """Make a sink.
+
+        Args:
+            tables: what the channel releases.
+            folder: public/ of the staged bundle.
+            form: of the data files.
+            scratch: folder for spooled rows; the caller wipes it.
+            handling: of text that a spreadsheet would run as a formula, in CSV.
+        """
+        self._tables = {spec.name: _TableSink(spec, folder, form, scratch, handling) for spec in tables}
+
+    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+        """Take released rows."""
+        self._tables[table].write(batch, n, in_order=in_order)
+
+    def finish(self) -> Mapping[str, Written]:
+        """Put in order what is not, finish the files and return what was written, by table."""
+        return {name: sink.finish() for name, sink in self._tables.items()}
+
+    def abandon(self) -> None:
+        """Let go of every file; for a draw that failed. The caller removes the folder."""
+        for sink in self._tables.values():
+            sink.abandon()
+
+
+class _TableSink:
+    def __init__(self, spec: TableSpec, folder: Path, form: Format, scratch: Path, handling: Handling) -> None:
+        self._spec = spec
+        self._schema = arrow_schema(spec)
+        self._begin = partial(_Ordered, spec, folder / file_name(spec.name, form), form, handling)
+        self._scratch = scratch
+        self._ordered: _Ordered | None = None
+        self._spool: Spool | None = None
+
+    def write(self, batch: pa.RecordBatch, n: Ints | None, *, in_order: bool) -> None:
+        import numpy as np
+
+        rows = self._cast(batch)
+        counts = np.ones(batch.num_rows, dtype=np.int64) if n is None else n
+        if (in_order and self._spool is not None) or (not in_order and self._ordered is not None):
+            raise ValueError("rows in order and rows in no order cannot be mixed in one table")
+        if in_order:
+            self._ordered = self._ordered or self._begin()
+            self._ordered.write(rows, counts)
+        else:
+            self._spool = self._spool or Spool(self._spec, self._scratch)
+            self._spool.write(rows, counts)
+
+    def finish(self) -> Written:
+        if self._spool is not None:
+            self._spool.close()
+            self._ordered = self._begin()
+            for rows, n in self._spool.sorted():
+                self._ordered.write(rows, n)
+        if self._ordered is None:
+            raise ValueError(f"the draw wrote nothing into table {self._spec.name!r}")
+        return self._ordered.finish()
+
+    def abandon(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
+        if self._ordered is not None:
+            self._ordered.abandon()
+
+    def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch in the types of the table's schema, dictionaries of text as they are, no negative zeros."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if batch.schema.names != self._schema.names:
+            raise ValueError("the draw wrote other columns than its channel names")
+        columns = []
+        for field, column in zip(self._schema, batch.columns, strict=True):
+            if column.type == pa.dictionary(pa.int32(), pa.string()) and pa.types.is_string(field.type):
+                columns.append(column)
+                continue
+            plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            plain = plain if plain.type == field.type else plain.cast(field.type)
+            columns.append(pc.add(plain, pa.scalar(0.0, field.type)) if pa.types.is_floating(field.type) else plain)
+        return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
+
+
+class _Ordered:
+    """Digests and writes distinct rows that come in canonical order; digesting goes on beside writing."""
+
+    def __init__(self, spec: TableSpec, path: Path, form: Format, handling: Handling) -> None:
+        from rrpolicy.source.rowdigest import RowDigest
+
+        self._path = path
+        self._counts = LabelCounts(spec)
+        self._digest = RowDigest()
+        self._rows = Grouping(open_writer(form, path, spec, handling))
+
+    def write(self, rows: pa.RecordBatch, n: Ints) -> None:
+        import pyarrow as pa
+
+        self._counts.add(rows, n)
+        counted = rows.append_column(pa.field(MULTIPLICITY, pa.int64()), pa.array(n, pa.int64()))
+        self._digest.update(counted)
+        self._rows.write(rows, n)
+
+    def abandon(self) -> None:
+        self._digest.abandon()
+        self._rows.abandon()
+
+    def finish(self) -> Written:
+        self._rows.close()
+        digest = "sha256:" + self._digest.digest().hex()
+        return Written(self._path.name, self._rows.written, digest, self._counts.counts())
+
+
+class LabelCounts:
+    """Counts the labels of category columns while rows pass, and refuses what is no label."""
+
+    def __init__(self, spec: TableSpec) -> None:
+        import numpy as np
+
+        from rrpolicy.channel.values import labels
+
+        kinds = {f.name: f.type for f in arrow_schema(spec)}
+        columns = [c for c in spec.columns if c.kind in {"category", "interval"}]
+        self._labels = {c.name: labels(c).cast(kinds[c.name]) for c in columns}
+        self._counts = {c.name: np.zeros(len(c.labels), dtype=np.int64) for c in columns}
+
+    def add(self, rows: pa.RecordBatch, n: Ints) -> None:
+        """Take distinct rows with their multiplicities.
+
+        Raises:
+            ValueError: if a value is not among its column's labels.
+        """
+        import numpy as np
+
+        columns = [rows.column(name) for name in self._labels]
+        weights = None if len(n) == int(n.sum()) else n
+        for name, column, counted in zip(self._labels, columns, _coded_counts(columns, weights), strict=True):
+            labels = self._labels[name]
+            values = column if counted is None else column.dictionary
+            found = np.bincount(
+                label_places(values, labels, name), weights if counted is None else counted, minlength=len(labels)
+            )
+            self._counts[name] += found.astype(np.int64)
+
+    def counts(self) -> Mapping[str, tuple[int, ...]]:
+        """Return the records of each label, by column."""
+        return {name: tuple(counts.tolist()) for name, counts in self._counts.items()}
+
+
+def _coded_counts(columns: Sequence[pa.Array], weights: Ints | None) -> list[Ints | None]:
+    """Return how often each entry of each column's dictionary stands; None for a column without one.
+
+    All are counted at once while their combinations are few: one look at each row in place of one for each column.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    coded = [c for c in columns if pa.types.is_dictionary(c.type)]
+    sizes = [len(c.dictionary) for c in coded]
+    if math.prod(sizes) > _TOGETHER:
+        alone = (np.bincount(c.indices.to_numpy(), weights, minlength=s) for c, s in zip(coded, sizes, strict=True))
+    else:
+        number = np.zeros(len(columns[0]) if columns else 0, dtype=np.int32)
+        for column, size in zip(coded, sizes, strict=True):
+            number *= size
+            number += column.indices.to_numpy()
+        joint = np.bincount(number, weights, minlength=math.prod(sizes)).reshape(sizes)
+        alone = (joint.sum(axis=tuple(j for j in range(len(sizes)) if j != i)) for i in range(len(sizes)))
+    return [next(alone) if pa.types.is_dictionary(c.type) else None for c in columns]

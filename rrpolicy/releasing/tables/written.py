@@ -1,0 +1,94 @@
+"""The data files of a release as assessors may read them: the `Written` of `rrpolicy.privacy.model`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.table import TableSpec, text
+from rrpolicy.engine.quoting import identifier, listed
+from rrpolicy.releasing.tables.column_types import engine_type
+from rrpolicy.releasing.tables.read import ReleasedTable, open_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.privacy.classes.histograms import Classes
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTables:
+    """The open data files, by table."""
+
+    tables: Mapping[str, ReleasedTable]
+
+    def distinct(self, table: str) -> pa.RecordBatchReader:
+        """Return a table's distinct rows in canonical order, with a column `MULTIPLICITY`."""
+        return self.tables[table].distinct()
+
+    def unordered(self, table: str, *columns: str) -> pa.RecordBatchReader:
+        """Return all rows of some columns in no particular order; see `Written.unordered`."""
+        return self.tables[table].unordered(*columns)
+
+    def classes(
+        self,
+        table: str,
+        known: Sequence[str],
+        sensitive: Sequence[str],
+        within: Mapping[str, Sequence[Value]],
+        suppressed: Sequence[Value] | None,
+    ) -> Classes:
+        """Return a table's equivalence classes; see `Written.classes`."""
+        from rrpolicy.privacy.classes.tally import Counted, tally
+
+        read = self.tables[table]
+        columns = {c.name: c for c in read.spec.columns}
+
+        def among(name: str, values: Sequence[Value]) -> str:
+            kind = engine_type(columns[name])
+            spelled = list(map(text, values)) if kind == "VARCHAR" else list(values)
+            return f"list_contains({listed(spelled, kind)}, {identifier(name)})"
+
+        concerned = [among(name, values) for name, values in within.items()]
+        starred = [among(name, [value]) for name, value in zip(known, suppressed or (), strict=False)]
+        found = tally(
+            read.connection,
+            read.relation,
+            [identifier(name) for name in known],
+            [Counted(name, identifier(name), columns[name].spelled) for name in sensitive],
+            concerned=" AND ".join(concerned) or None,
+            suppressed=" AND ".join(starred) or None,
+        )
+        return found.classes
+
+
+@contextmanager
+def open_written(
+    folder: Path, data: Mapping[str, Any], specs: Sequence[TableSpec], scratch: Path
+) -> Iterator[WrittenTables]:
+    """Open all data files of a release read-only.
+
+    Args:
+        folder: public/.
+        data: the manifest's field `data`.
+        specs: of the tables.
+        scratch: folder for spilling.
+
+    Raises:
+        UnlikeSpecError: if one cannot be read, or its columns are not those of its spec.
+    """
+    with ExitStack() as stack:
+        yield WrittenTables(
+            {
+                spec.name: stack.enter_context(
+                    open_table(
+                        folder / data["tables"][spec.name]["path"], data["format"], spec, scratch, data["csv_formulas"]
+                    )
+                )
+                for spec in specs
+            }
+        )

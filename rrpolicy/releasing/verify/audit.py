@@ -1,0 +1,363 @@
+"""Levels audit, source and key: what the audit folder, the table and the key let recompute beyond public/."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.canonical import Json, file_digest, own_digest, pretty
+from rrpolicy.errors import Place, RRPolicyError
+from rrpolicy.finding import Basis, Verdict, place_to_json
+from rrpolicy.policy.model import Policy
+from rrpolicy.privacy.units import UNDECIDED
+from rrpolicy.releasing.bundle import audit as auditing
+from rrpolicy.releasing.bundle import manifest as manifests
+from rrpolicy.releasing.bundle.attained import attained
+from rrpolicy.releasing.plan.assess import Assessment, assess
+from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
+from rrpolicy.releasing.plan.plan import Plan, fingerprint
+from rrpolicy.releasing.tables.formats import file_name
+from rrpolicy.releasing.tables.read import open_table
+from rrpolicy.releasing.verify.outcome import Level, Log
+from rrpolicy.releasing.verify.public import FILE as RELEASE
+from rrpolicy.releasing.verify.public import PublicSide, check_finding
+from rrpolicy.releasing.verify.records import alike, check_files, differences, read_checked, read_sealed, same
+from rrpolicy.untrusted.document import read_document, read_regular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rrpolicy.source.protocol import Original
+
+PLANNED = (
+    *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "channel", "decoders"),
+    "tables",
+    *("requirements", "origins", "derived"),
+)
+
+
+RECORD, PLAN, FINDINGS = "audit/audit.json", "audit/plan.json", "audit/findings.json"
+CLAIMS = (
+    (RECORD, "the release's label", "release"),
+    (RECORD, "when it was released, and how the table was given", "time", "source_given_as"),
+    (RECORD, "the commit of the policy", "policy_commit", "policy_blob"),
+    (RECORD, "versions of what wrote the files", "writers"),
+    (RECORD, "versions of the software", "software"),
+    (RECORD, "the tag of the source", "source_tag"),
+    (PLAN, "the tag of the source", "source_tag"),
+    (PLAN, "the policy, the software and the channel of the plan", "policy", "software", "channel", "digest"),
+    (RECORD, "digests of the policy and of the plan", "policy_digest", "plan_digest"),
+    (PLAN, "how the mechanism chose", "origins", "unrounded", "remarks", "derived"),
+    ("audit/policy.json", "the policy", ""),
+    (FINDINGS, "findings that rest on the original", "findings"),
+    (FINDINGS, "what is left of the data's use", "utility"),
+    (FINDINGS, "what the draw came to", "attained"),
+    (PLAN, "the table that parameters were chosen on", "plan_on"),
+    (FINDINGS, "where the policy asks for it", "findings.place"),
+)
+CHOICE = ("origins", "unrounded", "remarks", "derived")
+NOT_HERE = frozenset({"RR215", "RR240", "RR289"})
+"""Codes of a policy that reads what does not stand beside it."""
+"""What audit/ states and needs the source, the key or the policy as written to be confirmed: file, meaning, fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSide:
+    """What audit/ says, read.
+
+    Attributes:
+        folder: audit/.
+        record: audit.json.
+        plan: that was executed.
+        findings: findings.json.
+        policy: as its file states it; None if that cannot be read here.
+    """
+
+    folder: Path
+    record: Mapping[str, Any]
+    plan: Plan
+    findings: Mapping[str, Any]
+    policy: Policy | None
+
+    @property
+    def places(self) -> Sequence[Place | None]:
+        """Return where the policy asks for each finding."""
+        policy = self.policy or self.plan.policy
+        return [requirement.place for requirement in policy.requirements]
+
+
+def verify_audit(  # noqa: PLR0917 each is another thing
+    log: Log, folder: Path, side: PublicSide, uri: str, start: str, plugins: Sequence[str] = ()
+) -> AuditSide | None:
+    """Check audit/ by itself and against public/; None if it is too broken for anything further.
+
+    Args:
+        log: takes the checks.
+        folder: audit/.
+        side: the public side.
+        uri: of the table, for the level source; "" if it is not at hand.
+        start: folder that a relative uri starts from.
+        plugins: distributions that the caller allows.
+    """
+    log.level = Level.AUDIT
+    record = read_sealed(log, folder / auditing.NAME, auditing.SCHEMA)
+    if record is None:
+        return None
+    for file, meaning, *fields in CLAIMS:
+        log.claim(file, meaning, *fields)
+    listed = record["policy_files"]
+    check_files(log, folder, record, auditing.NAME, {*auditing.FILES, *listed})
+    failure = "the field 'policy_files' of audit.json names a file twice, or not in order"
+    log.check("audit.json: policy_files", listed == sorted(set(listed)), "RR113", failure)
+    _check_modes(log, folder)
+    _check_reference(log, record, side)
+    plan = _read_plan(log, folder, side, uri, start)
+    findings = read_checked(log, folder / "findings.json", auditing.FINDINGS)
+    if plan is None or findings is None:
+        return None
+    audit = AuditSide(
+        folder, record, plan, findings, _as_written(log, folder / auditing.POLICY, record, plan, side, plugins)
+    )
+    _check_plan(log, audit, side)
+    _check_stated(log, audit, side)
+    return audit
+
+
+def _read_plan(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -> Plan | None:
+    """Read plan.json and check that it says nothing but what a plan says."""
+    document = read_checked(log, folder / "plan.json", PLAN_SCHEMA)
+    if document is None:
+        return None
+    try:
+        plan = Plan.from_json(document, side.registry, uri=uri, folder=start)
+    except RRPolicyError as error:
+        log.check("plan.json", False, "RR122", f"audit/plan.json: {error.problems[0].message}")  # noqa: FBT003 it fails
+        return None
+    failure = "audit/plan.json holds what is no part of a plan"
+    log.again("plan.json: written again", alike(document, plan.to_json()), "RR122", failure, side.by)
+    return plan
+
+
+def _check_modes(log: Log, folder: Path) -> None:
+    paths = [folder, *(p for p in folder.rglob("*") if not p.is_symlink())]
+    wide = [p.relative_to(folder.parent).as_posix() for p in paths if stat.S_IMODE(p.stat().st_mode) & 0o077]
+    failure = f"others than their owner may read {', '.join(wide)}; chmod -R go= {folder.name}"
+    log.check("audit/ is private", not wide, "RR123", failure)
+
+
+def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> None:
+    """Check that the audit record speaks of this public side."""
+    public = {
+        "digest": own_digest(side.document),
+        "file": file_digest(side.folder / manifests.NAME),
+    }
+    failure = "public/release.json is not the one that audit/audit.json was written for"
+    log.check("audit.json: its release.json", record["public"] == public, "RR121", failure)
+    for key, value in (
+        ("policy_digest", side.document["policy"]["digest"]),
+        ("software", side.document["software"]),
+        ("release", side.document["release"]),
+    ):
+        failure = f"the field '{key}' of audit.json is not that of release.json"
+        log.check(f"audit.json: {key}", record[key] == value, "RR121", failure)
+
+
+def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
+    """Check that the published description is what the plan gives."""
+    plan, record = audit.plan, audit.record
+    agree = plan.digest() == record["plan_digest"] and plan.source_tag == record["source_tag"]
+    agree = agree and plan.policy_digest == record["policy_digest"]
+    log.check("plan.json: digests", agree, "RR122", "audit/plan.json is not the plan that audit.json names")
+    policy = read_document(audit.folder / "policy.json")
+    spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
+    resolved = spelled and alike(policy, plan.policy.to_json())
+    log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan", side.by)
+    tested = side.document["units"]["tested"] is True and plan.policy.unit is not None
+    planned = manifests.manifest(plan, Assessment((), (), tested=tested), {}, label=None, test=False)
+    differ = differences(side.document, planned, PLANNED)
+    failure = f"release.json differs from the plan in {', '.join(differ)}"
+    log.check("release.json: as planned", not differ, "RR122", failure)
+    data, settings = side.document["data"], plan.policy.release
+    form = (data["format"], data["csv_formulas"]) == (settings.format, settings.csv_formulas)
+    log.check("format: as planned", form, "RR122", "the release has another format than the policy says")
+
+
+def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
+    """Check that both sides state the same findings, and recompute what needs no data."""
+    stated, public = audit.findings, side.document
+    shown = [_public_view(f) for f in stated["findings"]]
+    log.check(
+        "findings on both sides", same(shown, public["findings"]), "RR122", "the findings of public/ and audit/ differ"
+    )
+    useful = [{**u, "value": None, "standing": None, "error": None} for u in stated["utility"]]
+    log.check(
+        "utility on both sides", same(useful, public["utility"]), "RR122", "the utility of public/ and audit/ differs"
+    )
+    plan, tested = audit.plan, bool(public["units"]["tested"])
+    findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived, tested=tested).findings
+    one_each = len(findings) == len(shown)
+    if not log.check("findings: one each", one_each, "RR122", "findings.json lacks or adds a requirement"):
+        return
+    for finding, found in zip(findings, shown, strict=True):
+        check_finding(log, finding, found, up_to=Basis.RELEASE, where="findings.json", by=side.by)
+
+
+def _public_view(finding: Mapping[str, Any]) -> dict[str, Json]:
+    """Return what public/ may show of an audit finding."""
+    shown = {basis.name.lower() for basis in Basis if basis is not Basis.ORIGINAL}
+    numbers = ("reached", "limit", "limit_exact")
+    return {
+        **finding,
+        **({} if finding["basis"] in shown else dict.fromkeys(numbers)),
+        "beside": [c for c in finding["beside"] if c["basis"] in shown],
+        "profile": None,
+        "groups_over": None,
+        "people_over": None,
+    }
+
+
+def _as_written(  # noqa: PLR0917 each is another thing
+    log: Log, toml: Path, record: Mapping[str, Any], plan: Plan, side: PublicSide, plugins: Sequence[str]
+) -> Policy | None:
+    """Check that policy.toml means the policy that was executed, and return it, where it can be read alone."""
+    from rrpolicy.releasing.plan.opening import open_policy
+
+    listed = set(record["policy_files"])
+    if not listed:
+        log.undecided.append("the policy as written")
+        return None
+    blob = auditing.policy_blob(record["policy_commit"], read_regular(toml))
+    log.check("policy_blob", blob == record["policy_blob"], "RR122", "policy_blob is not git's id of policy.toml")
+    log.claim(f"audit/{auditing.POLICY}", "comments and spelling of the policy", "comments")
+    for name in sorted(listed - {auditing.POLICY}):
+        log.claim(f"audit/{name}", "comments and spelling of what the policy reads", "comments")
+    try:
+        policy = open_policy(toml, root=toml.parent, allowed=plugins).policy
+    except RRPolicyError as error:
+        if {p.code for p in error.problems} & NOT_HERE:
+            log.undecided.append("the policy as written (it extends a file that is not here)")
+        else:
+            failure = f"audit/{auditing.POLICY} cannot be read as a policy: {error.problems[0].message}"
+            log.again("policy.toml", False, "RR122", failure, side.by)  # noqa: FBT003 it fails
+        return None
+    failure = "audit/policy.toml does not mean the policy that the release was made under"
+    log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure, side.by)
+    needed = set(auditing.files_of(toml, policy.files))
+    failure = "audit/ holds other files of the policy than the policy reads"
+    log.check("files of the policy", listed == needed, "RR113", failure)
+    _check_places(log, policy, toml.parent, side)
+    return policy
+
+
+def _check_places(log: Log, policy: Policy, folder: Path, side: PublicSide) -> None:
+    """Check that the findings name the lines of the policy that ask for them."""
+    asked = [None if r.place is None else place_to_json(r.place) for r in policy.requirements]
+    for file, document in ((RELEASE, side.document), (FINDINGS, read_document(folder / "findings.json"))):
+        stated = [finding["place"] for finding in document["findings"]]
+        failure = f"{file} names other lines of the policy than those that ask for its findings"
+        log.again(f"{file}: places", alike(stated, asked), "RR122", failure, side.by)
+        log.confirm(file, "findings.place")
+
+
+def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> Assessment:
+    """Recompute everything that the original lets recompute; return what was found."""
+    log.level = Level.SOURCE
+    plan = audit.plan
+    right = original.records == plan.records
+    log.check("records of the source", right, "RR124", "the source has another number of records than the release")
+    settled = same(plan.channel.settle(original).to_json(), plan.channel.to_json())
+    log.check("sampler", settled, "RR124", "the source would be drawn from in another way than the plan says")
+    assessment = _placed(assess(plan.policy, side.registry, plan.channel, original, plan.derived), audit)
+    for finding, stated in zip(assessment.findings, audit.findings["findings"], strict=False):
+        check_finding(log, finding, stated, up_to=Basis.ORIGINAL, where="findings.json", by=side.by)
+        holds = finding.verdict is Verdict.HOLDS
+        log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
+    utility = [u.to_json() for u in assessment.utility]
+    failure = "the utility that was stated is not what the source gives"
+    log.check("utility", same(audit.findings["utility"], utility), "RR124", failure)
+    came_to = attained(plan.policy, side.registry, plan.channel, original, side.folder, scratch)
+    failure = "what the draw came to, as it was stated, is not what the source and the release give"
+    agree = same(audit.findings["attained"], [f.to_json() for f in came_to])
+    log.again("attained", agree, "RR132", failure, side.by)
+    assessment = replace(assessment, attained=came_to)
+    expected = manifests.manifest(plan, assessment, {}, label=None, test=False)
+    differ = differences(side.document, expected, ("assumptions",))
+    log.check(
+        "assumptions", not differ, "RR124", "release.json does not state the assumptions that the findings rest on"
+    )
+    agree = assessment.tested == side.document["units"]["tested"]
+    failure = "release.json does not say rightly whether the table was tested for how many records a unit has"
+    log.check("records of a unit", agree, "RR129", failure, f"tested: {assessment.tested}")
+    for file in (RELEASE, FINDINGS):
+        log.confirm(file, "findings", "utility", "attained")
+    log.findings[:] = assessment.findings
+    decided = {f"{f.model} {f.requirement}" for f in assessment.findings}
+    log.undecided[:] = [u for u in log.undecided if u not in decided]
+    if not assessment.tested:
+        log.undecided.append(UNDECIDED)
+    _check_conforms(log, audit, side, original, scratch)
+    return assessment
+
+
+def verify_elsewhere(
+    log: Log, audit: AuditSide, side: PublicSide, original: Original, *, uri: str | None, scratch: Path
+) -> None:
+    """Check that a table is the one that the plan's parameters were chosen on; undecided where it is not at hand.
+
+    Args:
+        log: takes the check.
+        audit: the audit side.
+        side: the public side.
+        original: the source; the other table is read under the same policy.
+        uri: of the other table.
+        scratch: for reading it.
+
+    Raises:
+        DataError: RR3xx if it cannot be read.
+    """
+    from rrpolicy.source.elsewhere import open_elsewhere
+
+    if audit.plan.plan_on is None:
+        log.confirm(RELEASE, "plan_on")
+        log.confirm(PLAN, "plan_on")
+        return
+    if uri is None:
+        log.undecided.append("the table that the parameters were chosen on (--plan-on)")
+        return
+    policy = replace(original.policy, mechanism=replace(original.policy.mechanism, plan_on=uri))
+    with open_elsewhere(policy, side.registry.sources, scratch / "plan-on") as elsewhere:
+        known = elsewhere is not None and fingerprint(elsewhere) == audit.plan.plan_on
+    log.check("plan_on", known, "RR135", "the parameters were chosen on another table than the one given")
+    if known:
+        log.confirm(RELEASE, "plan_on")
+        log.confirm(PLAN, "plan_on")
+
+
+def _placed(assessment: Assessment, audit: AuditSide) -> Assessment:
+    """Return findings with the places where the policy, as written, asks for them."""
+    pairs = zip(assessment.findings, audit.places, strict=True)
+    return replace(assessment, findings=tuple(replace(finding, place=place) for finding, place in pairs))
+
+
+def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> None:
+    """Test the released rows against what was promised of them."""
+    from contextlib import ExitStack
+
+    settings = audit.plan.policy.release
+    form, handling = settings.format, settings.csv_formulas
+    with ExitStack() as stack:
+        released: dict[str, pa.RecordBatchReader] = {}
+        for spec in audit.plan.channel.tables():
+            path = side.folder / file_name(spec.name, form)
+            released[spec.name] = stack.enter_context(open_table(path, form, spec, scratch, handling)).distinct()
+        finding = audit.plan.channel.conforms(original, released)
+    log.findings.append(finding)
+    if finding.verdict is Verdict.UNDECIDED:
+        log.undecided.append("conforms")
+        return
+    reached = "" if finding.reached is None else f" (chance of a false alarm at most {finding.reached.value:.2g})"
+    failure = f"what was released does not look like a draw from the channel{reached}"
+    log.check("conforms to the channel", finding.verdict is Verdict.HOLDS, "RR125", failure)

@@ -1,0 +1,117 @@
+"""Level key: the source is the one that was released from, the plan is the key's, and the draw comes out again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, file_digest
+from rrpolicy.errors import Problem, RefusedError, RRPolicyError
+from rrpolicy.releasing.bundle.audit import writers
+from rrpolicy.releasing.bundle.execute import draw_into, streams_of
+from rrpolicy.releasing.plan.keys import KeyFile, source_tag
+from rrpolicy.releasing.plan.plan import make_plan
+from rrpolicy.releasing.verify.audit import CHOICE, PLAN, RECORD, AuditSide
+from rrpolicy.releasing.verify.outcome import Level, Log
+from rrpolicy.releasing.verify.public import FILE as RELEASE
+from rrpolicy.releasing.verify.public import PublicSide
+from rrpolicy.releasing.verify.records import same
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+PLANNED_TOLERANCE = 1e-6
+"""Relative; an optimiser ends a little elsewhere on another machine."""
+
+
+def verify_key(
+    log: Log,
+    audit: AuditSide,
+    side: PublicSide,
+    original: Original,
+    key: KeyFile,
+    *,
+    plan_on: str | None,
+    scratch: Path,
+) -> None:
+    """Check the source's tag under the key, plan again and draw again.
+
+    Raises:
+        RefusedError: RR403 if the key was made for another plan, and nothing else is wrong with the bundle.
+    """
+    log.level = Level.KEY
+    plan, record = audit.plan, audit.record
+    failure = "the key was made for another plan than this bundle's"
+    if key.plan_digest != plan.digest() and not log.problems:
+        raise RefusedError(Problem("RR403", failure))
+    log.check("plan of the key", key.plan_digest == plan.digest(), "RR126", failure)
+    tag = source_tag(key.key, original.content())
+    failure = "the source's values are not those that were released from, or the key is not this release's"
+    if not log.check("source tag", tag == record["source_tag"], "RR126", failure):
+        return
+    _confirm_plan(log)
+    _check_choice(log, audit, side, original, plan_on, scratch)
+    again = scratch / "again"
+    again.mkdir()
+    written = draw_into(plan, original, streams_of(plan, key.key), again, scratch)
+    form = plan.policy.release.format
+    exact = form != "duckdb" and record["writers"] == writers()
+    how, same_data = "byte for byte" if exact else "row for row", True
+    for name, table in written.items():
+        stated = side.document["data"]["tables"][name]
+        agree = table.digest == stated["digest"]
+        if exact:
+            agree = agree and file_digest(again / table.path) == file_digest(side.folder / table.path)
+            log.confirm(f"public/{table.path}", "bytes")
+        elif form != "duckdb":
+            log.undecided.append(f"public/{table.path}: its bytes were written by {_versions(record['writers'])}")
+        failure = f"drawn again from the source and the key, {table.path} is another one"
+        log.check(f"{table.path}: drawn again, {how}", agree, "RR127", failure)
+        same_data = same_data and agree
+    log.reproduced = how if same_data else None
+
+
+def _versions(stated: Mapping[str, Json]) -> str:
+    """Return in words which versions wrote the files, of those that are others than here."""
+    here = writers()
+    return ", ".join(f"{name} {version}" for name, version in stated.items() if here.get(name) != version)
+
+
+def _confirm_plan(log: Log) -> None:
+    """Note what the key confirms: it is bound to the digest of a plan, and to a source."""
+    log.confirm(RELEASE, "policy", "software", "mechanism", "attributes", "requirements", "units", "data.csv_formulas")
+    log.confirm(RECORD, "software", "source_tag", "policy_digest", "plan_digest")
+    log.confirm(PLAN, "policy", "software", "channel", "digest", "source_tag")
+    log.confirm("audit/policy.json", "")
+
+
+def _check_choice(  # noqa: PLR0917 each is another thing
+    log: Log, audit: AuditSide, side: PublicSide, original: Original, plan_on: str | None, scratch: Path
+) -> None:
+    """Plan again and compare what the plan says of its choice; the channel itself is bound by the key."""
+    from rrpolicy.source.elsewhere import open_elsewhere
+
+    plan, registry = audit.plan, side.registry
+    if plan.policy.mechanism.name not in registry.mechanisms or (plan.plan_on is not None and plan_on is None):
+        return
+    if side.by:
+        log.undecided.append(f"how the mechanism chose: planned by {side.by}; verify with that version")
+        return
+    policy = replace(plan.policy, mechanism=replace(plan.policy.mechanism, plan_on=plan_on))
+    other = nullcontext(None) if plan_on is None else open_elsewhere(policy, registry.sources, scratch / "planned-on")
+    try:
+        with other as elsewhere:
+            again = make_plan(policy, registry, original, elsewhere=elsewhere).to_json()
+    except RRPolicyError as error:
+        log.check("planned again", False, "RR124", f"planned again, nothing is found: {error.problems[0].message}")  # noqa: FBT003
+        return
+    stated = plan.to_json()
+    differ = [key for key in CHOICE if not same(stated.get(key), again.get(key), PLANNED_TOLERANCE)]
+    failure = f"planned again from the policy and the source, {', '.join(differ)} of audit/plan.json differ"
+    by = "" if audit.record["writers"] == writers() else _versions(audit.record["writers"])
+    if log.again("how the mechanism chose", not differ, "RR124", failure, by) and not differ:
+        log.confirm(PLAN, *CHOICE)
+        log.confirm(RELEASE, "origins", "derived")

@@ -1,0 +1,80 @@
+"""The audit report filled and rendered again, as far as its inputs are at hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rrpolicy.canonical import Json, digest
+from rrpolicy.releasing.bundle.audit import POLICY
+from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.verify.audit import AuditSide
+from rrpolicy.releasing.verify.outcome import Log
+from rrpolicy.releasing.verify.public import PublicSide
+from rrpolicy.releasing.verify.records import read_checked, same
+from rrpolicy.report import SCHEMA
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+REPORT = "audit/report.json"
+COUNTED = (
+    ("shares of the original", "marginals.rows.original"),
+    ("what this draw attained", "utility.realised"),
+    ("what the mechanism tells of the original", "sections"),
+)
+"""What is counted of the original: meaning, then the field of the report."""
+PLACE = "findings.place"
+
+
+def check_audit_page(
+    log: Log, audit: AuditSide, side: PublicSide, assessment: Assessment, original: Original | None
+) -> None:
+    """Fill the audit report again, as far as its inputs are at hand, and render it again.
+
+    Args:
+        log: takes the checks.
+        audit: audit/.
+        side: public/.
+        assessment: as findings.json states it, or as the original gives it.
+        original: the table; without it, what is counted of it is only stated.
+    """
+    from rrpolicy.releasing.bundle.pages import audit_pieces, rendered
+    from rrpolicy.releasing.report.fill import audit_report, read_report
+
+    found = read_checked(log, audit.folder / "report.json", SCHEMA)
+    if found is None or not side.readable:
+        return
+    pieces = audit_pieces(
+        *(audit.plan, assessment, side.registry, audit.record, original, side.folder),
+        policy_file=str(audit.folder / POLICY),
+    )
+    expected = audit_report(side.folder, pieces).to_json()
+    assert isinstance(expected, dict)
+    hidden = [*([] if original else COUNTED), *([] if audit.policy else [("where the policy asks for it", PLACE)])]
+    for meaning, path in hidden:
+        log.claim(REPORT, meaning, path)
+    fields = {path for _, path in hidden}
+    agrees = same(_without(found, fields), _without(expected, fields))
+    log.again(f"{REPORT}: filled again", agrees, "RR120", f"{REPORT} is not what the rest of the bundle gives", side.by)
+    if not agrees:  # it may be such that no page can be made of it
+        failure = f"audit/report.html is the page of a {REPORT} that is wrong"
+        log.again("audit/report.html: rendered again", False, "RR120", failure, side.by)  # noqa: FBT003 it is not made
+        return
+    pages = rendered(read_report(found), side.registry, ("html",))
+    for name, page in pages.items():
+        failure = f"audit/{name} is not the page of {REPORT}"
+        log.again(
+            f"audit/{name}: rendered again", audit.record["files"][name] == digest(page), "RR120", failure, side.by
+        )
+    if not pages:
+        log.undecided.append("audit/report.html: no renderer for it is loaded")
+
+
+def _without(document: Json, fields: set[str], here: str = "") -> Json:
+    """Return a document without the fields of some dotted names."""
+    if isinstance(document, list):
+        return [_without(item, fields, here) for item in document]
+    if not isinstance(document, dict):
+        return document
+    named = {key: f"{here}.{key}" if here else key for key in document}
+    return {key: _without(item, fields, named[key]) for key, item in document.items() if named[key] not in fields}

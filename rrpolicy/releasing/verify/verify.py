@@ -1,0 +1,210 @@
+"""Verifying a bundle: what was written is recomputed, as far as the inputs at hand allow, and nothing is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.privacy.units import UNDECIDED
+from rrpolicy.releasing.plan.keys import read_key
+from rrpolicy.releasing.report.stored_findings import read_assessment
+from rrpolicy.releasing.tables.read import UnlikeSpecError
+from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_source
+from rrpolicy.releasing.verify.key import verify_key
+from rrpolicy.releasing.verify.outcome import Level, Log, Verification
+from rrpolicy.releasing.verify.pages import check_audit_page
+from rrpolicy.releasing.verify.public import PublicSide, verify_public
+from rrpolicy.releasing.verify.records import scan
+from rrpolicy.scratch import says_full, scratch
+from rrpolicy.source.protocol import Source
+from rrpolicy.untrusted.document import UnreadableError
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+BELOW = {
+    Level.PUBLIC: "what audit/ states",
+    Level.AUDIT: "whether the release conforms to its channel",
+    Level.SOURCE: "whether the source and the key give this release",
+}
+
+
+UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342"})
+"""Codes, beside RR300 to RR309, of a table that cannot be read, whatever the policy says."""
+
+
+def verify(
+    bundle: Path,
+    level: Level | None = None,
+    *,
+    source: str | None = None,
+    folder: str = ".",
+    key: Path | None = None,
+    plan_on: str | None = None,
+    plugins: Sequence[str] = (),
+    engines: Mapping[str, Source] | None = None,
+    progress: Callable[[str, float], None] = lambda *_: None,
+) -> Verification:
+    """Verify a bundle, or its public/ folder alone.
+
+    Args:
+        bundle: the bundle's folder, or public/.
+        level: up to which; default: the highest that the inputs allow.
+        source: uri of the original table, from level source on.
+        folder: that a relative uri starts from.
+        key: key file, for level key.
+        plan_on: uri of the table that the parameters were chosen on, if that was not the source; from level source on.
+        plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
+        engines: of tables in memory, by the scheme of their uris.
+        progress: called with (what is being done, share done).
+
+    Returns:
+        What holds, what does not, and what stays undecided. Anything unknown is a problem.
+
+    Raises:
+        PolicyError: RR250 if the level needs an input that is not given, or the whole bundle where public/ alone is;
+            RR260 if there is no such folder.
+        RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing, RR412 if it is not allowed.
+        RefusedError: RR408 or RR421 for scratch.
+        DataError: RR327 if the source does not pass the release's policy, RR3xx if it cannot be read.
+    """
+    if not bundle.is_dir():
+        raise PolicyError(
+            Problem(
+                "RR260",
+                f"{bundle} is not a release: there is no such folder",
+                expected="a bundle written by `rrpolicy release`, or its public/ folder",
+            )
+        )
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    if public == bundle and (bundle / "release.json").is_file():
+        _alone(bundle, level, given=source is not None or key is not None)
+    level = _level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
+    log = Log()
+    with scratch() as spilled:
+        try:
+            if public != bundle:
+                _check_top(log, bundle)
+            progress("public", 0.1)
+            side = _public(log, public, spilled.folder, plugins)
+            if side is not None and level > Level.PUBLIC:
+                side = replace(side, registry=side.registry.opening(engines or {}))
+                further = (folder, key, plan_on, plugins, spilled.folder, progress)
+                _further(log, bundle, side, level, source or "", *further)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
+            if says_full(error):
+                raise
+            log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
+    reached = min(level, log.level)  # what is too broken ends before
+    log.undecided += [UNDECIDED] if reached < Level.SOURCE else []
+    log.undecided += [text for below, text in BELOW.items() if reached <= below]
+    return log.done(level)
+
+
+def _alone(public: Path, level: Level | None, *, given: bool) -> None:
+    """Refuse what public/ alone cannot tell: audit/ states what the source and the key are held against."""
+    if given or (level is not None and level > Level.PUBLIC):
+        hint = "name the bundle's own folder, which holds public/ and audit/, or leave out --source and --key"
+        message = f"{public} is public/ alone: it can be verified up to `--level public`"
+        raise PolicyError(Problem("RR250", message, expected="the whole bundle, for any level above", hint=hint))
+
+
+def _public(log: Log, public: Path, scratch: Path, plugins: Sequence[str]) -> PublicSide | None:
+    """Check public/; what contradicts itself there is a finding, not an error of this call."""
+    try:
+        return verify_public(log, public, scratch, plugins)
+    except (DataError, PolicyError) as error:
+        log.check("readable", False, "RR110", f"release.json cannot be read: {error.problems[0].message}")  # noqa: FBT003
+        return None
+
+
+def _further(  # noqa: PLR0917 each level adds an input
+    log: Log,
+    bundle: Path,
+    side: PublicSide,
+    level: Level,
+    source: str,
+    folder: str,
+    key: Path | None,
+    plan_on: str | None,
+    plugins: Sequence[str],
+    scratch: Path,
+    progress: Callable[[str, float], None],
+) -> None:
+    from rrpolicy.source.opening import open_original
+
+    progress("audit", 0.4)
+    audit = verify_audit(log, bundle / "audit", side, source, folder, plugins)
+    if audit is None:
+        return
+    if level < Level.SOURCE:
+        check_audit_page(log, audit, side, read_assessment(audit.findings, audit.places), None)
+        return
+    progress("source", 0.5)
+    with _source(open_original(audit.plan.policy, side.registry.sources, scratch / "spill")) as original:
+        check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
+        verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
+        if level is Level.KEY and key is not None:
+            progress("drawing again", 0.8)
+            verify_key(log, audit, side, original, read_key(key), plan_on=plan_on, scratch=scratch)
+
+
+@contextmanager
+def _source(opening: AbstractContextManager[Original]) -> Iterator[Original]:
+    """Open the table that is said to be the source; one that does not pass the release's policy is another one.
+
+    Raises:
+        DataError: RR327 for such a table, RR3xx if it cannot be read.
+    """
+    with ExitStack() as stack:
+        try:
+            original = stack.enter_context(opening)
+        except DataError as error:
+            unlike = [p for p in error.problems if not p.code.startswith("RR30") and p.code not in UNREADABLE]
+            if len(unlike) < len(error.problems):
+                raise
+            raise DataError([_another(problem) for problem in unlike]) from error
+        yield original
+
+
+def _another(problem: Problem) -> Problem:
+    message = f"this is not the table that was released: it does not pass the release's policy: {problem.message}"
+    hint = f"name the release's own source, as it was; {problem.code} explains what is wrong with this table"
+    return Problem("RR327", message, expected="the table that the release was made from", hint=hint)
+
+
+def _check_top(log: Log, bundle: Path) -> None:
+    """Check that the bundle holds its two folders and nothing else."""
+    found = {entry.name for entry in bundle.iterdir()}
+    _, odd = scan(bundle)
+    links = [path for path, why in odd if "/" not in path and "link" in why]
+    extra = sorted((found - {"public", "audit"}) | set(links))
+    log.check("the bundle's folders", not extra, "RR113", f"{', '.join(extra)} does not belong to the bundle")
+
+
+def _level(level: Level | None, *, audit: bool, source: str | None, key: Path | None) -> Level:
+    """Return the level to verify at, and refuse one whose inputs are missing."""
+    if level is None:
+        if key is not None and source is None:
+            raise PolicyError(Problem("RR250", "a key verifies nothing without the table", hint="add --source"))
+        if source is None:
+            return Level.AUDIT if audit else Level.PUBLIC
+        return Level.KEY if key is not None else Level.SOURCE
+    if level >= Level.SOURCE and source is None:
+        raise PolicyError(Problem("RR250", f"level {level.word} needs the table", hint="add --source URI"))
+    if level is Level.KEY and key is None:
+        raise PolicyError(Problem("RR250", "level key needs the key file", hint="add --key FILE"))
+    return level
+
+
+def _unreadable(error: Exception) -> str:
+    """Return what could not be read; never a value of the data."""
+    if isinstance(error, (UnlikeSpecError, UnreadableError)):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{Path(error.filename).name if error.filename else 'a file'} cannot be read: {error.strerror}"
+    return f"a field of a record is not what it must be ({type(error).__name__})"
