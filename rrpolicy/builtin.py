@@ -20,10 +20,10 @@ MODELS = {
 }
 """Privacy model -> its class; the module's function `assessors` returns its assessors."""
 
-ON_GROUPS = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
+ON_ANATOMY = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
 """Privacy models that dealt groups are assessed by as well."""
 
-ON_PARTED = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity", "t-closeness")
+ON_SUPPRESSION = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity", "t-closeness")
 """Privacy models that releases by tuple suppression are assessed by as well."""
 
 METRICS = {
@@ -36,16 +36,16 @@ METRICS = {
 @hookimpl
 def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
     """Offer the product channel and its axes."""
-    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.channel.axes.identity import Identity
     from rrpolicy.channel.axes.matrix import Matrix
     from rrpolicy.channel.axes.recode import Recode
     from rrpolicy.channel.axes.retention import Retention
     from rrpolicy.channel.axes.sets import Sets
     from rrpolicy.channel.product.channel import Product
-    from rrpolicy.channel.suppression.channel import Parted
+    from rrpolicy.channel.suppression.channel import SuppressionChannel
 
-    return [Product, Groups, Parted, Identity, Retention, Matrix, Recode, Sets]
+    return [Product, AnatomyChannel, SuppressionChannel, Identity, Retention, Matrix, Recode, Sets]
 
 
 @hookimpl
@@ -58,10 +58,10 @@ def rrpolicy_privacy_models() -> Iterable[Offer]:
 def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
     of_models = [Offer(name, f"{where.partition(':')[0]}:assessors", "product") for name, where in MODELS.items()]
-    of_groups = [_functions("anatomy", name, "groups") for name in ON_GROUPS]
-    of_parted = [_functions("suppression", name, "parted") for name in ON_PARTED]
+    of_anatomy = [_functions("anatomy", name, "anatomy") for name in ON_ANATOMY]
+    of_suppression = [_functions("suppression", name, "suppression") for name in ON_SUPPRESSION]
     of_sets = Offer("l-diversity", "rrpolicy.privacy.addition.assessors:assessors", "product")
-    return [*of_models, *of_groups, *of_parted, of_sets]
+    return [*of_models, *of_anatomy, *of_suppression, of_sets]
 
 
 def _functions(room: str, model: str, channel: str) -> Offer:

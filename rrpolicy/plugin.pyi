@@ -1,6 +1,6 @@
 # What plugins import, and where it stands: `plugin.py` reads this list.
 from rrpolicy.canonical import Json as Json, Value as Value, exact as exact, pretty as pretty
-from rrpolicy.channel.anatomy.channel import Groups as Groups
+from rrpolicy.channel.anatomy.channel import AnatomyChannel as AnatomyChannel
 from rrpolicy.channel.anatomy.schedule import groups_of as groups_of, largest_eligible as largest_eligible
 from rrpolicy.channel.axes.categories import Domain as Domain
 from rrpolicy.channel.axes.identity import Identity as Identity
@@ -21,7 +21,7 @@ from rrpolicy.channel.base import (
 from rrpolicy.channel.probability import keep_probability as keep_probability
 from rrpolicy.channel.product.channel import Product as Product
 from rrpolicy.channel.sampling.variates import split_by_columns as split_by_columns
-from rrpolicy.channel.suppression.channel import Parted as Parted
+from rrpolicy.channel.suppression.channel import SuppressionChannel as SuppressionChannel
 from rrpolicy.channel.table import Column as Column, Decoder as Decoder, TableSpec as TableSpec
 from rrpolicy.errors import (
     DataError as DataError,

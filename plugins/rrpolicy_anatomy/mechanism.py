@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rrpolicy.plugin import Derived, Groups, Outline, Policy, Proposal, Task
+from rrpolicy.plugin import AnatomyChannel, Derived, Outline, Policy, Proposal, Task
 from rrpolicy_anatomy.options import Options
 from rrpolicy_anatomy.read import read
 
@@ -27,8 +27,8 @@ class Anatomy:
         del options
         layout = read(policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
-        fixed = Groups.of(policy.released, layout.sensitive.name, layout.size) if known else None
-        return Outline(Groups, fixed=fixed, derived=(GROUP_SIZES,))
+        fixed = AnatomyChannel.of(policy.released, layout.sensitive.name, layout.size) if known else None
+        return Outline(AnatomyChannel, fixed=fixed, derived=(GROUP_SIZES,))
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel.

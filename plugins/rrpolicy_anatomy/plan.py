@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rrpolicy.plugin import (
-    Groups,
+    AnatomyChannel,
     Measure,
     Origin,
     PolicyError,
@@ -44,7 +44,7 @@ def propose(task: Task) -> Proposal:
                     hint="plan with the table: leave out --expected-rows",
                 )
             )
-    channel = Groups.of(task.policy.released, layout.sensitive.name, layout.size)
+    channel = AnatomyChannel.of(task.policy.released, layout.sensitive.name, layout.size)
     return Proposal(channel, {layout.sensitive.name: Origin.POLICY}, remarks=tuple(_remarks(layout, task, counts)))
 
 

@@ -9,12 +9,12 @@ from rrpolicy.plugin import (
     Derived,
     Identity,
     Outline,
-    Parted,
     Policy,
     Product,
     Proposal,
     Recode,
     Role,
+    SuppressionChannel,
     Task,
     axes_at,
 )
@@ -40,7 +40,7 @@ class LDiversity:
         """
         layout = read(options, policy)
         if options.algorithm == "tp":
-            return Outline(Parted, derived=(SUPPRESSED,))
+            return Outline(SuppressionChannel, derived=(SUPPRESSED,))
         axes = tuple(_axes(layout, policy))
         kept = tuple(a.name for a in policy.with_role(Role.SENSITIVE))
         fixed = pinned(layout, policy) if layout.fixed else None

@@ -34,7 +34,7 @@ from rrpolicy.estimate.counts.scan import DataFile, codes_of, relation, sql_of, 
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.weights.anatomy import ShareWeights
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class DealtRelease(Release):
         """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
         exact = {self.columns.name(name) for name in names}
         shared = next((self.columns.axes[n] for n in exact if n in self.columns.axes), None)
-        if not isinstance(shared, ShareWeights) or exact != set(shared.columns):
+        if not isinstance(shared, AnatomyWeights) or exact != set(shared.columns):
             return self
         own = IdentityWeights(shared.columns, shared.original, shared.original)
         columns = replace(self.columns, axes={**self.columns.axes, **dict.fromkeys(own.columns, own)})
@@ -85,7 +85,7 @@ class DealtRelease(Release):
             PolicyError: RR288 with the sensitive column, whose weights depend on one another.
         """
         for axis in (*axes, *(axis for axis, _ in condition.masks.values())):
-            if isinstance(axis, ShareWeights):
+            if isinstance(axis, AnatomyWeights):
                 raise axis.refusal()
         return super().moments(axes, condition)
 
@@ -93,7 +93,7 @@ class DealtRelease(Release):
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
     ) -> Crosstab:
         names, axes = grouping(self.columns, by, condition)
-        shared = [a for a in (*axes, *(a for a, _ in condition.masks.values())) if isinstance(a, ShareWeights)]
+        shared = [a for a in (*axes, *(a for a, _ in condition.masks.values())) if isinstance(a, AnatomyWeights)]
         if not shared:
             return super()._crosstab(by, where, condition, target, level)
         if all(axis is shared[0] for axis in axes) and set(condition.masks) <= {id(shared[0])} and not condition.filter:
@@ -128,7 +128,7 @@ class DealtRelease(Release):
         )
 
     def _spread(
-        self, shared: ShareWeights, axes: Sequence[AxisWeights], by_value: Mask | None, condition: Condition
+        self, shared: AnatomyWeights, axes: Sequence[AxisWeights], by_value: Mask | None, condition: Condition
     ) -> tuple[Array, Array, Array]:
         """Return the estimates, and the least and the most records that each can be, by cells of the axes.
 
@@ -154,7 +154,7 @@ class DealtRelease(Release):
 
         return sums("estimate"), sums("least"), sums("most")
 
-    def _joined(self, shared: ShareWeights, plain: Sequence[AxisWeights], targets: Mask, condition: Condition) -> Any:
+    def _joined(self, shared: AnatomyWeights, plain: Sequence[AxisWeights], targets: Mask, condition: Condition) -> Any:
         """Return sums by the columns c0, c1, … of some axes and by the column `target`, as an arrow table."""
         import duckdb
 

@@ -102,7 +102,7 @@ class PerClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class MinimumRisk:
     """The smallest reachable number of one requirement, and who stands in the way of its limit.
 
     Attributes:
@@ -230,7 +230,7 @@ class Assessor:
     needs: tuple[type[Axis], ...] = ()
     layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
     holds: Callable[[Requirement, Channel, Original | int], bool] | None = None
-    floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[Floor]] | None = None
+    floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[MinimumRisk]] | None = None
     attained: Callable[[Channel, Original, Written], Finding | None] | None = None
     estimates: bool = False
     units: Basis | None = None

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.suppression.channel import Parted
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.errors import Place, Problem, RequirementError
 from rrpolicy.privacy.disclosure import attribute_options, identity_options
 
@@ -146,7 +146,7 @@ class Suppression:
         l: that every class satisfies, and the suppressed records as one.
     """
 
-    channel: Parted
+    channel: SuppressionChannel
     l: Fraction
 
 
@@ -187,7 +187,7 @@ def tuple_suppression(
             raise _uneven(sensitive, l, [r for r, _ in failing], place)
         group, value = np.nonzero(gone)
         moved = np.column_stack([classes[group], value, gone[group, value]]).tolist()
-        channel = Parted.of(known, sensitive, moved)
+        channel = SuppressionChannel.of(known, sensitive, moved)
         failing = tuple((r, a) for r, a in task.requirements if not a.accepts(r, channel, original))
         if not failing:
             return Suppression(channel, l)

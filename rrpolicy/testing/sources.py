@@ -63,7 +63,7 @@ def _check_snapshot(snapshot: Snapshot, policy: Policy) -> None:
         demand(rows.select(names).equals(rows.select(names).sort_by(order)), "rows() are not sorted by their codes")
         grouped = rows.group_by(names).aggregate([([], "count_all")]).sort_by(order)
         tallied = tally.group_by(names).aggregate([(MULTIPLICITY, "sum")]).sort_by(order)
-        same = grouped.column("count_all").to_pylist() == tallied.column("n_sum").to_pylist()
+        same = grouped.column("count_all").to_pylist() == tallied.column(f"{MULTIPLICITY}_sum").to_pylist()
         demand(same, "rows() and tally() disagree")
     demand(rows.schema.names == [*names, *carried], "rows() returns the codes, then the carried columns")
 

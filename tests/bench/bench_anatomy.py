@@ -22,7 +22,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.disclosure import assess
@@ -77,11 +77,11 @@ class Nowhere:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[Groups, Any]]:
+def opened(path: Path) -> Iterator[tuple[AnatomyChannel, Any]]:
     """Yield the settled channel and the table, counted."""
     made = open_policy(path)
     with open_original(made.policy, made.registry.sources, path.parent / "scratch") as original:
-        yield Groups.of(original.policy.released, "disease", SIZE).settle(original), original
+        yield AnatomyChannel.of(original.policy.released, "disease", SIZE).settle(original), original
 
 
 def seconds(run: Callable[[], object]) -> float:

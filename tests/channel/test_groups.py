@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rrpolicy.channel.anatomy import draw as two_tables
-from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
+from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.anatomy.deal import Dealt, deal
 from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
 from rrpolicy.channel.reading import channel_from_json
@@ -34,10 +34,10 @@ def column(name: str, labels: tuple[str, ...], kind: Any = "category") -> Column
     return Column(name, kind, labels, "", name)
 
 
-def groups(size: int = 2, *more: Column) -> Groups:
+def groups(size: int = 2, *more: Column) -> AnatomyChannel:
     known = (column("sex", SEX), column("age", AGE), *more)
     number, count = Column("group_id", "group", (), "", ""), Column("count", "count", (), "", "")
-    return Groups(known, column("disease", VALUES), number, count, size)
+    return AnatomyChannel(known, column("disease", VALUES), number, count, size)
 
 
 class Sink:
@@ -64,13 +64,13 @@ class Sink:
         return whole.sort_by([(name, "ascending") for name in names]).to_reader()
 
 
-def drawn(channel: Groups, original: Any, seed: int) -> Sink:
+def drawn(channel: AnatomyChannel, original: Any, seed: int) -> Sink:
     sink = Sink()
     channel.draw(original, Streams.for_tests(seed), sink)
     return sink
 
 
-def verdict(channel: Groups, original: Any, sink: Sink) -> Any:
+def verdict(channel: AnatomyChannel, original: Any, sink: Sink) -> Any:
     return channel.conforms(original, {table: sink.reader(table) for table in (QIT, ST)})
 
 
@@ -276,7 +276,7 @@ def test_a_group_with_fewer_values_than_promised_does_not_conform(memory):
 
 
 def test_descriptions_are_read_back():
-    kinds = {"groups": Groups}
+    kinds = {"anatomy": AnatomyChannel}
     for channel in (groups(2), groups(3, Column("hours", "carried", (), "BIGINT", "hours"))):
         assert channel_from_json(channel.to_json(), kinds) == channel
         assert channel_from_json(channel.to_public_json(), kinds) == channel

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
@@ -33,7 +33,7 @@ def column(name: str, kind: Any = "category") -> Column:
     return Column(name, kind, DOMAINS.get(name, ()), "VARCHAR" if name in DOMAINS else "INTEGER", name)
 
 
-CHANNEL = Groups(
+CHANNEL = AnatomyChannel(
     (column("sex"), column("age")),
     column("disease"),
     Column("group_id", "group", (), "INTEGER", ""),
@@ -58,7 +58,7 @@ class Table:
 SEALED = "sha256:" + "0" * 64
 
 
-def document(channel: Groups, records: int, form: str, paths: Mapping[str, str]) -> dict[str, Any]:
+def document(channel: AnatomyChannel, records: int, form: str, paths: Mapping[str, str]) -> dict[str, Any]:
     return {
         "schema": "rrpolicy.release/1",
         "release": None,
@@ -78,7 +78,13 @@ def document(channel: Groups, records: int, form: str, paths: Mapping[str, str])
 
 
 def publish(
-    folder: Path, original: Any, seed: int = 1, form: Any = "parquet", size: int = 2, *, channel: Groups = CHANNEL
+    folder: Path,
+    original: Any,
+    seed: int = 1,
+    form: Any = "parquet",
+    size: int = 2,
+    *,
+    channel: AnatomyChannel = CHANNEL,
 ) -> Any:
     channel = replace(channel, size=size)
     folder.mkdir(parents=True, exist_ok=True)

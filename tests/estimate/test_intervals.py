@@ -19,7 +19,7 @@ from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
 from rrpolicy.estimate.results.intervals import Ratios
 from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
-from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 
 Z = 1.959963984540054
 
@@ -84,7 +84,7 @@ def test_a_set_is_what_the_test_does_not_reject(n, d, spread, tilt, other):
 
 
 def test_products_are_those_of_enumeration():
-    sets = MembershipWeights(("s",), tuple((k,) for k in "abcde"), tuple((k,) for k in "abcde"), 3)
+    sets = SetWeights(("s",), tuple((k,) for k in "abcde"), tuple((k,) for k in "abcde"), 3)
     coins = MatrixWeights(
         ("m",), (("u",), ("v",), ("w",)), (("x",), ("y",)),
         ((Fraction(7, 10), Fraction(1, 10)), (Fraction(1, 5), Fraction(1, 5)), (Fraction(1, 10), Fraction(7, 10))),

@@ -22,7 +22,7 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import decoder_from_json, open_release
-from rrpolicy.estimate.weights.sets import MembershipWeights, membership_weights
+from rrpolicy.estimate.weights.sets import SetWeights, set_weights
 from rrpolicy.releasing.handout.files import public_files
 from rrpolicy.releasing.handout.weights import weight_tables
 
@@ -30,9 +30,9 @@ DISEASES = ("flu", 'it\'s "so"', "none", "cold", "a,b")
 A, B = ("x", "y"), (1, 2, 3)
 
 
-def axis_of(size: int, set_size: int) -> tuple[Sets, MembershipWeights]:
+def axis_of(size: int, set_size: int) -> tuple[Sets, SetWeights]:
     axis = Sets.of("a", tuple(f"v{i}" for i in range(size)), set_size)
-    return axis, membership_weights(axis.decoder())
+    return axis, set_weights(axis.decoder())
 
 
 def pairs(set_size: int) -> Sets:

@@ -14,7 +14,7 @@ import pytest
 from rrpolicy.channel.axes.set_error import addition_mean_squared_error
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.sampling.streams import Stream, Streams
-from rrpolicy.estimate.weights.sets import membership_weights
+from rrpolicy.estimate.weights.sets import set_weights
 
 CASES = 4
 
@@ -24,7 +24,7 @@ def deviations(
 ) -> np.ndarray:
     """Mean squared errors of draws: of a table's shares, or of a population's, from which a table is drawn each time."""
     axis = Sets.of("a", tuple(range(len(counts))), l)
-    weights = membership_weights(axis.decoder())
+    weights = set_weights(axis.decoder())
     generator = np.random.default_rng(seed)
     n = int(counts.sum())
     found = np.empty(draws)

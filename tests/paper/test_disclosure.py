@@ -21,7 +21,7 @@ from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
 from rrpolicy.privacy.disclosure.attribute import risks
 from rrpolicy.privacy.disclosure.identity import links
-from rrpolicy.privacy.disclosure.minimum_risk import attribute_floor
+from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
@@ -132,14 +132,14 @@ def test_published_and_best_known_parameters_have_their_risks(emgrw: Any, vector
 def test_randomising_work_alone_cannot_do(emgrw: Any, diversity: int) -> None:
     """283 of 603 groups, 689 people, have one sensitive value: it follows from the group whatever is done to it."""
     table, keep = emgrw, (1, 1, 1, 1, 0.5)
-    (floor,) = attribute_floor(asked(Fraction(1, diversity)), channel(table, keep), table, ("workclass",))
+    (floor,) = attribute_minimum(asked(Fraction(1, diversity)), channel(table, keep), table, ("workclass",))
     assert (floor.groups, floor.groups_alike, floor.people_alike) == (603, 283, 689)
     assert floor.reached == pytest.approx(1, abs=1e-12)
     assert not floor.feasible
     assert floor.groups_over >= 283
     assert "283 of 603 groups, 689 people" in floor.text
     assert floor.hints[0].startswith("randomise education, marital_status, sex, race too")
-    (both,) = attribute_floor(asked(Fraction(1, diversity)), channel(table, (0.5,) * 5), table)
+    (both,) = attribute_minimum(asked(Fraction(1, diversity)), channel(table, (0.5,) * 5), table)
     assert both.feasible
     assert both.reached == pytest.approx(floor.everything, rel=1e-12)
 

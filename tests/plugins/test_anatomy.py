@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rrpolicy.canonical import pretty
-from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RequirementError
 from rrpolicy.estimate.opening import open_release
@@ -85,7 +85,7 @@ def test_a_plan_tells_groups_residues_and_the_largest_eligible_l(write):
     outlook = planned(write())
     told = {remark.name: remark.text for remark in outlook.plan.remarks}
 
-    assert isinstance(outlook.plan.channel, Groups)
+    assert isinstance(outlook.plan.channel, AnatomyChannel)
     assert "200 groups of 2 different values of 'disease'" in told["groups"]
     assert "1 of 401 records are left" in told["groups"]
     assert told["largest-eligible-l"].endswith("is 2")
@@ -255,7 +255,7 @@ def test_the_report_has_a_section_of_its_own(write, tmp_path):
 
     assert section["title"] == "Groups by disease"
     facts = {f["name"]: f["value"] for f in section["facts"]}
-    assert (facts["Groups"], facts["Largest l for which the table is eligible"]) == ("200", "2")
+    assert (facts["AnatomyChannel"], facts["Largest l for which the table is eligible"]) == ("200", "2")
     assert facts["Residues, each in a group that lacked its value"] == "1"
     assert sum(int(row[0].replace(",", "")) for row in section["table"]) == 200
     public = (out / "public" / "report.html").read_text()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.suppression.channel import Parted
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.estimate.opening import open_release
@@ -171,7 +171,7 @@ def test_the_mechanism_conforms(write: Write, name: str) -> None:
         requirements = [(r, registry.assessor(r, policy, outline)) for r in policy.requirements]
         proposal = check_mechanism(mechanism, policy, requirements, original, registry.kinds)
 
-    assert isinstance(proposal.channel, Parted) or any(isinstance(a, Recode) for a in proposal.channel.axes)
+    assert isinstance(proposal.channel, SuppressionChannel) or any(isinstance(a, Recode) for a in proposal.channel.axes)
     expected = {"pinned": [Origin.DATA, Origin.POLICY]}.get(name, [Origin.DATA])
     assert sorted(set(proposal.origins.values())) == expected
 

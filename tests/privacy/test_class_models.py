@@ -19,7 +19,7 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.suppression.channel import Parted
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.channel.table import Column
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError
@@ -290,7 +290,7 @@ def test_a_class_cannot_hold_more_values_than_a_domain(people, registry):
             registry.assessor(asked("l-diversity", kind=kind, l=5, c=c), people, kept)
         (problem,) = refused.value.problems
         assert problem.code == "RR227"
-    parted = Outline(Parted)
+    parted = Outline(SuppressionChannel)
     with pytest.raises(PolicyError, match="out of reach"):
         registry.assessor(asked("l-diversity", kind="distinct", l=5), people, parted)
 

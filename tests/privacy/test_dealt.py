@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
+from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import (
@@ -70,8 +70,8 @@ def policy(*requirements: Requirement) -> Policy:
     )
 
 
-def channel(size: int) -> Groups:
-    return Groups.of(policy().released, "disease", size)
+def channel(size: int) -> AnatomyChannel:
+    return AnatomyChannel.of(policy().released, "disease", size)
 
 
 def table(seed: int, records: int = 300) -> TableInMemory:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.anatomy.deal import compositions
 from rrpolicy.channel.anatomy.replicas import replicas, steps
 from rrpolicy.channel.anatomy.schedule import largest_eligible, schedule
@@ -43,12 +43,12 @@ ISSUE = ((10, 10, 0), (100, 0, 0), (0, 100, 0))
 """Ten of a with u, ten of a with w, a hundred of b with u, a hundred of c with w."""
 
 
-def channel(values: int, size: int) -> Groups:
+def channel(values: int, size: int) -> AnatomyChannel:
     attributes = [
         Attribute("q", Role.QUASI_IDENTIFIER, ("a", "b"), release_as="q"),
         Attribute("s", Role.SENSITIVE, tuple(f"v{i}" for i in range(values)), release_as="s"),
     ]
-    return Groups.of(attributes, "s", size)
+    return AnatomyChannel.of(attributes, "s", size)
 
 
 def estimated(rows: Any, size: int) -> tuple[Any, dict[tuple[int, int], int]]:
@@ -224,7 +224,7 @@ def table(rows: tuple[tuple[int, ...], ...]) -> TableInMemory:
 
 def disclosure(size: int, rows: tuple[tuple[int, ...], ...], where: Any = None, **options: Any) -> Any:
     requirement = Requirement("attribute-disclosure", Options(**options), where or {})
-    return DISCLOSURE.assess(requirement, Groups.of(policy().released, "disease", size), table(rows))
+    return DISCLOSURE.assess(requirement, AnatomyChannel.of(policy().released, "disease", size), table(rows))
 
 
 def test_the_bound_and_the_estimate_of_the_example():
@@ -352,7 +352,7 @@ def test_what_was_written_is_measured_of_everybody(records):
             for value, posterior in found.items():
                 expected[g, value] += posterior
                 squares[g, value] += posterior**2
-    finding = attained(Groups.of(policy().released, "disease", 3), original, sink)
+    finding = attained(AnatomyChannel.of(policy().released, "disease", 3), original, sink)
     assert finding is not None
     beside = {c.name: c.measure.value for c in finding.beside}
 
@@ -400,7 +400,7 @@ def test_groups_that_are_alike_are_computed_once(monkeypatch):
     sink = drawn(2, original)
     monkeypatch.setattr(dealt_written, "posteriors", counting)
 
-    assert attained(Groups.of(policy().released, "disease", 2), original, sink) is not None
+    assert attained(AnatomyChannel.of(policy().released, "disease", 2), original, sink) is not None
     assert 0 < sum(computed) <= 10 * 3  # pairs of kinds in no order, pairs of values
 
 
@@ -410,7 +410,7 @@ def test_the_example_as_it_was_written():
     for seed in range(3):
         sink = drawn(2, original, seed)
         together = sum(sum(m == (0, 0) for m in members) == 2 for members, _ in by_group(sink).values())
-        finding = attained(Groups.of(policy().released, "disease", 2), original, sink)
+        finding = attained(AnatomyChannel.of(policy().released, "disease", 2), original, sink)
         beside = {c.name: c.measure.value for c in finding.beside}
         assert finding.reached.value == 1
         assert beside["people with a posterior of 1"] == 220 - 2 * together
@@ -421,7 +421,7 @@ def test_a_release_of_another_table_is_not_measured():
     sink = drawn(2, table(ISSUE))
     other = table(((10, 10, 0), (200, 0, 0), (0, 0, 0), (0, 200, 0)))
     with pytest.raises(ValueError, match="does not have"):
-        attained(Groups.of(policy().released, "disease", 2), other, sink)
+        attained(AnatomyChannel.of(policy().released, "disease", 2), other, sink)
 
 
 def test_combinations_with_the_same_shares_are_one():

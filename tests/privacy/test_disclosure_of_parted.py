@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from rrpolicy.channel.suppression.channel import Parted
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.errors import DataError
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import Requirement
@@ -44,7 +44,7 @@ class World:
     """People, and what is released of each, in the same order."""
 
     original: Any
-    channel: Parted
+    channel: SuppressionChannel
     people: list[tuple[tuple[str, str], str]]
     released: list[tuple[tuple[str, str], str]]
 
@@ -59,7 +59,7 @@ def world(worlds: Any, rng: Random, most: int = 14) -> World:
     moved = Counter(row for row, suppressed in zip(rows, gone, strict=True) if suppressed)
     original = worlds.TableInMemory.of(policy, {n: [row[i] for row in rows] for i, n in enumerate(domains)})
     known = [policy.attributes[n] for n in "ab"]
-    channel = Parted.of(known, policy.attributes["s"], [(*row, n) for row, n in moved.items()])
+    channel = SuppressionChannel.of(known, policy.attributes["s"], [(*row, n) for row, n in moved.items()])
     people = [((f"a{a}", f"b{b}"), f"s{s}") for a, b, s in rows]
     released = [(STAR if suppressed else p[0], p[1]) for p, suppressed in zip(people, gone, strict=True)]
     return World(original, channel, people, released)
@@ -192,7 +192,7 @@ def test_nothing_suppressed_and_everything_suppressed(worlds: Any) -> None:
     policy = worlds.policy_of({"a": ("quasi-identifier", ("a0", "a1")), "s": ("sensitive", ("s0", "s1"))})
     original = worlds.TableInMemory.of(policy, {"a": [0, 0, 0, 1], "s": [0, 0, 1, 1]})
     known, sensitive = [policy.attributes["a"]], policy.attributes["s"]
-    none, every = (Parted.of(known, sensitive, moved) for moved in ([], [(0, 0, 2), (0, 1, 1), (1, 1, 1)]))
+    none, every = (SuppressionChannel.of(known, sensitive, moved) for moved in ([], [(0, 0, 2), (0, 1, 1), (1, 1, 1)]))
 
     assert RISK.assess(asked(), none, original).reached.value == 1  # whoever is alone
     assert LINK.assess(linked(), none, original).reached.value == 1
@@ -203,7 +203,7 @@ def test_nothing_suppressed_and_everything_suppressed(worlds: Any) -> None:
 def test_only_with_the_table_is_anything_decided(worlds: Any) -> None:
     made = world(worlds, Random(1))
     for assessor, entry in ((RISK, asked()), (LINK, linked())):
-        for channel in (made.channel, Parted.from_json(made.channel.to_public_json(), {})):
+        for channel in (made.channel, SuppressionChannel.from_json(made.channel.to_public_json(), {})):
             finding = assessor.assess(entry, channel, 100)
             assert (finding.verdict, finding.basis) == (Verdict.UNDECIDED, Basis.ORIGINAL)
             assert not assessor.accepts(entry, channel, 100)
@@ -212,7 +212,7 @@ def test_only_with_the_table_is_anything_decided(worlds: Any) -> None:
 def test_another_table_is_refused(worlds: Any) -> None:
     policy = worlds.policy_of({"a": ("quasi-identifier", ("a0", "a1")), "s": ("sensitive", ("s0", "s1"))})
     original = worlds.TableInMemory.of(policy, {"a": [0, 0], "s": [0, 0]})
-    channel = Parted.of([policy.attributes["a"]], policy.attributes["s"], [(1, 1, 1)])
+    channel = SuppressionChannel.of([policy.attributes["a"]], policy.attributes["s"], [(1, 1, 1)])
 
     for assessor, entry in ((RISK, asked()), (LINK, linked())):
         with pytest.raises(DataError, match="RR334"):

@@ -29,7 +29,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import risks
-from rrpolicy.privacy.disclosure.minimum_risk import attribute_floor
+from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.testing import check_assessor
@@ -413,7 +413,7 @@ def test_floors_and_slopes_beside_sets(worlds: Any) -> None:
 
     (assessor,) = [x for x in attribute.assessors() if x.channel is Product]
     (finding,) = check_assessor(assessor, entry, made.original.policy, [channel], made.original)
-    (floor,) = attribute_floor(entry, channel, made.original)
+    (floor,) = attribute_minimum(entry, channel, made.original)
 
     assert finding.reached is not None
     assert assessor.smooth is not None

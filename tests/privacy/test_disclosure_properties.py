@@ -22,7 +22,7 @@ from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import Risks, risks
 from rrpolicy.privacy.disclosure.identity import links
 from rrpolicy.privacy.disclosure.inference import success
-from rrpolicy.privacy.disclosure.minimum_risk import at_retention, attribute_floor, everything, linking_floor
+from rrpolicy.privacy.disclosure.minimum_risk import at_retention, attribute_minimum, everything, linking_minimum
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
@@ -105,7 +105,7 @@ def test_the_floor_is_the_limit_of_no_retention(worlds: Any, seed: int) -> None:
         randomised = share[v] / share[block].sum() if isinstance(target, Retention) else 1.0
         people = evidence.n[reach(known, evidence.values, evidence.values[g])].sum()
         assert risk == pytest.approx(share[v] * evidence.n[g] / people * randomised, abs=TINY)
-    (floor, *_) = attribute_floor(RISK, world.channel, world.original)
+    (floor, *_) = attribute_minimum(RISK, world.channel, world.original)
     assert floor.reached == pytest.approx(bottom.risk.max(), abs=TINY)
     assert floor.everything <= floor.reached + TINY
     best = risks(RISK, everything(world.channel, world.original), world.original, "s")
@@ -117,14 +117,14 @@ def test_the_floor_is_the_limit_of_no_retention(worlds: Any, seed: int) -> None:
 def test_who_stands_in_the_way_stays_over_at_any_retention(worlds: Any, seed: int, tau: Fraction) -> None:
     world = worlds.world(Random(seed), EXCHANGING)
     entry = Requirement(attribute.NAME, attribute.Options(threshold=tau, sensitive=("s",)))
-    (floor,) = attribute_floor(entry, world.channel, world.original)
+    (floor,) = attribute_minimum(entry, world.channel, world.original)
     small = attribute.assess(entry, at(world, Fraction(1, 10**9)), world.original)
     assert floor.feasible == (small.verdict is Verdict.HOLDS)
     assert floor.people_over == small.people_over
     assert floor.groups_over == small.groups_over
     assert floor.people_alike <= floor.people_over
     assert floor.feasible == ("stay over it" not in floor.text)
-    link = linking_floor(Requirement(identity.NAME, identity.Options(threshold=tau)), world.channel, world.original)
+    link = linking_minimum(Requirement(identity.NAME, identity.Options(threshold=tau)), world.channel, world.original)
     smallest = identity.assess(
         Requirement(identity.NAME, identity.Options(threshold=tau)), at(world, Fraction(1, 10**9)), world.original
     )
@@ -138,12 +138,12 @@ def test_a_threshold_at_the_floor_is_reached_only_where_nothing_moves(worlds: An
     original = worlds.TableInMemory.of(policy, {"a": [0, 1], "s": [0, 0]})
     a, _ = worlds.retention("a", ("a0", "a1"), [(0, 1)], [Fraction(2, 3)])
     channel = Product((a, Identity.of("s", ("s0", "s1"))), (), ("a", "s"))
-    (floor,) = attribute_floor(RISK, channel, original)
+    (floor,) = attribute_minimum(RISK, channel, original)
     assert (floor.reached, floor.groups_over, floor.people_alike) == (0.5, 2, 2)
     assert floor.hints[-1].startswith("raise the threshold above 0.5: `threshold = 0.501`")
     halves = worlds.TableInMemory.of(policy, {"a": [0, 0], "s": [0, 1]})
     unmoved = Product((Identity.of("a", ("a0", "a1")), Identity.of("s", ("s0", "s1"))), (), ("a", "s"))
-    (floor,) = attribute_floor(RISK, unmoved, halves)
+    (floor,) = attribute_minimum(RISK, unmoved, halves)
     assert floor.feasible
 
 
@@ -151,19 +151,19 @@ def test_the_floor_says_what_would_help(worlds: Any) -> None:
     policy = worlds.policy_of({"a": ("quasi-identifier", ("a0", "a1", "a2")), "s": ("sensitive", ("s0", "s1"))})
     original = worlds.TableInMemory.of(policy, {"a": [0, 0, 1, 1, 2, 2], "s": [0, 0, 1, 1, 0, 1]})
     s, _ = worlds.retention("s", ("s0", "s1"), [(0, 1)], [Fraction(2, 3)])
-    (floor,) = attribute_floor(RISK, Product((Identity.of("a", ("a0", "a1", "a2")), s), (), ("a", "s")), original)
+    (floor,) = attribute_minimum(RISK, Product((Identity.of("a", ("a0", "a1", "a2")), s), (), ("a", "s")), original)
     assert floor.text == (
         "risk of s: the smallest reachable is 1, the limit 1/2; 2 of 3 groups with 4 people stay over it however much is "
         "randomised; in 2 of 3 groups, 4 people, because everybody has the same sensitive value"
     )
     assert floor.hints[0] == "randomise a too, which reaches down to 0.333333"
     a, _ = worlds.retention("a", ("a0", "a1", "a2"), [(0,), (1, 2)], [Fraction(1), Fraction(2, 3)])
-    (floor,) = attribute_floor(RISK, Product((a, s), (), ("a", "s")), original)
+    (floor,) = attribute_minimum(RISK, Product((a, s), (), ("a", "s")), original)
     assert floor.hints[0].startswith("join the blocks of a, which reaches down to 0.333333")
-    link = linking_floor(LINK, Product((a, s), (), ("a", "s")), original)
+    link = linking_minimum(LINK, Product((a, s), (), ("a", "s")), original)
     assert (link.reached, link.everything, link.feasible) == (0.5, pytest.approx(1 / 6), True)
     tight = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 4), percentile=Fraction(100)))
-    assert linking_floor(tight, Product((a, s), (), ("a", "s")), original).reached == pytest.approx(1 / 3)
+    assert linking_minimum(tight, Product((a, s), (), ("a", "s")), original).reached == pytest.approx(1 / 3)
 
 
 @settings(deadline=None, max_examples=40, derandomize=True)

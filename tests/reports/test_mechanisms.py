@@ -202,7 +202,7 @@ def test_anatomy_tells_groups_residues_and_the_join(released: Callable[[str], Pa
             f"JOIN read_parquet('{bundle}/public/st.parquet') AS st ON {told['Join']}"
         ).fetchone()
 
-    assert plain(told["Groups"]) == sum(n for _, n in sizes) == sum(plain(row[0]) for row in shown.table)
+    assert plain(told["AnatomyChannel"]) == sum(n for _, n in sizes) == sum(plain(row[0]) for row in shown.table)
     assert told["Records in a group"] == "3; at most 2 groups have 4 to 5"
     assert sizes[0][0] == 3
     assert sizes[-1][0] <= 5

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channel.suppression.channel import Parted
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.errors import DataError, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.privacy.suppression import assessors as parted
@@ -150,13 +150,13 @@ def test_a_release_is_compared_record_by_record():
 def test_public_says_nothing_of_who_is_suppressed_and_another_table_is_refused():
     task, channel = made(ROWS_OF_TEN, "frequency", 2)
 
-    assert Parted.from_json(channel.to_json(), {}) == channel
+    assert SuppressionChannel.from_json(channel.to_json(), {}) == channel
     public = channel.to_public_json()
     assert public["moved"] is None
-    assert json.dumps(public) == json.dumps(Parted(channel.known, channel.sensitive, ()).to_public_json())
-    assert Parted.from_json(public, {}).decoders() == channel.decoders()
+    assert json.dumps(public) == json.dumps(SuppressionChannel(channel.known, channel.sensitive, ()).to_public_json())
+    assert SuppressionChannel.from_json(public, {}).decoders() == channel.decoders()
     with pytest.raises(ValueError, match="does not tell which records"):
-        Parted.from_json(public, {}).released(task.original)
+        SuppressionChannel.from_json(public, {}).released(task.original)
     other, _ = made([(2, 2, 0, 0), (2, 2, 0, 1)], "frequency", 2)
     with pytest.raises(DataError, match="RR334"):
         channel.released(other.original)
@@ -172,4 +172,4 @@ def test_a_damaged_description_is_refused(damage):
     damage(document)
 
     with pytest.raises(ValueError, match="."):
-        Parted.from_json(document, {})
+        SuppressionChannel.from_json(document, {})

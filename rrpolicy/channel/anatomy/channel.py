@@ -43,7 +43,7 @@ _MANY_CELLS = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)
-class Groups(Channel):
+class AnatomyChannel(Channel):
     """Records dealt into groups of l different sensitive values, released as two tables.
 
     Attributes:
@@ -55,7 +55,7 @@ class Groups(Channel):
         sampler: `cells` sorts by counts, `records` has the rows sorted by the engine; the same distribution.
     """
 
-    kind: ClassVar[str] = "groups"
+    kind: ClassVar[str] = "anatomy"
     version: ClassVar[int] = 1
 
     known: tuple[Column, ...]
@@ -132,7 +132,7 @@ class Groups(Channel):
             ),
         )
 
-    def settle(self, original: Original) -> Groups:
+    def settle(self, original: Original) -> AnatomyChannel:
         """Fill in engine types and choose how rows are sorted, by what is public.
 
         Cells, if all columns have categories and there cannot be many distinct rows (65,536, or half the records, and
@@ -220,7 +220,7 @@ class Groups(Channel):
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Groups:
+    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> AnatomyChannel:
         """Read what `to_json` wrote.
 
         Raises:

@@ -33,7 +33,7 @@ from rrpolicy.channel.product.conform import Evidence, finding_of, surprise
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.finding import Finding
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
@@ -44,7 +44,9 @@ _LARGEST = 1 << 20  # cells of a table that is tested
 _ENTRIES = 1 << 23  # of the matrices that are multiplied at a time
 
 
-def conforms(groups: Groups, original: Original, qit: pa.RecordBatchReader, st: pa.RecordBatchReader) -> Finding:
+def conforms(
+    groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, st: pa.RecordBatchReader
+) -> Finding:
     """Test a release; see the module.
 
     Args:

@@ -18,7 +18,7 @@ from rrpolicy.channel.anatomy.deal import Dealt, Small, deal
 from rrpolicy.channel.values import dictionary, in_canonical_order, ranks
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.channel.base import Sink
     from rrpolicy.channel.sampling.streams import Streams
     from rrpolicy.channel.table import Column
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ROWS = 1 << 20
 
 
-def draw(groups: Groups, original: Original, streams: Streams, sink: Sink) -> None:
+def draw(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> None:
     """Draw once.
 
     Raises:
@@ -45,7 +45,7 @@ def draw(groups: Groups, original: Original, streams: Streams, sink: Sink) -> No
         _write_records(groups, original, members, sink)
 
 
-def _write_st(groups: Groups, dealt: Dealt, sink: Sink) -> None:
+def _write_st(groups: AnatomyChannel, dealt: Dealt, sink: Sink) -> None:
     """Hand on the sensitive table, in the order of the groups' numbers."""
     column = groups.sensitive
     values, rank = in_canonical_order(column), ranks(column).astype(dealt.values.dtype)
@@ -69,7 +69,7 @@ def _write_st(groups: Groups, dealt: Dealt, sink: Sink) -> None:
         sink.write(groups.tables()[1].name, batch, in_order=True)
 
 
-def _write_cells(groups: Groups, original: Original, members: Small, sink: Sink) -> None:
+def _write_cells(groups: AnatomyChannel, original: Original, members: Small, sink: Sink) -> None:
     """Hand on the quasi-identifiers' table in canonical order, some combinations at a time.
 
     `members` has the records of each sensitive value one after another; which of them belong to which combination is
@@ -130,7 +130,7 @@ def _ranges(start: Ints, n: Ints) -> Ints:
     return out
 
 
-def _write_records(groups: Groups, original: Original, members: Small, sink: Sink) -> None:
+def _write_records(groups: AnatomyChannel, original: Original, members: Small, sink: Sink) -> None:
     """Hand on the quasi-identifiers' table row by row; the sink puts it in order."""
     names = [*(c.name for c in groups.known), groups.group.name]
     done = 0
@@ -146,7 +146,7 @@ def _write_records(groups: Groups, original: Original, members: Small, sink: Sin
         done += batch.num_rows
 
 
-def _sorted_rows(groups: Groups, original: Original) -> Iterator[pa.RecordBatch]:
+def _sorted_rows(groups: AnatomyChannel, original: Original) -> Iterator[pa.RecordBatch]:
     """Yield the records by sensitive value, and then by what they are otherwise; carried columns come last."""
     attributes: Sequence[Column] = sorted(groups.known, key=lambda c: not c.labels)
     yield from original.rows(groups.sensitive.attribute, *(c.attribute for c in attributes))

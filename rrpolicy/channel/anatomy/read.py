@@ -15,7 +15,7 @@ from rrpolicy.channel.values import read_codes
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.channel.table import Column
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
@@ -57,7 +57,7 @@ class Tables:
 
 
 def read_tables(
-    groups: Groups, original: Original, qit: pa.RecordBatchReader, st: pa.RecordBatchReader
+    groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, st: pa.RecordBatchReader
 ) -> Tables | str:
     """Read both tables; or say what must be equal and is not.
 
@@ -74,7 +74,9 @@ def read_tables(
     return wrong or Tables(kept.groups, int(stated.max()), kept.places(None), kept.all_known())
 
 
-def _read_values(groups: Groups, original: Original, st: pa.RecordBatchReader, stated: Ints, kept: _Kept) -> str | None:
+def _read_values(
+    groups: AnatomyChannel, original: Original, st: pa.RecordBatchReader, stated: Ints, kept: _Kept
+) -> str | None:
     """Read the sensitive table, and count each group's values in `stated`; return what is wrong with it."""
     column, totals = groups.sensitive, np.zeros(len(groups.sensitive.labels), dtype=np.int64)
     if set(st.schema.names) != {groups.group.name, column.name, groups.count.name, MULTIPLICITY}:
@@ -96,7 +98,9 @@ def _read_values(groups: Groups, original: Original, st: pa.RecordBatchReader, s
     return f"a group has fewer than {groups.size} values" if (stated[1:] < groups.size).any() else None
 
 
-def _read_known(groups: Groups, original: Original, qit: pa.RecordBatchReader, stated: Ints, kept: _Kept) -> str | None:
+def _read_known(
+    groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, stated: Ints, kept: _Kept
+) -> str | None:
     """Read the quasi-identifiers' table; return what is wrong with it."""
     if set(qit.schema.names) != {*(c.name for c in groups.known), groups.group.name, MULTIPLICITY}:
         return "the columns of the quasi-identifiers' table are not the promised ones"
@@ -129,7 +133,7 @@ def _read_known(groups: Groups, original: Original, qit: pa.RecordBatchReader, s
 class _Kept:
     """Gathers who stands in the groups with the lowest numbers."""
 
-    def __init__(self, groups: Groups, most: int) -> None:
+    def __init__(self, groups: AnatomyChannel, most: int) -> None:
         self.groups = most
         self._names = [c.attribute for c in groups.known if c.labels]
         self._parts: dict[str | None, list[tuple[Any, ...]]] = {name: [] for name in [None, *self._names]}

@@ -9,14 +9,14 @@ from rrpolicy.channel.anatomy.schedule import Phase, groups_of, largest_eligible
 from rrpolicy.section import Fact, Section, figure, percent
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.source.protocol import Original
 
 _SHOWN = 20
 ORDER = "The table tells which groups were made, in which order: the counts fix it, and only turns are drawn."
 
 
-def groups_section(groups: Groups, records: int, original: Original | None) -> Section:
+def groups_section(groups: AnatomyChannel, records: int, original: Original | None) -> Section:
     """Return the section.
 
     Args:
@@ -43,7 +43,7 @@ def groups_section(groups: Groups, records: int, original: Original | None) -> S
         " are not hidden."
     )
     facts = [
-        Fact("Groups", figure(number)),
+        Fact("AnatomyChannel", figure(number)),
         Fact("Records in a group", _sizes(groups, records)),
         Fact("Residues, each in a group that lacked its value", figure(residues)),
         Fact("Join", f"{known}.{groups.group.name} = {values}.{groups.group.name}"),
@@ -60,11 +60,11 @@ def groups_section(groups: Groups, records: int, original: Original | None) -> S
     order = ORDER if len(phases) <= _SHOWN else f"{ORDER} {figure(len(phases) - _SHOWN)} more rows are left out."
     rows = tuple(_row(phase, [str(label) for label in groups.sensitive.labels]) for phase in phases[:_SHOWN])
     shares = tuple(phase.groups / number for phase in phases[:_SHOWN])
-    header = ("Groups", "Each holds for certain", "And by turns", "Of these")
+    header = ("AnatomyChannel", "Each holds for certain", "And by turns", "Of these")
     return Section(title, (how, join, left, order), tuple(facts), header, rows, shares, "Share of groups")
 
 
-def _sizes(groups: Groups, records: int) -> str:
+def _sizes(groups: AnatomyChannel, records: int) -> str:
     """Return how large groups are: l, and a few have one residue or more."""
     least, most = groups.sizes(records)
     if most == least:

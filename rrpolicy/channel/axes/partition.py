@@ -12,7 +12,7 @@ from rrpolicy.channel.document import MalformedError, read_list, read_text
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
 
-Groups: TypeAlias = "Sequence[tuple[tuple[int, ...], ...]]"
+AnatomyChannel: TypeAlias = "Sequence[tuple[tuple[int, ...], ...]]"
 """For each attribute, for each of its labels, the original codes that it stands for."""
 
 
@@ -34,7 +34,7 @@ class Levels:
     suppressing: bool = False
     suppressed: tuple[tuple[int, ...], ...] | None = None
 
-    def check(self, sizes: Sequence[int], groups: Groups) -> None:
+    def check(self, sizes: Sequence[int], groups: AnatomyChannel) -> None:
         """Raise ValueError unless the labels of each attribute part its categories."""
         for size, of_attribute in zip(sizes, groups, strict=True):
             everything = tuple(range(size))
@@ -51,7 +51,7 @@ class Levels:
             ):
                 raise ValueError("a suppressed class is none of the classes")
 
-    def recode(self, codes: Ints | Codes, groups: Groups, sizes: Sequence[int]) -> Codes:
+    def recode(self, codes: Ints | Codes, groups: AnatomyChannel, sizes: Sequence[int]) -> Codes:
         """Return (k, attributes) positions of labels.
 
         Raises:
@@ -111,7 +111,7 @@ class Boxes:
     whole: tuple[int, ...]
     cuts: tuple[Cut | None, ...]
 
-    def check(self, sizes: Sequence[int], groups: Groups) -> None:
+    def check(self, sizes: Sequence[int], groups: AnatomyChannel) -> None:
         """Raise ValueError unless every cut parts its box."""
         if len(self.whole) != len(sizes) or any(
             not 0 <= label < len(of_attribute) or sorted(of_attribute[label]) != list(range(size))
@@ -146,7 +146,7 @@ class Boxes:
                 open_boxes += [_with(box, cut.place, part) for part in reversed(cut.parts)]
         return tuple(found)
 
-    def recode(self, codes: Ints | Codes, groups: Groups, sizes: Sequence[int]) -> Codes:
+    def recode(self, codes: Ints | Codes, groups: AnatomyChannel, sizes: Sequence[int]) -> Codes:
         """Return (k, attributes) positions of labels."""
         import numpy as np
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
 
-Groups: TypeAlias = "tuple[tuple[int, ...], ...]"
+AnatomyChannel: TypeAlias = "tuple[tuple[int, ...], ...]"
 """For each label of a column the original codes that it stands for."""
 ANYTHING = "*"
 """The label of a value that is suppressed."""
@@ -52,7 +52,7 @@ class Recode(Several):
     kind: ClassVar[str] = "recode"
     version: ClassVar[int] = 1
 
-    groups: tuple[Groups, ...]
+    groups: tuple[AnatomyChannel, ...]
     rule: Rule
 
     def __post_init__(self) -> None:
@@ -239,7 +239,7 @@ class Recode(Several):
         )
 
 
-def _read_groups(document: Json) -> Groups:
+def _read_groups(document: Json) -> AnatomyChannel:
     if not isinstance(document, list) or not all(isinstance(group, list) for group in document):
         raise MalformedError("'groups' must hold lists of positions")
     found: list[tuple[int, ...]] = []
@@ -252,4 +252,4 @@ def _read_groups(document: Json) -> Groups:
     return tuple(found)
 
 
-__all__ = ["ANYTHING", "Boxes", "Groups", "Levels", "Recode"]
+__all__ = ["ANYTHING", "AnatomyChannel", "Boxes", "Levels", "Recode"]

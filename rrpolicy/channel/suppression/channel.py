@@ -38,7 +38,7 @@ TABLE = "data"
 
 
 @dataclass(frozen=True, slots=True)
-class Parted(Channel):
+class SuppressionChannel(Channel):
     """Records that are released as they are, and some of each cell as `*`.
 
     Attributes:
@@ -48,7 +48,7 @@ class Parted(Channel):
             None in a public description, for it tells who occurs.
     """
 
-    kind: ClassVar[str] = "parted"
+    kind: ClassVar[str] = "suppression"
     version: ClassVar[int] = 1
 
     known: tuple[Column, ...]
@@ -69,7 +69,7 @@ class Parted(Channel):
                 raise ValueError("what is suppressed is no cell of the table")
 
     @classmethod
-    def of(cls, known: Sequence[Attribute], sensitive: Attribute, moved: Sequence[Sequence[int]]) -> Parted:
+    def of(cls, known: Sequence[Attribute], sensitive: Attribute, moved: Sequence[Sequence[int]]) -> SuppressionChannel:
         """Build the channel.
 
         Args:
@@ -113,7 +113,7 @@ class Parted(Channel):
             Decoder(self.attributes[-1:], "identity", {"columns": [self.sensitive.name], "labels": [labels]}),
         )
 
-    def settle(self, original: Original) -> Parted:
+    def settle(self, original: Original) -> SuppressionChannel:
         """Fill in engine types."""
         from rrpolicy.channel.values import engine_type
 
@@ -179,9 +179,9 @@ class Parted(Channel):
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
         """Return how records were parted; on the audit page class sizes and how many were suppressed."""
-        from rrpolicy.channel.suppression.section import parted_sections
+        from rrpolicy.channel.suppression.section import suppression_sections
 
-        return parted_sections(self, records, original)
+        return suppression_sections(self, records, original)
 
     def to_json(self) -> Json:
         """Return all of it, the suppressed records included."""
@@ -197,7 +197,7 @@ class Parted(Channel):
         return {"kind": self.kind, "version": self.version, "known": known, "sensitive": self.sensitive.to_json()}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Parted:
+    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> SuppressionChannel:
         """Read what `to_json` or `to_public_json` wrote.
 
         Raises:

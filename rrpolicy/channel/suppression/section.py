@@ -8,7 +8,7 @@ from rrpolicy.channel.class_sizes import class_section, class_sizes
 from rrpolicy.section import Section
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.suppression.channel import Parted
+    from rrpolicy.channel.suppression.channel import SuppressionChannel
     from rrpolicy.source.protocol import Original
 
 PARTED = (
@@ -18,7 +18,7 @@ PARTED = (
 )
 
 
-def parted_sections(parted: Parted, records: int, original: Original | None) -> tuple[Section, ...]:
+def suppression_sections(parted: SuppressionChannel, records: int, original: Original | None) -> tuple[Section, ...]:
     """Return the sections of a channel that suppresses records.
 
     Args:

@@ -13,7 +13,7 @@ import numpy as np
 
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.source.counts import Array
 
 
@@ -33,7 +33,7 @@ def products(axes: Sequence[tuple[AxisWeights, Mask | None]]) -> Array:
 def _of_axis(axis: AxisWeights, targets: Mask | None) -> Array:
     chosen = np.eye(len(axis.original), dtype=bool) if targets is None else targets
     sizes = np.maximum(chosen.sum(axis=0), 1)
-    if isinstance(axis, MembershipWeights):
+    if isinstance(axis, SetWeights):
         given = _of_sets(axis)
         summed = np.einsum("vjk,jg,kh->vgh", given, chosen.astype(float), chosen.astype(float), optimize=True)
     else:
@@ -42,7 +42,7 @@ def _of_axis(axis: AxisWeights, targets: Mask | None) -> Array:
     return np.tensordot(chosen / sizes, summed, axes=(0, 0))
 
 
-def _of_sets(axis: MembershipWeights) -> Array:
+def _of_sets(axis: SetWeights) -> Array:
     """Return (S, S, S): a set holds its own value, and any one or two others with known probabilities."""
     S, chance = len(axis.original), float(axis.inclusion)
     two = chance * (axis.set_size - 2) / (S - 2) if S > 2 else 0.0  # noqa: PLR2004 - two others

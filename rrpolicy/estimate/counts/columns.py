@@ -14,7 +14,7 @@ from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
-from rrpolicy.estimate.weights.recode import SpreadWeights
+from rrpolicy.estimate.weights.recode import RecodeWeights
 
 Kind: TypeAlias = Literal["text", "truth value", "number", "other"]
 _SHOWN = 12
@@ -41,7 +41,7 @@ class Columns:
     axes: Mapping[str, AxisWeights]
     refused: Mapping[str, PolicyError]
     missing: Mapping[str, Value] = field(default_factory=dict)
-    spread: Mapping[str, SpreadWeights] = field(default_factory=dict)
+    spread: Mapping[str, RecodeWeights] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -52,7 +52,7 @@ class Columns:
         missing: Mapping[str, Value],
     ) -> Columns:
         """Return what decoders say of columns, generalised ones at the level that was released."""
-        spread = {name: a for name, a in axes.items() if isinstance(a, SpreadWeights)}
+        spread = {name: a for name, a in axes.items() if isinstance(a, RecodeWeights)}
         level = {name: IdentityWeights(a.columns, a.released, a.released) for name, a in spread.items()}
         inside = {name: a for name, a in spread.items() if a.randomised}
         return cls(columns, {**axes, **level}, refused, missing, inside)

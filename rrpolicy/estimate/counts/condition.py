@@ -13,7 +13,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
 from rrpolicy.estimate.weights.base import AxisWeights, Cell, Mask
-from rrpolicy.estimate.weights.recode import SpreadWeights, by_category, inside_labels
+from rrpolicy.estimate.weights.recode import RecodeWeights, by_category, inside_labels
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _mask(axis: AxisWeights, expression: Expression) -> Mask:
 
 def _kept(axis: AxisWeights, expression: Expression) -> Mask:
     """Return which original cells can have a record whose released value satisfies an expression."""
-    if not isinstance(axis, SpreadWeights):
+    if not isinstance(axis, RecodeWeights):
         return _mask(axis, expression)
     labels = _satisfying(axis.columns, axis.released, expression)
     kept = np.zeros(len(axis.original), dtype=bool)

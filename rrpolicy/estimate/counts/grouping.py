@@ -14,7 +14,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.source.counts import Array, Ints
 
 CELLS = 10_000_000
@@ -58,7 +58,7 @@ def grouping(
     if len(set(names)) < len(names):
         raise PolicyError(Problem("RR263", "a column is grouped by twice", hint="name each column once"))
     axes = {id(a): a for a in map(columns.axis, names)}
-    sets = (a for a, _ in condition.masks.values() if isinstance(a, MembershipWeights)) if condition else ()
+    sets = (a for a, _ in condition.masks.values() if isinstance(a, SetWeights)) if condition else ()
     return names, list((axes | {id(a): a for a in sets}).values())
 
 
@@ -66,7 +66,7 @@ def records(axes: Sequence[AxisWeights], codes: Sequence[Ints], n: Ints) -> int:
     """Return the number of records that were counted; those with sets stand in several cells, the first holds all."""
     whole = np.ones(len(n), dtype=bool)
     for axis, code in zip(axes, codes, strict=False):
-        if isinstance(axis, MembershipWeights):
+        if isinstance(axis, SetWeights):
             whole &= code == 0
     return int(n[whole].sum())
 

@@ -14,9 +14,9 @@ from rrpolicy.channel.table import Column, text
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.weights.anatomy import ShareWeights
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.estimate.weights.sets import MembershipWeights, counted_cells
+from rrpolicy.estimate.weights.sets import SetWeights, counted_cells
 from rrpolicy.source.counts import Array, Ints
 from rrpolicy.source.duckdb.promised import beyond
 from rrpolicy.untrusted import formulas
@@ -120,16 +120,16 @@ def _grouped(
     import duckdb
 
     for axis in axes:
-        if isinstance(axis, ShareWeights):
+        if isinstance(axis, AnatomyWeights):
             raise axis.refusal()
     kinds = {c.name: c for c in data.columns}
-    sets = [axis for axis in axes if isinstance(axis, MembershipWeights)]
+    sets = [axis for axis in axes if isinstance(axis, SetWeights)]
     wanted = [
         expression
         for axis in axes
         for expression in (
             [f"cell{sets.index(axis)}"]
-            if isinstance(axis, MembershipWeights)
+            if isinstance(axis, SetWeights)
             else [sql_of(kinds[name], data.format) for name in axis.columns]
         )
     ]
@@ -157,7 +157,7 @@ def codes_of(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
     """Return, for each axis, the cell of each row of a table whose first columns are those of the axes."""
     codes, start = [], 0
     for axis in axes:
-        if isinstance(axis, MembershipWeights):
+        if isinstance(axis, SetWeights):
             codes.append(_held(axis, table.column(start)))
             start += 1
             continue
@@ -231,7 +231,7 @@ def _lists(columns: Sequence[Column], file_format: str) -> tuple[list[str], list
     return lists, domains
 
 
-def _held(axis: MembershipWeights, cells: Any) -> Ints:
+def _held(axis: SetWeights, cells: Any) -> Ints:
     """Return the cells that records are counted in by the sets they release."""
     if cells.null_count:
         names = ", ".join(map(repr, axis.columns))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ShareWeights(AxisWeights):
+class AnatomyWeights(AxisWeights):
     """The sensitive column of dealt groups.
 
     Attributes:
@@ -70,8 +70,8 @@ class ShareWeights(AxisWeights):
         raise self.refusal()
 
 
-def share_weights(decoder: Decoder) -> ShareWeights:
+def anatomy_weights(decoder: Decoder) -> AnatomyWeights:
     """Return the weights of a share decoder."""
     p: Any = decoder.parameters
     cells = cells_of(p["labels"])
-    return ShareWeights((str(p["column"]),), cells, cells, p["key"], p["count"], p["table"], p["of"])
+    return AnatomyWeights((str(p["column"]),), cells, cells, p["key"], p["count"], p["table"], p["of"])

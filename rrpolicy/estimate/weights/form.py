@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from rrpolicy.channel.table import Decoder
-from rrpolicy.estimate.weights.anatomy import share_weights
+from rrpolicy.estimate.weights.anatomy import anatomy_weights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights, cells_of
-from rrpolicy.estimate.weights.recode import spread_weights
-from rrpolicy.estimate.weights.sets import membership_weights
+from rrpolicy.estimate.weights.recode import recode_weights
+from rrpolicy.estimate.weights.sets import set_weights
 
 
 def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
@@ -38,8 +38,8 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
             rows = tuple(tuple(Fraction(str(v)) for v in row) for row in p["rows"])
             return (MatrixWeights(columns, cells_of(p["released"]), cells_of(p["original"]), rows),)
         case "membership":
-            return (membership_weights(decoder),)
+            return (set_weights(decoder),)
         case "spread":
-            return spread_weights(decoder)
+            return recode_weights(decoder)
         case "share":
-            return (share_weights(decoder),)
+            return (anatomy_weights(decoder),)

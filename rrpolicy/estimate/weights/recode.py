@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SpreadWeights(AxisWeights):
+class RecodeWeights(AxisWeights):
     """One generalised column.
 
     Attributes:
@@ -102,17 +102,17 @@ class SpreadWeights(AxisWeights):
         return np.moveaxis(np.tensordot(x, w.astype(float), axes=(axis, 0)), -1, axis)
 
 
-def spread_weights(decoder: Decoder) -> tuple[SpreadWeights, ...]:
+def recode_weights(decoder: Decoder) -> tuple[RecodeWeights, ...]:
     """Return the weights of a spread decoder, one a column: the weight of a record is their product."""
     p: Any = decoder.parameters
     parts = zip(p["columns"], p["released"], p["original"], p["groups"], strict=True)
     return tuple(
-        SpreadWeights((name,), cells_of(released), cells_of(original), tuple(tuple(group) for group in groups))
+        RecodeWeights((name,), cells_of(released), cells_of(original), tuple(tuple(group) for group in groups))
         for name, released, original, groups in parts
     )
 
 
-def inside_labels(expression: Expression, spread: Mapping[str, SpreadWeights]) -> dict[str, SpreadWeights]:
+def inside_labels(expression: Expression, spread: Mapping[str, RecodeWeights]) -> dict[str, RecodeWeights]:
     """Return the generalised columns that an expression compares with categories, not with released labels alone.
 
     Args:
@@ -126,7 +126,7 @@ def inside_labels(expression: Expression, spread: Mapping[str, SpreadWeights]) -
     }
 
 
-def _by_label(leaf: Comparison | Member | Null, axis: SpreadWeights) -> bool:
+def _by_label(leaf: Comparison | Member | Null, axis: RecodeWeights) -> bool:
     match leaf:
         case Null():
             return True
@@ -136,7 +136,7 @@ def _by_label(leaf: Comparison | Member | Null, axis: SpreadWeights) -> bool:
             return all(map(axis.is_label, values))
 
 
-def by_category(expression: Expression, inside: Mapping[str, SpreadWeights]) -> Expression:
+def by_category(expression: Expression, inside: Mapping[str, RecodeWeights]) -> Expression:
     """Return an expression on generalised columns with the categories of a label in its place.
 
     Args:
@@ -158,7 +158,7 @@ def by_category(expression: Expression, inside: Mapping[str, SpreadWeights]) -> 
     return rewrite(expression, leaf)
 
 
-def _categories(axis: SpreadWeights, value: Value) -> tuple[Value, ...]:
+def _categories(axis: RecodeWeights, value: Value) -> tuple[Value, ...]:
     return (value,) if (value,) in axis.original else axis.categories_of[value]
 
 

@@ -30,7 +30,7 @@ FACTOR_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True)
-class MembershipWeights(AxisWeights):
+class SetWeights(AxisWeights):
     """Sets of l distinct values; `released` lists what a set can hold, and equals `original`.
 
     Records are counted in 1 + S cells: all of them, and those whose set holds each value.
@@ -146,7 +146,7 @@ class MembershipWeights(AxisWeights):
         return float((self.set_size - 1) * share * (1 - share) * left / (1 - self.inclusion) ** 2)
 
 
-def membership_weights(decoder: Decoder) -> MembershipWeights:
+def set_weights(decoder: Decoder) -> SetWeights:
     """Return the weights of a membership decoder.
 
     Raises:
@@ -158,10 +158,10 @@ def membership_weights(decoder: Decoder) -> MembershipWeights:
     cells, size = cells_of(p["labels"]), p["set_size"]
     if not isinstance(size, int) or not 1 <= size < len(cells):
         raise not_estimable(names)
-    return MembershipWeights(names, cells, cells, size)
+    return SetWeights(names, cells, cells, size)
 
 
-def counted_cells(axis: MembershipWeights, lists: Sequence[str], domains: Sequence[str]) -> str:
+def counted_cells(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]) -> str:
     """Return the SQL list of the cells that a record is counted in: 0, and 1 + code for each value that its set holds.
 
     Args:

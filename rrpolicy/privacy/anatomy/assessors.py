@@ -21,7 +21,7 @@ from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.anatomy.channel import Groups
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.probability import round_down, round_up
@@ -55,24 +55,28 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of attribute disclosure."""
 
     def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, Groups)
+        assert isinstance(channel, AnatomyChannel)
         if isinstance(original, int):
             return attribute_disclosure.undecided(requirement)
-        from rrpolicy.privacy.anatomy import disclosure as dealt_disclosure
+        from rrpolicy.privacy.anatomy import disclosure
 
-        return dealt_disclosure.assess(requirement, channel, original, _how_dealt(channel, original.records))
+        return disclosure.assess(requirement, channel, original, _how_dealt(channel, original.records))
 
     name, reference = attribute_options.NAME, attribute_disclosure.REFERENCE
     supported = attribute_disclosure.supports
     return (
-        Assessor(*(name, Groups, (), Basis.ORIGINAL, reference, assess, supported), attained=_attained, estimates=True),
+        Assessor(
+            *(name, AnatomyChannel, (), Basis.ORIGINAL, reference, assess, supported),
+            attained=_attained,
+            estimates=True,
+        ),
     )
 
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of identity disclosure: of the columns that stand beside a group's number, as they are."""
 
-    def assess(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
+    def assess(requirement: Requirement, channel: AnatomyChannel, original: Original | int) -> Finding:
         return _excluding(identity_disclosure.assess(requirement, channel.untouched(), original))
 
     return (_assessor(identity_options.NAME, Basis.ORIGINAL, identity_disclosure.REFERENCE, assess),)
@@ -82,7 +86,7 @@ def k_anonymity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of k-anonymity: of the columns that stand beside a group's number, as they are."""
     (untouched,) = k_anonymity.assessors()
 
-    def assess(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
+    def assess(requirement: Requirement, channel: AnatomyChannel, original: Original | int) -> Finding:
         return _excluding(untouched.assess(requirement, channel.untouched(), original))
 
     return (_assessor(k_anonymity.NAME, Basis.RELEASE, k_anonymity.REFERENCE, assess),)
@@ -112,12 +116,12 @@ def _assessor(
     model: str,
     basis: Basis,
     reference: str,
-    find: Callable[[Requirement, Groups, Original | int], Finding],
+    find: Callable[[Requirement, AnatomyChannel, Original | int], Finding],
     *,
     measured: bool = False,
 ) -> Assessor:
     def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, Groups)
+        assert isinstance(channel, AnatomyChannel)
         return find(requirement, channel, original)
 
     def measure(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Finding:
@@ -125,7 +129,7 @@ def _assessor(
         from rrpolicy.privacy.anatomy.written import reached
 
         del policy
-        assert isinstance(channel, Groups)
+        assert isinstance(channel, AnatomyChannel)
         records, share = reached(channel, written)
         planned = find(requirement, channel, records)
         if share is None:
@@ -134,22 +138,22 @@ def _assessor(
         return replace(planned, reached=worst, verdict=Verdict.FAILS)
 
     if not measured:
-        return Assessor(model, Groups, (), basis, reference, assess, supports)
-    return Assessor(model, Groups, (), basis, reference, assess, supports, measure=measure, attained=_attained)
+        return Assessor(model, AnatomyChannel, (), basis, reference, assess, supports)
+    return Assessor(model, AnatomyChannel, (), basis, reference, assess, supports, measure=measure, attained=_attained)
 
 
 def _attained(channel: Channel, original: Original, written: Written) -> Finding | None:
     """Return the posterior of everybody on the written groups."""
     from rrpolicy.privacy.anatomy.posteriors import attained
 
-    assert isinstance(channel, Groups)
+    assert isinstance(channel, AnatomyChannel)
     return attained(channel, original, written)
 
 
 _LEAST = Fraction(1, 10**18)
 
 
-def _diversity(requirement: Requirement, channel: Groups, original: Original | int) -> Finding:
+def _diversity(requirement: Requirement, channel: AnatomyChannel, original: Original | int) -> Finding:
     """Return what l-diversity groups of l different values have, and of l-diversity's other kinds."""
     options = requirement.options
     assert isinstance(options, l_diversity.Options)
@@ -185,7 +189,7 @@ def _diversity(requirement: Requirement, channel: Groups, original: Original | i
     )
 
 
-def smallest(channel: Groups, original: Original | int) -> int:
+def smallest(channel: AnatomyChannel, original: Original | int) -> int:
     """Return the size of the smallest group: l; of a table that is not eligible, the largest l for which it is."""
     if isinstance(original, int):
         return channel.size
@@ -193,7 +197,7 @@ def smallest(channel: Groups, original: Original | int) -> int:
     return min(channel.size, largest_eligible(counts.tolist()))
 
 
-def _how_dealt(channel: Groups, records: int) -> tuple[Companion, ...]:
+def _how_dealt(channel: AnatomyChannel, records: int) -> tuple[Companion, ...]:
     groups, residues = groups_of(records, channel.size)
     share = Measure(round_up(Fraction(1, channel.size)), _standing(channel, records))
     return (
@@ -203,7 +207,7 @@ def _how_dealt(channel: Groups, records: int) -> tuple[Companion, ...]:
     )
 
 
-def _standing(channel: Groups, records: int) -> Standing:
+def _standing(channel: AnatomyChannel, records: int) -> Standing:
     """Return whether some group has no more than l: with fewer groups than residues each might have got one."""
     groups, residues = groups_of(records, channel.size)
     return Standing.EXACT if groups > residues else Standing.UPPER_BOUND

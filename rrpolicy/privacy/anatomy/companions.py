@@ -15,7 +15,7 @@ from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
 from rrpolicy.privacy.evidence import gather, sides
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
@@ -27,7 +27,7 @@ CERTAIN = "people whose group may tell their value with certainty"
 
 
 def informed(
-    requirement: Requirement, channel: Groups, original: Original
+    requirement: Requirement, channel: AnatomyChannel, original: Original
 ) -> tuple[tuple[Companion, ...], Profile | None]:
     """Return the largest posterior over everybody that an entry speaks of, for how many it may be 1, and its spread.
 

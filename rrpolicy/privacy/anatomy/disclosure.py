@@ -37,7 +37,7 @@ from rrpolicy.privacy.evidence import gather, sides
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.disclosure.attribute import Mask
@@ -155,7 +155,7 @@ class DealtRisks(Risks):
         limits = np.array([float(t) for t in self.limits])[self.value]
         return int(np.argmax(self.share * np.minimum(self.simulated.first, self.certain) / limits))
 
-    def with_estimates(self, channel: Groups) -> DealtRisks:
+    def with_estimates(self, channel: AnatomyChannel) -> DealtRisks:
         """Return the same with estimates of the risks that may be the largest or, by what is certain, over a limit."""
         limits = np.array([float(t) for t in self.limits])[self.value]
         least = (self.share**2 / limits).max(initial=0.0)
@@ -182,7 +182,7 @@ class DealtRisks(Risks):
 
 
 def assess(
-    requirement: Requirement, channel: Groups, original: Original, further: tuple[Companion, ...] = ()
+    requirement: Requirement, channel: AnatomyChannel, original: Original, further: tuple[Companion, ...] = ()
 ) -> Finding:
     """Return the finding.
 
@@ -201,7 +201,7 @@ def assess(
     return conclude(requirement, (found,), rests_on, (*found.simulation(), *posterior, *further))
 
 
-def risks(requirement: Requirement, channel: Groups, original: Original) -> DealtRisks:
+def risks(requirement: Requirement, channel: AnatomyChannel, original: Original) -> DealtRisks:
     """Return every risk that an entry speaks of."""
     options = requirement.options
     assert isinstance(options, attribute.Options)

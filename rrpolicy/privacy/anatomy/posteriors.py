@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
+from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.values import read_codes
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors
@@ -71,7 +71,7 @@ class _Told:
     own: Array
 
 
-def attained(channel: Groups, original: Original, written: Written) -> Finding | None:
+def attained(channel: AnatomyChannel, original: Original, written: Written) -> Finding | None:
     """Return what is measured of everybody.
 
     Args:
@@ -115,7 +115,7 @@ def attained(channel: Groups, original: Original, written: Written) -> Finding |
     )
 
 
-def _told(channel: Groups, evidence: Evidence, shares: Array, written: Written) -> _Told:
+def _told(channel: AnatomyChannel, evidence: Evidence, shares: Array, written: Written) -> _Told:
     """Compute everybody's posteriors; where both tables disagree on a group, it is taken to hide nothing.
 
     Members and values of a group are put in order, by what the shares tell apart, so that groups alike are equal rows.
@@ -201,7 +201,7 @@ def _note(told: _Told, shares: Array, kind: Ints, people: Ints, values: Codes) -
     np.add.at(told.own.reshape(-1), place, every * every)
 
 
-def _members(channel: Groups, evidence: Evidence, rank: Ints, written: Written) -> Iterator[tuple[Ints, Ints]]:
+def _members(channel: AnatomyChannel, evidence: Evidence, rank: Ints, written: Written) -> Iterator[tuple[Ints, Ints]]:
     """Yield the group of members, and the rank of the combination of each."""
     columns = {c.attribute: c for c in channel.known}
     wanted = [columns[name] for name in evidence.names]
@@ -266,7 +266,7 @@ class _Finder:
         return found
 
 
-def _values(channel: Groups, written: Written) -> Iterator[tuple[Ints, Ints]]:
+def _values(channel: AnatomyChannel, written: Written) -> Iterator[tuple[Ints, Ints]]:
     """Yield the group and the code of entries of the sensitive table, each as often as it counts."""
     names = channel.group.name, channel.sensitive.name, channel.count.name
     for batch in written.unordered(ST, *names):

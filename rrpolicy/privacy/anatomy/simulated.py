@@ -39,7 +39,7 @@ from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, weights
 from rrpolicy.privacy.disclosure.attribute_options import CONFIDENCE
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.anatomy.channel import Groups
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.channel.anatomy.replicas import Mask
     from rrpolicy.source.counts import Array, Ints
 
@@ -87,7 +87,7 @@ class Simulated:
         return Simulated(self.replicas, *whole)
 
 
-def simulate(channel: Groups, people: Ints, group: Ints, value: Ints) -> Simulated | None:
+def simulate(channel: AnatomyChannel, people: Ints, group: Ints, value: Ints) -> Simulated | None:
     """Estimate expected posteriors.
 
     Args:
@@ -124,7 +124,7 @@ def _replicas(counts: list[int], size: int, asked: int) -> int | None:
     return most if most >= FEWEST_REPLICAS else None
 
 
-def _stream(channel: Groups, records: int) -> Stream:
+def _stream(channel: AnatomyChannel, records: int) -> Stream:
     """Return the bits of the estimate: a function of the published description and N."""
     columns: list[Json] = [[c.attribute, list(c.labels)] for c in (*channel.known, channel.sensitive)]
     seed = canonical({"purpose": "rrpolicy.estimate/1", "columns": columns, "l": channel.size, "records": records})

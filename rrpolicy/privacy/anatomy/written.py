@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.channel import QIT, ST, Groups
+from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.anatomy.schedule import groups_of
 from rrpolicy.source.protocol import MULTIPLICITY
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-def reached(channel: Groups, written: Written) -> tuple[int, Fraction | None]:
+def reached(channel: AnatomyChannel, written: Written) -> tuple[int, Fraction | None]:
     """Read both tables.
 
     Args:
@@ -53,7 +53,9 @@ def reached(channel: Groups, written: Written) -> tuple[int, Fraction | None]:
     return records, max(Fraction(int(a), int(b)) for a, b in zip(most, stated, strict=True))
 
 
-def _rows(channel: Groups, reader: Iterable[pa.RecordBatch], count: str | None) -> Iterable[tuple[Ints, Ints, Ints]]:
+def _rows(
+    channel: AnatomyChannel, reader: Iterable[pa.RecordBatch], count: str | None
+) -> Iterable[tuple[Ints, Ints, Ints]]:
     """Yield the group number of each distinct row, how often it stands, and its count."""
     for batch in reader:
         number, n = (_integers(batch.column(name)) for name in (channel.group.name, MULTIPLICITY))

@@ -27,7 +27,7 @@ from rrpolicy.privacy.disclosure.attribute import Mask, Risks, cases
 from rrpolicy.privacy.disclosure.exact import NEAR
 from rrpolicy.privacy.disclosure.identity import Links, links, most_at_risk
 from rrpolicy.privacy.disclosure.identity_options import Options as LinkOptions
-from rrpolicy.privacy.model import Floor
+from rrpolicy.privacy.model import MinimumRisk
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
@@ -39,9 +39,9 @@ MORE = 1e-3
 """By how much a proposed limit exceeds what is only approached."""
 
 
-def attribute_floor(
+def attribute_minimum(
     requirement: Requirement, channel: Product, original: Original, free: Collection[str] | None = None
-) -> tuple[Floor, ...]:
+) -> tuple[MinimumRisk, ...]:
     """Return the floor of an `attribute-disclosure` entry, one for each sensitive attribute (and what is known).
 
     Args:
@@ -64,7 +64,7 @@ def attribute_floor(
     )
 
 
-def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Product) -> Floor:
+def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Product) -> MinimumRisk:
     ratio = bottom.ratio
     over: Mask = bottom.over() | ((ratio > 1 - NEAR) & middle.over())
     at = int(np.argmax(ratio))
@@ -72,7 +72,7 @@ def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Produc
     alike = over & ((evidence.histograms > 0).sum(axis=1) == 1)[bottom.group]
     best, sensitive = whole.risk[int(np.argmax(whole.ratio))], _names(evidence.sensitive)
     limit = bottom.limits[int(bottom.value[at])]
-    return Floor(
+    return MinimumRisk(
         of=f"risk of {bottom.of}",
         reached=float(bottom.risk[at]),
         limit=limit,
@@ -86,10 +86,10 @@ def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Produc
     )
 
 
-def linking_floor(
+def linking_minimum(
     requirement: Requirement, channel: Product, original: Original, free: Collection[str] | None = None
-) -> Floor:
-    """Return the floor of an `identity-disclosure` entry; see `attribute_floor`. A percentile is honoured."""
+) -> MinimumRisk:
+    """Return the floor of an `identity-disclosure` entry; see `attribute_minimum`. A percentile is honoured."""
     options = requirement.options
     assert isinstance(options, LinkOptions)
     low, half = (links(requirement, at_retention(channel, r, free), original) for r in (Fraction(0), Fraction(1, 2)))
@@ -99,7 +99,7 @@ def linking_floor(
     over = low.over(options.threshold) | (close & half.over(options.threshold))
     if options.percentile is not None and not low.mean_over(options.threshold, options.percentile):
         over = np.zeros(len(over), dtype=bool)
-    return Floor(
+    return MinimumRisk(
         of="chance of linking",
         reached=reached,
         limit=options.threshold,

@@ -26,7 +26,7 @@ from rrpolicy.privacy.disclosure.attribute_options import (
 from rrpolicy.privacy.model import Assessor, Layout, Order, Smooth, unreadable
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.model import Floor
+    from rrpolicy.privacy.model import MinimumRisk
     from rrpolicy.source.protocol import Original
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
@@ -159,15 +159,17 @@ def holds(requirement: Requirement, channel: Channel, original: Original | int) 
     return holds_attribute(requirement, channel, original)
 
 
-def floor(requirement: Requirement, channel: Channel, original: Original, free: Collection[str]) -> tuple[Floor, ...]:
+def floor(
+    requirement: Requirement, channel: Channel, original: Original, free: Collection[str]
+) -> tuple[MinimumRisk, ...]:
     """Return the smallest reachable as what is free is drawn at random.
 
     See `rrpolicy.privacy.disclosure.minimum_risk`.
     """
-    from rrpolicy.privacy.disclosure.minimum_risk import attribute_floor
+    from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
 
     assert isinstance(channel, Product)
-    return attribute_floor(requirement, channel, original, free)
+    return attribute_minimum(requirement, channel, original, free)
 
 
 def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:

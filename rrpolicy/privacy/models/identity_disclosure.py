@@ -18,7 +18,7 @@ from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, Option
 from rrpolicy.privacy.model import Assessor, Order, Smooth, unreadable
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.model import Floor
+    from rrpolicy.privacy.model import MinimumRisk
     from rrpolicy.source.protocol import Original
 
 REFERENCE = "Teng, Du 2006, Theorem 3.2"
@@ -102,15 +102,17 @@ def holds(requirement: Requirement, channel: Channel, original: Original | int) 
     return holds_linking(requirement, channel, original)
 
 
-def floor(requirement: Requirement, channel: Channel, original: Original, free: Collection[str]) -> tuple[Floor, ...]:
+def floor(
+    requirement: Requirement, channel: Channel, original: Original, free: Collection[str]
+) -> tuple[MinimumRisk, ...]:
     """Return the smallest reachable as what is free is drawn at random.
 
     See `rrpolicy.privacy.disclosure.minimum_risk`.
     """
-    from rrpolicy.privacy.disclosure.minimum_risk import linking_floor
+    from rrpolicy.privacy.disclosure.minimum_risk import linking_minimum
 
     assert isinstance(channel, Product)
-    return (linking_floor(requirement, channel, original, free),)
+    return (linking_minimum(requirement, channel, original, free),)
 
 
 def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.suppression.channel import Parted
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import supports as of_classes
@@ -63,27 +63,27 @@ def _of_original(
     """Return the assessor of a model of disclosure, which needs to know who was suppressed."""
 
     def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, Parted)
+        assert isinstance(channel, SuppressionChannel)
         if isinstance(original, int):
             return unknown(requirement)
-        from rrpolicy.privacy.suppression import disclosure as parted_disclosure
+        from rrpolicy.privacy.suppression import disclosure
 
-        return parted_disclosure.assess(requirement, channel, original)
+        return disclosure.assess(requirement, channel, original)
 
     def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:
-        assert isinstance(channel, Parted)
+        assert isinstance(channel, SuppressionChannel)
         if isinstance(original, int):
             return False
-        from rrpolicy.privacy.suppression import disclosure as parted_disclosure
+        from rrpolicy.privacy.suppression import disclosure
 
-        return parted_disclosure.holds(requirement, channel, original)
+        return disclosure.holds(requirement, channel, original)
 
-    return Assessor(model, Parted, (), Basis.ORIGINAL, reference, assess, supported, holds=holds)
+    return Assessor(model, SuppressionChannel, (), Basis.ORIGINAL, reference, assess, supported, holds=holds)
 
 
 def _assessor(model: str, reference: str, find: Find) -> Assessor:
     def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, Parted)
+        assert isinstance(channel, SuppressionChannel)
         if isinstance(original, int):
             return undecided(model, _limit(requirement))
         from rrpolicy.privacy.suppression.classes import planned_classes
@@ -93,7 +93,7 @@ def _assessor(model: str, reference: str, find: Find) -> Assessor:
     def measure(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Finding:
         from rrpolicy.privacy.suppression.classes import labels_within
 
-        assert isinstance(channel, Parted)
+        assert isinstance(channel, SuppressionChannel)
         names = [c.name for c in channel.known]
         within = {c.name: labels for c in channel.known if (labels := labels_within(requirement, c.attribute))}
         sensitive = channel.sensitive
@@ -101,7 +101,9 @@ def _assessor(model: str, reference: str, find: Find) -> Assessor:
         return find(requirement, policy, _renamed(found, sensitive.name, sensitive.attribute))
 
     layout = l_diversity.layout if model == l_diversity.NAME else None
-    return Assessor(model, Parted, (), Basis.RELEASE, reference, assess, supports, measure=measure, layout=layout)
+    return Assessor(
+        model, SuppressionChannel, (), Basis.RELEASE, reference, assess, supports, measure=measure, layout=layout
+    )
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.axes.recode import ANYTHING
-from rrpolicy.channel.suppression.channel import Parted
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.classes.equivalence import numbered
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def planned_classes(requirement: Requirement, channel: Parted, original: Original) -> Classes:
+def planned_classes(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Classes:
     """Return the classes that will be released."""
     counts = channel.released(original)
     rows, value = counts.codes[:, :-1], counts.codes[:, -1].astype(np.int64)

@@ -33,7 +33,7 @@ from rrpolicy.privacy.suppression.classes import planned_classes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rrpolicy.channel.suppression.channel import Parted
+    from rrpolicy.channel.suppression.channel import SuppressionChannel
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
@@ -80,7 +80,7 @@ class Parting:
 
 
 @dataclass(frozen=True)
-class PartedRisks(Risks):
+class SuppressionRisks(Risks):
     """Risks with who was suppressed."""
 
     parting: Parting
@@ -115,7 +115,7 @@ class PartedRisks(Risks):
 
 
 @dataclass(frozen=True)
-class PartedLinks(Links):
+class SuppressionLinks(Links):
     """Chances of linking with who was suppressed: people who agree in all that is known differ in how many of them are.
 
     Attributes:
@@ -149,7 +149,7 @@ def _exactly(parting: Parting, group: Ints, value: Ints, *, each: bool) -> Calla
     return chance
 
 
-def assess(requirement: Requirement, channel: Parted, original: Original) -> Finding:
+def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
     """Assess attribute disclosure, or identity disclosure, as the requirement asks."""
     further = smallest(requirement, channel, original)
     if isinstance(requirement.options, attribute.Options):
@@ -157,14 +157,14 @@ def assess(requirement: Requirement, channel: Parted, original: Original) -> Fin
     return linking.conclude(requirement, links(requirement, channel, original), (), further)
 
 
-def holds(requirement: Requirement, channel: Parted, original: Original) -> bool:
+def holds(requirement: Requirement, channel: SuppressionChannel, original: Original) -> bool:
     """Return the verdict alone."""
     if isinstance(requirement.options, attribute.Options):
         return not risks(requirement, channel, original).over().any()
     return linking.within(links(requirement, channel, original), requirement)
 
 
-def risks(requirement: Requirement, channel: Parted, original: Original) -> PartedRisks:
+def risks(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionRisks:
     """Return every risk that an entry of `attribute-disclosure` speaks of."""
     options = requirement.options
     assert isinstance(options, attribute.Options)
@@ -174,18 +174,18 @@ def risks(requirement: Requirement, channel: Parted, original: Original) -> Part
     people = evidence.histograms[group, value]
     limits = tuple(options.limit(label) for label in column.labels)
     share = people / evidence.n[group]
-    return PartedRisks(column.attribute, evidence, column.labels, group, value, people, share, limits, parted)
+    return SuppressionRisks(column.attribute, evidence, column.labels, group, value, people, share, limits, parted)
 
 
-def links(requirement: Requirement, channel: Parted, original: Original) -> PartedLinks:
+def links(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionLinks:
     """Return every chance of being linked that an entry of `identity-disclosure` speaks of."""
     parted = parting(channel, original)
     evidence = parted.evidence
     group, value = np.nonzero(chosen(evidence, requirement, None, ()))
-    return PartedLinks(evidence, group, evidence.histograms[group, value], value, parted)
+    return SuppressionLinks(evidence, group, evidence.histograms[group, value], value, parted)
 
 
-def parting(channel: Parted, original: Original) -> Parting:
+def parting(channel: SuppressionChannel, original: Original) -> Parting:
     """Return who was suppressed.
 
     Raises:
@@ -201,7 +201,7 @@ def parting(channel: Parted, original: Original) -> Parting:
     return Parting(evidence, moved)
 
 
-def smallest(requirement: Requirement, channel: Parted, original: Original) -> tuple[Companion, ...]:
+def smallest(requirement: Requirement, channel: SuppressionChannel, original: Original) -> tuple[Companion, ...]:
     """Return 1 over the size of the smallest released class (Teng, Du 2006, of a generalised table)."""
     sizes = planned_classes(requirement, channel, original).sizes
     least = float(1 / sizes.min()) if len(sizes) else 0.0

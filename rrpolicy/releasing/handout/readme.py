@@ -12,10 +12,9 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.form import axis_weights
-from rrpolicy.estimate.weights.recode import SpreadWeights
-from rrpolicy.estimate.weights.sets import MembershipWeights
-from rrpolicy.releasing.handout import readme_anatomy as guide_dealt
-from rrpolicy.releasing.handout import readme_recode as guide_spread
+from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.releasing.handout import readme_anatomy, readme_recode
 from rrpolicy.releasing.handout.markdown import block, cell, code, prose
 from rrpolicy.releasing.handout.readme_formulas import formula_text
 from rrpolicy.releasing.handout.readme_missing import missing_values
@@ -34,20 +33,20 @@ def readme(document: Mapping[str, Any]) -> str:
         document: release.json.
     """
     if is_dealt(document):
-        return guide_dealt.readme(document, lambda text: _opening(document, text))
+        return readme_anatomy.readme(document, lambda text: _opening(document, text))
     columns = [column_from_json(c) for c in document["tables"][0]["columns"]]
     weights = weight_files(document)
-    spread = any(isinstance(w.axis, SpreadWeights) for w in weights)
+    spread = any(isinstance(w.axis, RecodeWeights) for w in weights)
     sections = [
-        _opening(document, guide_spread.OPENING if spread else RANDOMISED),
+        _opening(document, readme_recode.OPENING if spread else RANDOMISED),
         _columns(document, columns),
         formula_text(document, columns, weights),
         missing_values(document, columns, weights),
-        guide_spread.how_to_count(weights) if spread else _how_to_count(weights),
+        readme_recode.how_to_count(weights) if spread else _how_to_count(weights),
         _sql(document, weights),
         "" if spread else r_section(document, columns, weights),
         _rrpolicy(weights),
-        guide_spread.NEVER if spread else _never(),
+        readme_recode.NEVER if spread else _never(),
         _files(document, weights),
     ]
     return "\n\n".join(s for s in sections if s) + "\n"
@@ -95,8 +94,8 @@ def _columns(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
 
 
 def _treatment(axis: AxisWeights | None) -> str:
-    if isinstance(axis, SpreadWeights):
-        return guide_spread.treatment(axis) if axis.randomised else "as it is"
+    if isinstance(axis, RecodeWeights):
+        return readme_recode.treatment(axis) if axis.randomised else "as it is"
     return "as it is" if axis is None or not axis.randomised else _randomised(axis)
 
 
@@ -108,7 +107,7 @@ def _randomised(axis: AxisWeights) -> str:
         case RetentionWeights(blocks=blocks):
             parts = sorted({_kept(keep, len(m)) for m, keep in blocks})
             return f"exchanged inside {len(blocks)} blocks of categories only: {'; '.join(parts)}"
-        case MembershipWeights(set_size=l, original=values):
+        case SetWeights(set_size=l, original=values):
             what = "combinations" if together else "categories"
             return (
                 f"as a set of {l} of the {len(values)} {what}: the original one and {l - 1} drawn at random{together}"
@@ -127,7 +126,7 @@ def _how_to_count(weights: Sequence[WeightFile]) -> str:
     if not weights:
         return "## How to count\n\nNo column was randomised: plain counts are the original ones."
     names = ", ".join(f"`{w.path}`" for w in weights)
-    sets = [w for w in weights if isinstance(w.axis, MembershipWeights)]
+    sets = [w for w in weights if isinstance(w.axis, SetWeights)]
     return f"""## How to count
 
 An original count is a **sum of record weights**. The weight tables ({names}) hold, for every released value and every
@@ -179,7 +178,7 @@ def _sql(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> str:
     ]
     if name:
         lines += ["", *block("sql", [f"FROM {identifier(name)};"])]
-    if len(weights[0].axis.columns) == 1 and not isinstance(weights[0].axis, MembershipWeights):
+    if len(weights[0].axis.columns) == 1 and not isinstance(weights[0].axis, SetWeights):
         se = ", sqrt(sum(weight ** 2) - sum(weight)) AS se" if weights[0].axis.unbiased else ""
         lines += [
             "",

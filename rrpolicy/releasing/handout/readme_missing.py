@@ -9,7 +9,7 @@ from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column, text
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.estimate.counts.columns import kind_of, same
-from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.releasing.handout.markdown import block, code
 from rrpolicy.releasing.handout.weights import WeightFile
 
@@ -45,7 +45,7 @@ def missing_values(document: Mapping[str, Any], columns: Sequence[Column], weigh
 def _of_numbers(file: WeightFile, missing: Mapping[str, Value]) -> bool:
     """Return whether a weight table is of one column whose categories are numbers but for the missing one."""
     axis = file.axis
-    if len(axis.columns) > 1 or axis.columns[0] not in missing or isinstance(axis, MembershipWeights):
+    if len(axis.columns) > 1 or axis.columns[0] not in missing or isinstance(axis, SetWeights):
         return False
     absent = missing[axis.columns[0]]
     return axis.unbiased and all(kind_of(v) == "number" or same(v, absent) for (v,) in axis.original)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column
-from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.releasing.handout.readme_formulas import escaped_columns
 from rrpolicy.releasing.handout.weights import WeightFile
 
@@ -20,8 +20,8 @@ def r_section(document: Mapping[str, Any], columns: Sequence[Column], weights: S
         columns: the released columns.
         weights: the weight tables.
     """
-    single = [w for w in weights if len(w.axis.columns) == 1 and not isinstance(w.axis, MembershipWeights)]
-    sets = [w for w in weights if len(w.axis.columns) == 1 and isinstance(w.axis, MembershipWeights)]
+    single = [w for w in weights if len(w.axis.columns) == 1 and not isinstance(w.axis, SetWeights)]
+    sets = [w for w in weights if len(w.axis.columns) == 1 and isinstance(w.axis, SetWeights)]
     reading = _r_reading(document, columns)
     if not single:
         return "\n".join(["## In R", "", "```r", *reading, *_r_sets(document, sets[0]), "```"]) if sets else ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rrpolicy.estimate.weights.recode import SpreadWeights
+    from rrpolicy.estimate.weights.recode import RecodeWeights
     from rrpolicy.releasing.handout.weights import WeightFile
 
 OPENING = """Before publication the values of some columns were generalised: a released label stands for one
@@ -21,7 +21,7 @@ NEVER = """## What not to do
 - Do not read a group as a person: at best it says something of all its members. Do not try to find out who is in it."""
 
 
-def treatment(axis: SpreadWeights) -> str:
+def treatment(axis: RecodeWeights) -> str:
     """Return how a column was released."""
     several = sum(1 for group in axis.groups if len(group) > 1)
     return (

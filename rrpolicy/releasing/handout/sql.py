@@ -11,8 +11,8 @@ from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.estimate.counts.scan import scan
 from rrpolicy.estimate.opening import column_from_json, decoder_from_json
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.estimate.weights.sets import MembershipWeights
-from rrpolicy.releasing.handout import sql_anatomy as dealt_sql
+from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.releasing.handout import sql_anatomy
 from rrpolicy.releasing.handout.sql_recode import SPREAD_HEADING, released_view, spread_view
 from rrpolicy.releasing.handout.weights import (
     WeightFile,
@@ -32,8 +32,8 @@ def estimate_sql(document: Mapping[str, Any]) -> str:
     It defines the view `release`, a table of weights for every randomised axis, and views with the corrected one-way
     tables and one two-way table, each with both standard errors and the interval of this table.
     """
-    if dealt_sql.is_dealt(document):
-        return dealt_sql.estimate_sql(document)
+    if sql_anatomy.is_dealt(document):
+        return sql_anatomy.estimate_sql(document)
     (table,) = document["tables"][:1]
     columns = [column_from_json(c) for c in table["columns"]]
     weights = weight_files(document)
@@ -176,7 +176,7 @@ def _release_view(document: Mapping[str, Any], columns: Sequence[Column]) -> str
 def _weights_table(file: WeightFile, columns: Mapping[str, Column]) -> str:
     types = [columns[c].type or "VARCHAR" for c in file.axis.columns]
     own = [*types, *map(_type_of, _domains(file.axis)), "DOUBLE"]
-    if isinstance(file.axis, MembershipWeights):
+    if isinstance(file.axis, SetWeights):
         own = [*(kind.removesuffix("[]") for kind in types), "DOUBLE", "DOUBLE"]
     named = zip(headings(file.axis), own, strict=True)
     listed = ", ".join(f"{literal(h)}: {literal(t)}" for h, t in named)
@@ -204,7 +204,7 @@ def _pair(document: Mapping[str, Any], weights: Sequence[WeightFile]) -> tuple[W
 
 
 def _join(file: WeightFile, alias: str) -> str:
-    if isinstance(file.axis, MembershipWeights):
+    if isinstance(file.axis, SetWeights):
         return "true"
     released = headings(file.axis)[: len(file.axis.columns)]
     return " AND ".join(
@@ -214,7 +214,7 @@ def _join(file: WeightFile, alias: str) -> str:
 
 def _weight(file: WeightFile, alias: str) -> str:
     """Return a record's weight as SQL: of sets, by whether the record's set holds the category."""
-    if not isinstance(file.axis, MembershipWeights):
+    if not isinstance(file.axis, SetWeights):
         return f"{alias}.weight"
     pairs = zip(file.axis.columns, original_headings(file.axis), strict=True)
     equal = " AND ".join(f"r.{identifier(c)}[i] = {alias}.{identifier(h)}" for c, h in pairs)

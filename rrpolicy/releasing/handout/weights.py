@@ -13,10 +13,10 @@ from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Decoder
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import decoder_from_json
-from rrpolicy.estimate.weights.anatomy import ShareWeights
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.form import axis_weights
-from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.untrusted import formulas
 
 WEIGHT_ROWS = 1_000_000
@@ -58,13 +58,13 @@ def weight_tables(decoder: Decoder, handling: formulas.Handling) -> tuple[tuple[
         decoder: whose axes are undone.
         handling: of text that a spreadsheet would run as a formula.
     """
-    axes = [a for a in axes_of(decoder) if a.randomised and not isinstance(a, ShareWeights)]
+    axes = [a for a in axes_of(decoder) if a.randomised and not isinstance(a, AnatomyWeights)]
     return tuple((axis, f"weights/{file_stem(' '.join(axis.columns))}.csv", _table(axis, handling)) for axis in axes)
 
 
 def _table(axis: AxisWeights, handling: formulas.Handling) -> str:
     field = partial(_field, handling)
-    if isinstance(axis, MembershipWeights):
+    if isinstance(axis, SetWeights):
         return _membership_table(axis, field)
     try:
         if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
@@ -81,7 +81,7 @@ def _table(axis: AxisWeights, handling: formulas.Handling) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _membership_table(axis: MembershipWeights, field: Callable[[Value], str]) -> str:
+def _membership_table(axis: SetWeights, field: Callable[[Value], str]) -> str:
     weights = ",".join(format(w, ".17g") for w in (axis.held, axis.not_held))
     lines = [",".join(map(field, headings(axis)))]
     lines += [",".join([*map(field, cell), weights]) for cell in axis.original]
@@ -90,7 +90,7 @@ def _membership_table(axis: MembershipWeights, field: Callable[[Value], str]) ->
 
 def headings(axis: AxisWeights) -> tuple[str, ...]:
     """Return the column names of an axis' weight table."""
-    if isinstance(axis, MembershipWeights):
+    if isinstance(axis, SetWeights):
         width = len(axis.columns)
         named = ["original"] if width == 1 else [f"original_{i}" for i in range(1, width + 1)]
         return (*named, "weight_held", "weight_not_held")
@@ -110,7 +110,7 @@ def file_stem(name: str) -> str:
 
 def original_headings(axis: AxisWeights) -> tuple[str, ...]:
     """Return the names of the original categories' columns in an axis' weight table."""
-    width, first = len(axis.columns), 0 if isinstance(axis, MembershipWeights) else len(axis.columns)
+    width, first = len(axis.columns), 0 if isinstance(axis, SetWeights) else len(axis.columns)
     return headings(axis)[first : first + width]
 
 
@@ -127,7 +127,7 @@ def weight_files(document: Mapping[str, Any]) -> tuple[WeightFile, ...]:
 
 def _escaped(axis: AxisWeights, handling: formulas.Handling) -> tuple[str, ...]:
     """Return the headings of an axis' weight table below which text is escaped."""
-    cells = [axis.original] if isinstance(axis, MembershipWeights) else [axis.released, axis.original]
+    cells = [axis.original] if isinstance(axis, SetWeights) else [axis.released, axis.original]
     columns = (column for side in cells for column in zip(*side, strict=True))
     texts = ([value for value in column if isinstance(value, str)] for column in columns)
     told = zip(headings(axis), texts, strict=False)

@@ -14,15 +14,15 @@ from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
-from rrpolicy.estimate.weights.anatomy import ShareWeights
-from rrpolicy.estimate.weights.sets import MembershipWeights
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.releasing.report.attributes import category
 from rrpolicy.report import Marginal, MarginalRow
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import AxisWeights
-    from rrpolicy.estimate.weights.recode import SpreadWeights
+    from rrpolicy.estimate.weights.recode import RecodeWeights
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
@@ -58,7 +58,7 @@ def marginals(
     for name, axis in release.columns.axes.items():
         if len(axis.original) > WIDEST:
             continue
-        if isinstance(axis, ShareWeights):
+        if isinstance(axis, AnatomyWeights):
             found.append(_of_groups(release, axis))
         elif name in release.columns.spread:
             known = None if released is None else released.get(name)
@@ -70,7 +70,7 @@ def marginals(
     return tuple(found)
 
 
-def _of_groups(release: Release, axis: ShareWeights) -> Marginal:
+def _of_groups(release: Release, axis: AnatomyWeights) -> Marginal:
     """Return the table of a column that stands in a table of its own: as it is, by itself."""
     counted = release.crosstab(axis.columns).rows
     rows = [
@@ -87,11 +87,11 @@ def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
         _row(category(cell[0]), shares.get(cell), row, release.records)
         for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
     ]
-    remark = SETS if isinstance(axis, MembershipWeights) else None
+    remark = SETS if isinstance(axis, SetWeights) else None
     return _finished(Marginal(axis.columns[0], LEVEL, tuple(rows), remark, left_out=0))
 
 
-def _generalised(release: Release, axis: SpreadWeights, known: Sequence[int] | None) -> tuple[Marginal, ...]:
+def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | None) -> tuple[Marginal, ...]:
     """Return the table of a generalised column by released labels, exact, and that of the categories inside them."""
     counts = _released(release, axis, known)
     shares = [float(n) / release.records for n in counts]
@@ -123,7 +123,7 @@ def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
 
 def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
     """Return the one-way table of one of several columns that an axis randomises together."""
-    if isinstance(axis, MembershipWeights):
+    if isinstance(axis, SetWeights):
         alone = [_row(category(row.group[name]), None, row, release.records) for row in _rows(release, name)]
         return _finished(Marginal(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0))
     position = axis.columns.index(name)
