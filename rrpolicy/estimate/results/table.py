@@ -135,11 +135,12 @@ class Crosstab(Result):
         Raises:
             PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
         """
+        target = self.spoken.of(target)
         if self.certain is not None:
             exact = (self.certain == self.support) & (target == "table")
             return np.where(exact, 0.0, np.nan), np.zeros(self.moment.shape, dtype=bool)
         population = of_population(self.second_moment, self.moment, self.records)
-        if (target or self.target) == "population":
+        if target == "population":
             return population, np.zeros(self.moment.shape, dtype=bool)
         return of_table(self.second_moment, self.moment, population)
 
@@ -163,8 +164,8 @@ class Crosstab(Result):
         target = self.spoken.of(target, level)
         if self.certain is not None:
             bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
-            return bounds if (target or self.target) == "table" else np.full_like(bounds, np.nan)
-        half = quantile(level or self.level) * self.se(target)
+            return bounds if target == "table" else np.full_like(bounds, np.nan)
+        half = quantile(level) * self.se(target)
         return clipped(self.moment.reshape(-1), half.reshape(-1), self._possible)
 
     def covariance(self, target: Target | None = None) -> Array:
