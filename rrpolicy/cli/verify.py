@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rrpolicy import door
+from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
@@ -65,8 +66,9 @@ def _lines(found: Verification) -> list[str]:
             failed = sum(not c.passed for c in checks)
             lines.append(f"{level.word}: {len(checks)} checks, {f'{failed} fail' if failed else 'all hold'}")
     lines += [f"  {finding.model}: {finding.requirement}: {_said(found, finding)}" for finding in found.findings]
-    if found.reproduced and found.passed:
-        lines.append(f"drawn again from the source and the key: the same release, {found.reproduced}")
+    if found.reproduced:
+        same = "the same release" if found.passed else "the same data"
+        lines.append(f"drawn again from the source and the key: {same}, {found.reproduced}")
     lines += [f"{p.code}: {p.message}" for p in found.problems]
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
@@ -80,5 +82,5 @@ def _said(found: Verification, finding: Finding) -> str:
     from rrpolicy.finding import CONDITION, Verdict
 
     if found.passed or finding.verdict is not Verdict.HOLDS:
-        return str(finding.verdict) + (f", {CONDITION} ({', '.join(finding.given)})" if finding.given else "")
+        return str(finding.verdict) + (f", {CONDITION} ({listed(finding.given)})" if finding.given else "")
     return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"
