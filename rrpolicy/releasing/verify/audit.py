@@ -42,7 +42,8 @@ PLANNED = (
 RECORD, PLAN, FINDINGS = "audit/audit.json", "audit/plan.json", "audit/findings.json"
 CLAIMS = (
     (RECORD, "the release's label", "release"),
-    (RECORD, "when it was released, and how the table was given", "time", "source_given_as"),
+    (RECORD, "when it was released", "time"),
+    (RECORD, "how the table was given", "source_given_as"),
     (RECORD, "the commit of the policy", "policy_commit", "policy_blob"),
     (RECORD, "versions of what wrote the files", "writers"),
     (RECORD, "versions of the software", "software"),
