@@ -101,3 +101,53 @@ def test_the_description_follows_version_2(packages):
             assert "profile" not in resource
             assert ("bytes" in resource) == (resource["format"] == "csv")
             assert resource["schema"]["missingValues"] is not None
+
+
+LACKING = """
+schema = 1
+[policy]
+name = "lacking"
+version = "1.0.0"
+owner = "tests"
+purpose = "tests"
+[source]
+uri = "people.csv"
+[attributes]
+age = {{ role = "quasi-identifier", domain = [1, 2, 3], nulls = "unknown" }}
+job = {{ role = "sensitive", domain = [5, 6, 7], nulls = "unknown" }}
+{rest}
+[[privacy]]
+{mechanism}
+[release]
+format = "{form}"
+"""
+NOTE = '[attributes.note]\nrole = "insensitive"\nnulls = "keep"\nassume_unlinkable = "tests"'
+WAYS = {
+    "pram": (NOTE, 'model = "local-dp"\nepsilon = 8\nscope = "attribute"\n[mechanism]\nname = "pram"'),
+    "rr-both": ("", 'model = "attribute-disclosure"\nthreshold = "1/2"\n[mechanism]\nname = "rr-both"'),
+    "tp": ("", 'model = "l-diversity"\nkind = "frequency"\nl = 2\n[mechanism]\nname = "l-diversity"\nalgorithm = "tp"'),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_of_whom_nothing_is_known_are_valid(tmp_path, way):
+    """A client that reads a missing category as no value finds such a row blank, and blank rows are an error to it."""
+    rest, mechanism = WAYS[way]
+    rows = [
+        (age, job, "" if i % 2 else f"note {i % 3}") for i in range(30) for age in (1, 2, 3, "") for job in (5, 6, "")
+    ]
+    lines = (",".join(map(str, row if rest else row[:2])) for row in rows)
+    (tmp_path / "people.csv").write_text("\n".join(["age,job,note" if rest else "age,job", *lines]) + "\n")
+    made = []
+    for form in ("parquet", "csv"):
+        path = tmp_path / f"{form}.toml"
+        path.write_text(LACKING.format(rest=rest, mechanism=mechanism, form=form))
+        assert main(["release", str(path), "--out", str(tmp_path / form)]) == 0
+        made.append(tmp_path / form / "public" / "datapackage.json")
+    found = validated(*made)
+
+    assert [found[str(path)][2] for path in made] == [[], []]
+    for path in made:
+        fields = json.loads(path.read_text())["resources"][0]["schema"]["fields"]
+        told = {f["name"]: f["description"] for f in fields if "description" in f}
+        assert "'unknown' stands for a value that is missing" in told["age"]

@@ -65,6 +65,7 @@ def datapackage(document: Mapping[str, Any], public: Path) -> dict[str, Json]:
 def _resource(table: Mapping[str, Any], document: Mapping[str, Any], public: Path) -> Json:
     form, data = document["data"]["format"], document["data"]["tables"][table["name"]]
     path = public / data["path"]
+    blank = _may_be_blank(table, document)
     resource: dict[str, Json] = {
         "name": _slug(table["name"]),
         "path": data["path"],
@@ -74,7 +75,7 @@ def _resource(table: Mapping[str, Any], document: Mapping[str, Any], public: Pat
         "hash": file_digest(path),
         "schema": {
             "$schema": f"{PROFILES}/tableschema.json",
-            "fields": [_field(column, document, form) for column in table["columns"]],
+            "fields": [_field(column, document, form, blank=blank) for column in table["columns"]],
             "missingValues": [""],
         },
         "rrpolicy": {"rows": data["rows"], "digest": data["digest"], "sort": table["sort"], **_joins(table)},
@@ -99,8 +100,17 @@ def _joins(table: Mapping[str, Any]) -> dict[str, Json]:
     return {"joins": table["joins"]} if table["joins"] else {}
 
 
-def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) -> Json:
-    attribute: Mapping[str, Any] = next((a for a in document["attributes"] if a["name"] == column["attribute"]), {})
+def _attribute(column: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((a for a in document["attributes"] if a["name"] == column["attribute"]), {})
+
+
+def _may_be_blank(table: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Return whether a row may hold nothing but missing values, which clients take for an error of the file."""
+    return all(c["kind"] == "carried" or _attribute(c, document).get("nulls") in c["labels"] for c in table["columns"])
+
+
+def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str, *, blank: bool) -> Json:
+    attribute = _attribute(column, document)
     field: dict[str, Json] = {"name": column["name"], "type": _type(column, form)}
     if form == "csv" and _escaped(column, document):
         field["description"] = formulas.CONVENTION
@@ -110,7 +120,10 @@ def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str) ->
         spelled = dict(zip(column["labels"], _spelled(column, document, form), strict=True))
         missing = attribute.get("nulls")
         field["constraints"] = {"enum": list(spelled.values()), "required": True}
-        if missing in spelled:  # a reader that knows missing values takes it for none, and none is no error
+        if missing in spelled and blank:
+            told = f"{missing!r} stands for a value that is missing"
+            field["description"] = "; ".join([told, *([str(field["description"])] if "description" in field else [])])
+        elif missing in spelled:  # a reader that knows missing values takes it for none, and none is no error
             field["missingValues"] = ["", str(spelled.pop(missing))]
             field["constraints"] = {"enum": list(spelled.values())}
     field["rrpolicy"] = {
