@@ -1,10 +1,10 @@
 """The one public door: what the command line does, as functions. `import rrpolicy` offers them by name.
 
 A function that asks (`check`, `plan`, `verify`, `check_table`) returns what was found: `passed`, `problems`, and
-`require()`, which raises them. A function that writes (`release`, `render`, `plan` with `out`) writes all of it or
-raises. What is wrong with the call, the policy or the data always raises `RRPolicyError`, whose `problems` have the
-codes, places and hints that the command line prints, and whose `exit_status` is its exit status. Messages name
-arguments as the command line does: `--plan-on` is `plan_on`.
+`require()`, which raises them. A function that writes (`release`, `render`) writes all of it or raises; `plan` with
+`out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy or the data always
+raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line prints, and whose
+`exit_status` is its exit status. Messages name arguments as the command line does: `--plan-on` is `plan_on`.
 
 Nothing is printed; what goes beside a result is logged by the logger `rrpolicy`. Nothing heavy is imported before a
 function is called.
@@ -116,7 +116,8 @@ def plan(
         policy: the file, or a policy that was loaded.
         source: the table, in place of the policy's own: a path or uri, a pandas or polars DataFrame, an Arrow table, a
             DuckDB relation. A table in memory is copied in memory, never to disk.
-        out: write the plan here as well, and its key beside it: `release` in another process then executes exactly it.
+        out: write the plan here as well if it passes, and its key beside it: `release` in another process then executes
+            exactly it. A plan that does not pass has no `file`, and nothing is written.
         key: where the key goes; default: `out` with .key added.
         expected_rows: plan for so many records, without data.
         root: as for `load_policy`.

@@ -43,7 +43,7 @@ def command(  # noqa: PLR0917 each option is one
             key=key,
             expected_rows=expected_rows,
             root=root,
-            bound=out is not None,
+            bound=False,
             progress=report,
         )
     if json:

@@ -95,6 +95,18 @@ def test_what_fails_the_gate_is_returned_by_plan_and_raised_by_release(folder: P
     assert not (folder / "key").exists()
 
 
+def test_a_plan_that_does_not_pass_is_returned_and_not_written(folder: Path) -> None:
+    edited(folder / "policy.toml", more=FAILING)
+    planned = rrpolicy.plan(folder / "policy.toml", people(), out=folder / "plan.json")
+
+    assert not planned.passed
+    assert planned.file is None
+    assert planned.key is None
+    assert not list(folder.glob("plan.json*"))
+    with pytest.raises(rrpolicy.RequirementError):
+        planned.require()
+
+
 def test_what_fails_whatever_the_data_fails_the_check(folder: Path) -> None:
     old = '[mechanism]\nname = "pram"\n'
     policy = edited(

@@ -124,13 +124,13 @@ def planned(  # noqa: PLR0917 each is another thing
     if expected_rows is not None:
         outlook = look_ahead(made.policy, made.registry, expected_rows, progress)
         return Planned(outlook, made, root, outlook.to_json())
-    outlook, held = _looked(made, progress, bound=bound or out is not None)
+    outlook, held = _looked(made, progress, bound=bound, written=out is not None)
     found = Planned(outlook, made, root, outlook.to_json(), held)
     return _written(found, out, kept) if out is not None and kept is not None and found.passed else found
 
 
-def _looked(made: Opened, progress: Progress, *, bound: bool) -> tuple[Outlook, KeyFile | None]:
-    """Look ahead on the table, and bind the plan to it by a fresh key."""
+def _looked(made: Opened, progress: Progress, *, bound: bool, written: bool) -> tuple[Outlook, KeyFile | None]:
+    """Look ahead on the table, and bind the plan to it by a fresh key if that is asked for, or it is to be written."""
     from rrpolicy.scratch import scratch
     from rrpolicy.source.elsewhere import open_elsewhere
     from rrpolicy.source.opening import open_original
@@ -142,7 +142,8 @@ def _looked(made: Opened, progress: Progress, *, bound: bool) -> tuple[Outlook, 
         open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
     ):
         outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere)
-        return _bound(outlook, original) if bound else (outlook, None)
+        binds = bound or (written and outlook.decision.passed)
+        return _bound(outlook, original) if binds else (outlook, None)
 
 
 def _bound(outlook: Outlook, original: Original) -> tuple[Outlook, KeyFile]:
