@@ -285,6 +285,15 @@ def test_a_database_that_somebody_writes_to_is_refused(folder, capsys):
     assert run("plan", folder / "policy.toml") == 0
 
 
+@pytest.mark.parametrize("name", ["people.plan", "plan"])
+def test_a_plan_is_released_whatever_its_file_is_called(folder, capsys, name):
+    assert run("plan", folder / "policy.toml", "--out", folder / name) == 0
+    assert run("release", folder / name, "--out", folder / "bundle") == 0
+    (folder / name).write_text("  {}")
+    assert run("release", folder / name, "--out", folder / "again") == 4
+    assert "is no plan" in refused(capsys, "RR401")
+
+
 def test_what_changes_between_plan_and_release_is_named(folder, capsys):
     plan, out = folder / "plan.json", folder / "bundle"
     assert run("plan", folder / "policy.toml", "--out", plan) == 0

@@ -307,6 +307,18 @@ def test_how_a_csv_file_is_spelled_and_its_codes_are_written(tmp_path, capsys):
         assert original.records == 400
 
 
+def test_shares_without_a_zero_before_the_point_are_numbers_and_cut_as_such(tmp_path):
+    shares = [f"{i % 70 / 70:.8f}".removeprefix("0") for i in range(1, 401)]
+    path = tmp_path / "people.csv"
+    path.write_text(
+        "\n".join(["rate,age", *(f"{'NA' if i % 9 == 0 else x},{i % 60}" for i, x in enumerate(shares)), ""])
+    )
+    assert drafted(path)["source"]["missing"] == ["NA"]
+    line = re.search(r"# rate = .*bins = \[(.*?)\]", draft(str(path), None, load_registry().sources).text)
+    assert line is not None
+    assert [float(edge) for edge in line[1].split(", ")] == [0, 0.2, 0.4, 0.6, 0.8, math.inf]
+
+
 def test_a_word_that_may_be_a_category_is_a_code_of_its_own_column_alone(tmp_path):
     rows = [f"{i % 90 if i % 10 else 'none'},{('none', 'flu')[i % 2]}" for i in range(400)]
     path = tmp_path / "people.csv"

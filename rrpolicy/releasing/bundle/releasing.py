@@ -128,17 +128,25 @@ def released(  # noqa: PLR0917 each is another thing
 
 
 def _order(what: What, handed: Handed, root: Path | None) -> Order:
-    """Return what is to be released; a plan's file ends in .json."""
+    """Return what is to be released."""
     if isinstance(what, Planned):
         return _planned(what, handed, root or what.root)
     if isinstance(what, Policy):
         return Order(*_as_stated(what, handed, root))
     what = Path(what)
-    if what.suffix != ".json":
+    if not _is_plan(what):
         return Order(open_policy(what, source=handed.uri, root=root).reading(handed), what)
     read = read_plan(what, source=handed.uri, root=root)
     policy = open_policy(read.policy_file, source=handed.uri, root=root).policy
     return Order(Opened(policy, read.registry).reading(handed), read.policy_file, read.plan, plan_file=what)
+
+
+def _is_plan(path: Path) -> bool:
+    """Return whether a file is a plan: by its name, or, where that does not tell, by its first brace."""
+    if path.suffix in {".json", ".toml"} or not path.is_file():
+        return path.suffix == ".json"
+    with path.open("rb") as file:
+        return file.read(80).lstrip().startswith(b"{")
 
 
 def _planned(what: Planned, handed: Handed, root: Path | None) -> Order:

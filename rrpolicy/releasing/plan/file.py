@@ -94,7 +94,7 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
 
 def _plan(path: Path) -> dict[str, Any]:
     """Return a plan's document, every field of it checked."""
-    hint = "`rrpolicy plan POLICY --out PLAN` writes one; a policy's file ends in .toml"
+    hint = "`rrpolicy plan POLICY --out PLAN` writes one"
     try:
         document = read_document(path, most=LARGEST)
     except UnreadableError as error:

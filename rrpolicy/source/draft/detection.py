@@ -17,6 +17,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.policy.model import CsvSettings
+from rrpolicy.source.duckdb.delimited import DECIMAL, with_comma
 from rrpolicy.source.duckdb.plaintext import CHUNK, LONGEST_FIELD, binary
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ FEW_CODES = 8
 """Texts beside numbers that may be codes of missing values; more are categories."""
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _DELIMITERS = (",", ";", "\t", "|")
-_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
-_POINT = re.compile(r"-?[0-9]+[.][0-9]+")
+_COMMA = re.compile(with_comma(DECIMAL))
+_POINT = re.compile(DECIMAL)
 _WHOLE = re.compile(r"-?[0-9]+")
 _C1 = re.compile(rb"[\x80-\x9f]")
 _NOTHING = re.compile(

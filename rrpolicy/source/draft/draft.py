@@ -20,6 +20,7 @@ from rrpolicy.scratch import scratch
 from rrpolicy.source.draft.detection import missing_codes, settings_of
 from rrpolicy.source.draft.guessing import Guess, guess, listed
 from rrpolicy.source.draft.profile import profile, texts
+from rrpolicy.source.duckdb.delimited import NUMBER, with_comma
 from rrpolicy.source.memory.kinds import SCHEME
 from rrpolicy.source.opening import engine
 from rrpolicy.untrusted.printable import visible
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot, Source
 
 IN_MEMORY = f"{SCHEME}:"
-_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
+_NUMBER = re.compile(rf"\+?({NUMBER}|{with_comma(NUMBER)}|-?[0-9]+)")
 _WORDS = frozenset({"none", "nil", "missing", "unknown"})
 """Texts that may stand for a missing value and may be a category."""
 

@@ -2,7 +2,7 @@
 
 `[source.csv]` says what is otherwise. CSV has no types and no null: an empty field, quoted or not, is null, and so are
 the codes of missing values. A column's type is BOOLEAN, BIGINT, DOUBLE, DATE or TIMESTAMP if every value is spelled as
-such (`01` and `1e3` are text), else VARCHAR; a domain of text reads it as text in any case.
+such (`.5` and `1e-05` are numbers, `01` and `1e3` text), else VARCHAR; a domain of text reads it as text in any case.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 
     from rrpolicy.policy.model import CsvSettings
 
-_NUMBER = "-?(0|[1-9][0-9]*)([.][0-9]+)?"
-_DECIMAL = "-?(0|[1-9][0-9]*)[.][0-9]+"
+_EXPONENT = "([eE][+-]([0-9]{1,2}|[12][0-9]{2}))"
+"""With its sign, as programs write it: `1e3` is more likely a code."""
+DECIMAL = f"-?(0|[1-9][0-9]*)?[.][0-9]+{_EXPONENT}?"
+"""Of a number with a fraction."""
+NUMBER = f"-?(0|[1-9][0-9]*){_EXPONENT}?|{DECIMAL}"
+"""Of any finite number."""
 _SPELLINGS = {
     "BOOLEAN": "true|false",
     "BIGINT": "0|-?[1-9][0-9]{0,17}",
-    "DOUBLE": f"{_NUMBER}|(?i:nan|-?inf)",
+    "DOUBLE": f"{NUMBER}|(?i:nan|-?inf)",
     "DATE": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
     "TIMESTAMP": "[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?",
 }
@@ -148,19 +152,19 @@ def columns(
 
 def _tests(sql: str, *, comma: bool) -> list[str]:
     """Return SQL of aggregates: whether all values are of each type; how many are numbers, with the other mark."""
-    mark, other = (_with_comma, str) if comma else (str, _with_comma)
+    mark, other = (with_comma, str) if comma else (str, with_comma)
     tests = []
     for kind, spelling in _SPELLINGS.items():
         holds = f"regexp_full_match({sql}, {literal(spelling if kind in _PARSED else mark(spelling))})"
         if kind in _PARSED:
             holds += f" AND TRY_CAST({sql} AS {kind}) IS NOT NULL"
         tests.append(f"coalesce(bool_and({holds}) FILTER (WHERE {sql} IS NOT NULL), false)")
-    counted = [mark(_NUMBER), other(_DECIMAL)]
+    counted = [mark(NUMBER), other(DECIMAL)]
     tests += [f"count(*) FILTER (WHERE regexp_full_match({sql}, {literal(pattern)}))" for pattern in counted]
     return [*tests, f"count({sql})"]
 
 
-def _with_comma(pattern: str) -> str:
+def with_comma(pattern: str) -> str:
     """Return a pattern of numbers with a decimal comma in place of the point."""
     return pattern.replace("[.]", "[,]")
 
