@@ -248,6 +248,28 @@ def test_rr_s_cannot_hide_groups_that_are_alike_and_says_how_many(make):
     assert BOTH.plan(Options(), make["task"](both, original)).channel.axes  # what the hint says does help
 
 
+def test_what_would_help_is_said_of_each_that_is_in_the_way_and_once_of_all(make):
+    """Of two sensitive attributes that each stand in the way, hints that name a number say whose number it is."""
+    attributes = [
+        make["attribute"]("a", 2),
+        make["attribute"]("s", 2, Role.SENSITIVE),
+        make["attribute"]("t", 2, Role.SENSITIVE),
+    ]
+    required = make["requirement"]("attribute-disclosure", threshold="2/5")
+    policy = make["policy"](attributes, "rr-s", Options(), [required])
+    rows = [(0, 0, 0)] * 6 + [(0, 1, 0)] * 4 + [(1, 0, 0)] * 10 + [(1, 1, 1)] * 10 + [(0, 0, 1)] * 2
+    original = TableInMemory.of(policy, dict(zip("ast", zip(*rows, strict=True), strict=True)))
+
+    with pytest.raises(RequirementError) as error:
+        SENSITIVE.plan(Options(), make["task"](policy, original))
+
+    lines = [line.strip() for line in error.value.problems[0].hint.splitlines()]
+    assert [line.partition(":")[0] for line in lines] == ["for risk of s", "for risk of t", "for each"]
+    assert ['sensitive = ["s"]' in line for line in lines] == [True, False, False]
+    assert ['sensitive = ["t"]' in line for line in lines] == [False, True, False]
+    assert lines[2] == "for each: coarsen a domain: fewer categories or wider bins make larger groups"
+
+
 @pytest.mark.parametrize("name", ["rr-both", "rr-qi"])
 def test_a_wide_domain_is_planned_on_a_bound_and_raised_towards_the_limit(make, assessors, table, monkeypatch, name):
     """Domains are called wide from ten cells on: the bound is then used on a table where the exact optimum is known."""

@@ -179,14 +179,23 @@ def _place(task: Task) -> Place | None:
 def _floor(template: Template, task: Task) -> tuple[str, str, Place | None]:
     """Return what the requirements reach as all that is open is drawn at random, what would help, and whose it is."""
     least = template.filled([Fraction(1, v.size) + NEAR_FLOOR for v in template.variables])
-    said, hints, places = [], list[str](), list[Place | None]()
+    said, hints, places = [], list[tuple[str, tuple[str, ...]]](), list[Place | None]()
     for requirement, assessor in task.requirements:
-        for text, helps in _in_the_way(requirement, assessor, least, template, task):
+        for of, text, helps in _in_the_way(requirement, assessor, least, template, task):
             said.append(text)
-            hints += helps
+            hints.append((of, helps))
             places.append(requirement.place)
-    told = [*dict.fromkeys(hints)] or [*_in_general(template, task)]
-    return "; ".join(said), "; or ".join(told), next(iter(places), None)
+    told = _together(hints) or "; or ".join(_in_general(template, task))
+    return "; ".join(said), told, next(iter(places), None)
+
+
+def _together(hints: Sequence[tuple[str, tuple[str, ...]]]) -> str:
+    """Return what would help each of several: what is of one alone after its name, what helps all of them last."""
+    every = [h for h in dict.fromkeys(h for _, helps in hints for h in helps) if all(h in helps for _, helps in hints)]
+    own = [(of, [h for h in helps if h not in every]) for of, helps in hints]
+    told = [f"for {of}: {'; or '.join(helps)}" for of, helps in own if helps]
+    shared = "; or ".join(every)
+    return "\n    ".join([*told, f"for each: {shared}"] if told and shared else told or [shared])
 
 
 def _in_general(template: Template, task: Task) -> Iterator[str]:
@@ -211,15 +220,16 @@ def _in_general(template: Template, task: Task) -> Iterator[str]:
 
 def _in_the_way(
     requirement: Requirement, assessor: Assessor, least: Product, template: Template, task: Task
-) -> Iterator[tuple[str, tuple[str, ...]]]:
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield what cannot be brought under its limit: what it is of, how far it comes, and what would help."""
     if assessor.floor is not None and not isinstance(task.original, int):
         for floor in assessor.floor(requirement, template.channel, task.original, template.names):
             if not floor.feasible:
-                yield floor.text, _alone(requirement, floor.limit, task) or floor.hints
+                yield floor.of, floor.text, _alone(requirement, floor.limit, task) or floor.hints
         return
     finding = assessor.assess(requirement, least, task.original)
     if finding.verdict is not Verdict.HOLDS:
-        yield _reached(finding), _above_all(finding, task)
+        yield requirement.model, _reached(finding), _above_all(finding, task)
 
 
 def _reached(finding: Finding) -> str:
