@@ -319,6 +319,24 @@ def test_shares_without_a_zero_before_the_point_are_numbers_and_cut_as_such(tmp_
     assert [float(edge) for edge in line[1].split(", ")] == [0, 0.2, 0.4, 0.6, 0.8, math.inf]
 
 
+def test_numbers_of_rows_in_a_column_without_a_name_are_an_identifier(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text('"","sex"\n' + "".join(f'"{i + 1}","{"FM"[i % 2]}"\n' for i in range(400)))
+    read = drafted(path)
+
+    assert {n: a["role"] for n, a in read["attributes"].items()} == {
+        "column 1": "identifier",
+        "sex": "quasi-identifier",
+    }
+
+
+def test_a_word_that_begins_with_the_name_of_a_region_is_none(parquet):
+    table = {"state": list("abcd") * 50, "statement": list("abcd") * 50, "home_states": list("abcd") * 50}
+    roles = {n: a["role"] for n, a in drafted(parquet(table))["attributes"].items()}
+
+    assert roles == {"state": "quasi-identifier", "statement": "excluded", "home_states": "quasi-identifier"}
+
+
 def test_a_word_that_may_be_a_category_is_a_code_of_its_own_column_alone(tmp_path):
     rows = [f"{i % 90 if i % 10 else 'none'},{('none', 'flu')[i % 2]}" for i in range(400)]
     path = tmp_path / "people.csv"

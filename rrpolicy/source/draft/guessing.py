@@ -24,11 +24,13 @@ _SENSITIVE = (
     " belief party politic vote voted union ethni race crime convict sexual orientation pregnan"
 )
 _LINKING = (
-    "age ages birth born sex gender zip post region city town county state country nation educat school occupat job"
+    "age ages birth born sex gender zip post region city town county state states country nation educat school occupat job"
     " profession marital famil household child language"
 )
 _SHORT = 5
 """A word of the lists above with fewer letters stands alone in a name; another one begins a word of it."""
+_WHOLE = "state"
+"""It stands alone, too: a statement is no place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def _words(name: str, known: str) -> bool:
     """Return whether a name holds one of some words: short ones whole, longer ones as the beginning of a word."""
     parts = [p.lower() for p in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
     words = known.split()
-    return any(p in words or p.startswith(tuple(w for w in words if len(w) >= _SHORT)) for p in parts)
+    return any(p in words or p.startswith(tuple(w for w in words if len(w) >= _SHORT and w != _WHOLE)) for p in parts)
 
 
 def _nulls(column: Profile) -> dict[str, str]:

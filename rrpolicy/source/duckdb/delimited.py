@@ -40,6 +40,8 @@ _SPELLINGS = {
     "DATE": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
     "TIMESTAMP": "[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?",
 }
+FIRST = "column 1"
+"""The name of a first column without one: R and pandas write the numbers of rows so."""
 _PARSED = ("DATE", "TIMESTAMP")
 """Types of which not every value that is spelled so exists."""
 
@@ -64,7 +66,7 @@ def text_file(path: str, settings: CsvSettings, scratch: Path) -> TextFile:
 
 
 def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
-    """Return the column names of a CSV file.
+    """Return the column names of a CSV file; a first one without a name is called `FIRST`.
 
     Args:
         path: of the file, as messages name it.
@@ -93,7 +95,7 @@ def header(path: str, file: TextFile, settings: CsvSettings) -> tuple[str, ...]:
                 hint='say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out',
             )
         )
-    return tuple(names)
+    return (names[0] or FIRST, *names[1:])
 
 
 def _undecodable(path: str, settings: CsvSettings) -> DataError:
