@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.original import TableOriginal
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
-_FILES = frozenset({"parquet", "csv", "duckdb"})
 
 
 @contextmanager
@@ -76,8 +75,9 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
         hint = 'in Python, `rrpolicy.release("policy.toml", "bundle", source=frame)`; in a shell, --source FILE'
         raise PolicyError(Problem("RR294", message, place, "a table for this call", hint))
     if scheme and scheme[1] in sources:
-        rest = str(folder / scheme[2]) if scheme[1] in _FILES else scheme[2]
-        return sources[scheme[1]], f"{scheme[1]}:{rest}"
+        source = sources[scheme[1]]
+        path = getattr(source, "paths", True) and not scheme[2].startswith("//")
+        return source, f"{scheme[1]}:{folder / scheme[2] if path else scheme[2]}"
     if scheme and scheme[2].startswith("//"):
         raise DataError(
             Problem(

@@ -71,7 +71,13 @@ class Snapshot(Protocol):
 
 
 class Source(Protocol):
-    """An engine: opens a table read-only, pinned to one state."""
+    """An engine: opens a table read-only, pinned to one state.
+
+    Attributes:
+        schemes: what its uris begin with (`demo`), or the endings of its files (`.parquet`).
+        paths: whether a path follows the scheme, which then starts in the policy's folder; of an engine that does not
+            say, it does, but for `//`.
+    """
 
     schemes: ClassVar[tuple[str, ...]]
 

@@ -6,6 +6,7 @@ import gzip
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -177,7 +178,7 @@ def test_addresses_and_unknown_endings_are_refused(opened, tmp_path):
 
 
 def test_the_engine_is_found_by_scheme_or_ending(tmp_path):
-    csv, demo = object(), object()
+    csv, demo = SimpleNamespace(), SimpleNamespace(paths=False)
     sources = {"csv": csv, ".csv": csv, ".csv.gz": demo, "demo": demo}
 
     assert engine("a.csv", sources, tmp_path) == (csv, str(tmp_path / "a.csv"))

@@ -39,6 +39,7 @@ class DemoSource:
     """Opens `demo:survey`, or `demo:survey?records=1000&seed=7`."""
 
     schemes: ClassVar[tuple[str, ...]] = ("demo",)
+    paths: ClassVar[bool] = False
 
     @contextmanager
     def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[TableSnapshot]:

@@ -1,0 +1,101 @@
+"""Records of any kind as a snapshot: bins, nulls, `outside`, sorting and tallying are done here once for all engines.
+
+A source that can hand over its records needs nothing else. They are copied into an engine of our own; the copy stays in
+memory as long as there is room, and only what the engine sorts goes to the scratch folder, as for files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.engine.column_types import Stored
+from rrpolicy.engine.errors import translated
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import PLAIN, Reading
+from rrpolicy.source.duckdb.missing import masked
+from rrpolicy.source.duckdb.snapshot import Held, TableSnapshot
+from rrpolicy.source.duckdb.source import confine, connect
+from rrpolicy.source.memory.stream import stream
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+HELD = "held"
+"""The copy's name."""
+WORKING = 1 << 30
+"""Bytes for the engine's work beside the copy."""
+TWICE = 2
+"""The copy takes at most so many bytes for one of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The state of a copy of our own."""
+
+    def unchanged(self) -> None:
+        """Return: nobody else has it."""
+
+
+@contextmanager
+def encoded(
+    records: Any,
+    name: str,
+    scratch: Path,
+    reading: Reading = PLAIN,
+    pinned: Held | None = None,
+    *,
+    kind: str = "Arrow stream",
+) -> Iterator[TableSnapshot]:
+    """Copy records and open the copy as a snapshot.
+
+    Args:
+        records: an Arrow table, a reader of record batches, or anything with `__arrow_c_stream__`.
+        name: of the table, for messages.
+        scratch: where DuckDB spills.
+        reading: the codes of missing values; how CSV is spelled is not looked at.
+        pinned: what the copy was made of, whose `unchanged` is asked when the table is read: see `pin` for files. By
+            default the copy is the table.
+        kind: what the records are called.
+
+    Raises:
+        DataError: RR344 if a column cannot be read, RR308 if columns share a name or have none.
+        RefusedError: RR410 if `pinned` changed while they were copied; RR408 if a disk is full.
+    """
+    found, size = stream(records, kind)
+    connection = connect(scratch, f"{WORKING + TWICE * size}B" if size else "")
+    state = pinned or Copied()
+    try:
+        confine(connection, scratch, ())
+        count = _copied(connection, found, name)
+        state.unchanged()
+        described = connection.execute(f"DESCRIBE {HELD}").fetchall()
+        columns = [Stored(row[0], row[1]) for row in described]
+        source = masked(HELD, columns, reading)
+        yield TableSnapshot(name, source, {c.name: c for c in columns}, count, state, connection, scratch)
+    finally:
+        connection.close()
+
+
+def _copied(connection: duckdb.DuckDBPyConnection, records: pa.RecordBatchReader, name: str) -> int:
+    """Copy records into a table and return how many there are.
+
+    Raises:
+        DataError: RR344 if they cannot be read to their end.
+        RefusedError: RR408 if a disk is full.
+    """
+    try:
+        connection.register("given", records)
+        connection.execute(f"CREATE TABLE {HELD} AS SELECT * FROM given")
+        connection.unregister("given")
+    except Exception as error:  # noqa: BLE001 another library's, and its message may hold values
+        ours = translated(name, error)
+        if ours.exit_status != DataError.exit_status:
+            raise ours from None
+        hint = "look at it where it was made; what it is made from may be closed, or its query fails"
+        raise DataError(Problem("RR344", f"{name} cannot be read to its end", hint=hint)) from None
+    return int(connection.execute(f"SELECT count(*) FROM {HELD}").fetchall()[0][0])
