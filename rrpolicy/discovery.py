@@ -90,6 +90,16 @@ def installed_distributions() -> tuple[str, ...]:
     return tuple(sorted(_installed()))
 
 
+def providers() -> Mapping[str, tuple[str, str]]:
+    """Return the name and version of each other distribution that provides plugins, by the packages they stand in."""
+    return {
+        entry.value.partition(":")[0].partition(".")[0]: (entry.dist.name, entry.dist.version)
+        for name, entries in _installed().items()
+        for entry in entries
+        if entry.dist is not None and name != GROUP
+    }
+
+
 def _installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
     available: dict[str, list[importlib.metadata.EntryPoint]] = {}
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: e.name):

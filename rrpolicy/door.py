@@ -4,7 +4,8 @@ A function that asks (`check`, `plan`, `verify`, `check_table`) returns what was
 `require()`, which raises them. A function that writes (`release`, `render`) writes all of it or raises; `plan` with
 `out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy or the data always
 raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line prints, and whose
-`exit_status` is its exit status. Messages name arguments as the command line does: `--plan-on` is `plan_on`.
+`exit_status` is its exit status; what a plugin raises unexpectedly is RR413, which names it. Messages name arguments as
+the command line does: `--plan-on` is `plan_on`.
 
 Nothing is printed; what goes beside a result is logged by the logger `rrpolicy`. Nothing heavy is imported before a
 function is called.
@@ -17,6 +18,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rrpolicy.blame import blaming
 
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
@@ -53,6 +56,7 @@ def _one_of(name: str, word: str, known: Sequence[str]) -> str:
     return word
 
 
+@blaming
 def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
     """Load a policy file: inheritance and defaults filled in, every option validated.
 
@@ -73,6 +77,7 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
     return open_policy(Path(policy), root=_path(root)).policy
 
 
+@blaming
 def check(policy: PolicyLike, *, extends: PathLike | None = None, root: PathLike | None = None) -> Checked:
     """Check a policy without data; nothing is written.
 
@@ -99,6 +104,7 @@ def check(policy: PolicyLike, *, extends: PathLike | None = None, root: PathLike
     return checked(found)
 
 
+@blaming
 def plan(
     policy: PolicyLike,
     source: Table | None = None,
@@ -142,6 +148,7 @@ def plan(
     return planned(policy, handed(source), _path(out), _path(key), expected_rows, _path(root), progress, bound=bound)
 
 
+@blaming
 def release(
     what: What,
     out: PathLike,
@@ -184,6 +191,7 @@ def release(
     return released(what, Path(out), handed(source), label, _path(key), _path(root), progress)
 
 
+@blaming
 def verify(
     bundle: PathLike,
     *,
@@ -233,6 +241,7 @@ def verify(
     )
 
 
+@blaming
 def check_table(
     source: Table,
     *,
@@ -281,6 +290,7 @@ def check_table(
     return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, _path(root))
 
 
+@blaming
 def init(source: Table, *, table: str | None = None) -> Draft:
     """Draft a policy from a table, with guessed roles to be edited.
 
@@ -304,6 +314,7 @@ def init(source: Table, *, table: str | None = None) -> Draft:
     return draft(given.uri or "", table, load_registry().opening(given.engines).sources)
 
 
+@blaming
 def render(
     bundle: PathLike,
     *,

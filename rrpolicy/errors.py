@@ -64,7 +64,7 @@ class RRPolicyError(Exception):
     def __init__(self, problems: Problem | Sequence[Problem]) -> None:
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         hints = (f" ({p.hint})" if p.hint else "" for p in self.problems)
-        told = (f"{p.code} {p.place or ''}: {p.message}" for p in self.problems)
+        told = (f"{p.code}{f' {p.place}' if p.place else ''}: {p.message}" for p in self.problems)
         super().__init__("\n".join(map("".join, zip(told, hints, strict=True))))
 
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, str] = {
 }
 
 INTERRUPTED, BROKEN_PIPE, BUG = LEFT + 2, LEFT + 13, 70
+BLAMED = "RR413"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,7 +74,13 @@ def _guarded(given: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001
-        return _bug(error, given)
+        from rrpolicy.blame import blamed
+
+        found = blamed(error)
+        if found is None:
+            return _bug(error, given)
+        _traced(error)
+        return _report(found, given)
     return status
 
 
@@ -181,6 +188,8 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
 
         document = pretty({"exit_status": error.exit_status, "problems": to_json(error.problems)})
         print(document.decode(), end="")
+    if error.__cause__ is not None and error.problems[0].code == BLAMED:
+        _traced(error.__cause__)
     print(render(error.problems, colour=wants_colour()), file=sys.stderr)
     codes = list(dict.fromkeys(p.code for p in error.problems))
     count = "one problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
@@ -199,10 +208,7 @@ def _bug(error: Exception, given: Sequence[str]) -> int:
     if _wants_json(given):
         print(f'{{"exit_status": {BUG}, "problems": []}}')
 
-    if os.environ.get("RRPOLICY_TRACEBACK") == "1":
-        import traceback
-
-        traceback.print_exception(error)
+    _traced(error)
     print(
         f"rrpolicy: a bug, please report it: {type(error).__name__} in rrpolicy {__version__}\n"
         "Nothing was released. Run again with RRPOLICY_TRACEBACK=1 and send what it prints; look it over first, as the "
@@ -210,6 +216,14 @@ def _bug(error: Exception, given: Sequence[str]) -> int:
         file=sys.stderr,
     )
     return BUG
+
+
+def _traced(error: BaseException) -> None:
+    """Print where an unexpected error was raised, if that was asked for."""
+    if os.environ.get("RRPOLICY_TRACEBACK") == "1":
+        import traceback
+
+        traceback.print_exception(error)
 
 
 if __name__ == "__main__":
