@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from rrpolicy.canonical import Value
+
+_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
 
 
 def identifier(name: str) -> str:
@@ -36,6 +39,17 @@ def literal(value: Value | None) -> str:
     if "\0" in value:
         raise ValueError("a text with a NUL character")
     return "'" + value.replace("'", "''") + "'"
+
+
+def type_name(kind: str) -> str:
+    """Return a plain type's name as SQL, as it is.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    if not _TYPE.fullmatch(kind):
+        raise ValueError("not a type's name")
+    return kind
 
 
 def listed(values: Sequence[Value], kind: str) -> str:

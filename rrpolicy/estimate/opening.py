@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -11,6 +10,7 @@ from typing import Any
 from rrpolicy.canonical import Value
 from rrpolicy.channel.document import read_column
 from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.engine.quoting import type_name
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.scan import DataFile
@@ -18,8 +18,6 @@ from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.sealed import NAME, check_seal, no_release, read_release
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.form import axis_weights
-
-_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
 
 
 def open_release(path: str | Path, *, verify: bool = True) -> Release:
@@ -68,9 +66,7 @@ def column_from_json(document: Mapping[str, Any]) -> Column:
     """
     column = read_column(dict(document))
     type_ = column.type or engine_type(column.labels) + ("[]" if column.kind == "set" else "")
-    if type_ and not _TYPE.fullmatch(type_):
-        raise ValueError("not a type's name")
-    return replace(column, type=type_)
+    return replace(column, type=type_ and type_name(type_))
 
 
 def engine_type(labels: tuple[Value, ...]) -> str:

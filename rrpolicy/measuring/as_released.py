@@ -10,7 +10,7 @@ from rrpolicy.channel.document import read_column
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.sealed import read_release
-from rrpolicy.releasing.handout.readme_formulas import escaped_columns
+from rrpolicy.releasing.handout.contents import escaped_columns
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:

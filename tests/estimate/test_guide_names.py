@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.releasing.handout.readme import readme
+from rrpolicy.releasing.handout.files import public_files
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -26,6 +27,10 @@ NAMES = (
     " two  spaces ", "100%", "if", "$x;#", "weights", "😀",
 )  # fmt: skip
 LOCALES = ("C.UTF-8", "C")
+
+
+def readme(document: dict[str, Any]) -> str:
+    return public_files(document)["README.md"].decode()
 
 
 def toml(text: str) -> str:
@@ -117,11 +122,11 @@ def test_the_r_of_the_analysts_guide_runs_for_every_name(randomised: Path, tmp_p
     document = json.loads((folder / "release.json").read_text(encoding="utf-8"))
     paths = re.findall(r"^- `(weights/[^`]+)`", readme(document), re.MULTILINE)
     assert len(paths) == len(NAMES)
-    from rrpolicy.releasing.handout.readme_r import r_text
+    from rrpolicy.releasing.handout.r import text
 
     lines = [code, "out <- c()"]
     lines += [
-        f'out <- c(out, sum(weigh({r_text(name)}, "yes", {r_text(path)})))'
+        f'out <- c(out, sum(weigh({text(name)}, "yes", {text(path)})))'
         for name, path in zip((d["attributes"][0] for d in document["decoders"]), paths, strict=True)
     ]
 

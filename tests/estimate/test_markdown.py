@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from rrpolicy.estimate.counts.columns import category
-from rrpolicy.releasing.handout.markdown import block, cell, code, prose
+from rrpolicy.releasing.handout.markdown import cell, code, fenced, prose
 from rrpolicy.untrusted.printable import visible
 
 HOSTILE = (
@@ -95,7 +95,7 @@ def test_a_markdown_client_finds_nothing_but_the_text(text):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_block_of_code_ends_where_it_should(text):
-    fence, after = [t for t in tokens("\n".join([*block("sql", ["SELECT 1", text]), "", "after"])) if t.content][:2]
+    fence, after = [t for t in tokens(fenced(f"SELECT 1\n{text}\n", "sql") + "\nafter") if t.content][:2]
     assert (fence.type, fence.content, after.content) == ("fence", f"SELECT 1\n{text}\n", "after")
 
 

@@ -24,7 +24,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import decoder_from_json, open_release
 from rrpolicy.estimate.weights.sets import SetWeights, set_weights
 from rrpolicy.releasing.handout.files import public_files
-from rrpolicy.releasing.handout.weights import weight_tables
+from rrpolicy.releasing.handout.weights import axes_of, weight_files
 
 DISEASES = ("flu", 'it\'s "so"', "none", "cold", "a,b")
 A, B = ("x", "y"), (1, 2, 3)
@@ -268,14 +268,12 @@ def test_weight_tables_and_the_readme_say_how(write: Write) -> None:
     readme = (folder / "README.md").read_text()
     decoders = json.loads((folder / "release.json").read_text())["decoders"]
 
-    ((_, path, text),) = weight_tables(decoder_from_json(decoders[2]), "escape")
-    ((_, together, _),) = weight_tables(decoder_from_json(decoders[3]), "escape")
+    one, together = weight_files([a for d in decoders[2:4] for a in axes_of(decoder_from_json(d))], "escape")
 
-    assert path == "weights/disease.csv"
-    assert text.splitlines()[:2] == ['"original","weight_held","weight_not_held"', '"flu",1,-1']
-    assert (folder / together).read_text().splitlines()[
-        0
-    ] == '"original_1","original_2","weight_held","weight_not_held"'
+    assert one.path == "weights/disease.csv"
+    assert one.text.splitlines()[:2] == ['"original","weight_held","weight_not_held"', '"flu",1,-1']
+    assert (folder / together.path).read_text() == together.text
+    assert together.text.splitlines()[0] == '"original_1","original_2","weight_held","weight_not_held"'
     assert "as a set of 3 of the 5 categories" in readme
     assert "`weight_held` if its set holds the" in readme
     assert "i-th entries belong together" in readme

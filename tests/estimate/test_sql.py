@@ -17,9 +17,7 @@ import pytest
 
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.releasing.handout.files import public_files
-from rrpolicy.releasing.handout.readme import readme
-from rrpolicy.releasing.handout.sql import estimate_sql
-from rrpolicy.releasing.handout.weights import file_stem, weight_tables
+from rrpolicy.releasing.handout.weights import file_stem
 
 ODD = "e\"du; --\n'c"
 
@@ -174,22 +172,18 @@ def test_file_names_are_safe_for_any_column(name):
 
 
 def test_a_table_that_tells_nothing_apart_has_no_weights(made):
-    from rrpolicy.estimate.opening import decoder_from_json
-
     flat = made.retention("sex", ("F", "M"), [((0, 1), "1/2")])
 
-    ((_, path, text),) = weight_tables(decoder_from_json(flat.decoder), "escape")
-    assert (path, text) == ("weights/sex.csv", "")
-    document = made.manifest([flat], 10, "parquet")
-    assert "weights/sex.csv" not in public_files(document)
-    assert "no weights for `sex`" in readme(document)
+    files = public_files(made.manifest([flat], 10, "parquet"))
+    assert set(files) == {"estimate.sql", "README.md"}
+    assert "no weights for `sex`" in files["README.md"].decode()
     with duckdb.connect() as connection:
-        assert connection.extract_statements(estimate_sql(document))
+        assert connection.extract_statements(files["estimate.sql"].decode())
 
 
 def test_nothing_of_a_label_becomes_markup(made):
     axis = made.retention("<script>|`x", ("<b>", "a|b\n# h"), [((0, 1), "3/5")])
-    text = readme(made.manifest([axis], 10, "csv"))
+    text = public_files(made.manifest([axis], 10, "csv"))["README.md"].decode()
 
     before = text.split("## In SQL")[0]
     outside = re.sub(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", "", before)  # code spans show what they hold
@@ -201,7 +195,8 @@ def test_nothing_of_a_label_becomes_markup(made):
 
 def test_the_r_example_reads_each_column_as_its_labels_are(made):
     axes = [made.retention("n", (1.0, 2.5), [((0, 1), "3/5")]), made.retention("yes", (False, True), [((0, 1), "3/5")])]
-    text = readme(made.manifest(axes, 10, "csv", [made.column("hours", (), "carried", "DOUBLE")]))
+    document = made.manifest(axes, 10, "csv", [made.column("hours", (), "carried", "DOUBLE")])
+    text = public_files(document)["README.md"].decode()
 
     assert 'read.csv("data.csv", colClasses = c("numeric", "logical", NA)' in text
     assert 'read.csv("weights/n.csv", colClasses = c("numeric", "numeric", "numeric")' in text

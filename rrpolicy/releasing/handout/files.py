@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rrpolicy.estimate.opening import decoder_from_json
-from rrpolicy.releasing.handout.readme import readme
-from rrpolicy.releasing.handout.sql import estimate_sql
-from rrpolicy.releasing.handout.weights import weight_tables
+from rrpolicy.releasing.handout.contents import contents
+from rrpolicy.releasing.handout.templates import environment
 
 
 def public_files(document: Mapping[str, Any]) -> Mapping[str, bytes]:
     """Return the files that go beside the data, by path relative to public/; the same bytes for the same document.
+
+    estimate.sql runs as it is in DuckDB (`duckdb < estimate.sql` in public/). It defines the view `release`, a table
+    of weights for every randomised axis, and views with the corrected one-way tables and one two-way table, each with
+    both standard errors and the interval of this table; of dealt groups, both tables and their join.
 
     Args:
         document: release.json; its `files` and `digest` are not needed yet.
@@ -20,9 +22,9 @@ def public_files(document: Mapping[str, Any]) -> Mapping[str, bytes]:
     Returns:
         estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
     """
-    files = {"estimate.sql": estimate_sql(document).encode(), "README.md": readme(document).encode()}
-    for decoder in document["decoders"]:
-        for _, path, text in weight_tables(decoder_from_json(decoder), document["data"]["csv_formulas"]):
-            if text:
-                files[path] = text.encode()
-    return files
+    filled = contents(document)
+    kind = "anatomy" if "of" in filled else "table"
+    named = {"estimate.sql": f"{kind}.sql", "README.md": f"{kind}.md"}
+    written = {path: environment().get_template(name).render(filled) for path, name in named.items()}
+    written |= {file.path: file.text for file in filled["weights"]}
+    return {path: text.encode() for path, text in written.items()}

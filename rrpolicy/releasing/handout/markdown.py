@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from rrpolicy.untrusted.printable import visible
 
@@ -35,7 +34,7 @@ def cell(text: str) -> str:
     return code(text).replace("|", "\\|")
 
 
-def block(language: str, lines: Sequence[str]) -> list[str]:
-    """Return a block of code, in fences that no line of it can close."""
-    fence = "`" * (1 + max([2, *(len(run) for line in lines for run in re.findall("`+", line))]))
-    return [f"{fence}{language}", *lines, fence]
+def fenced(text: str, language: str) -> str:
+    """Return a block of code of whole lines, in fences that none of them can close."""
+    fence = "`" * (1 + max([2, *map(len, re.findall("`+", text))]))
+    return f"{fence}{language}\n{text}{fence}\n"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.table import Decoder
+from rrpolicy.channel.table import Column, Decoder
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.opening import decoder_from_json
+from rrpolicy.estimate.opening import engine_type
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
-from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.estimate.weights.base import AxisWeights, Cell
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.untrusted import formulas
@@ -32,19 +30,42 @@ class WeightFile:
 
     Attributes:
         axis: the columns it undoes and their cells.
-        path: relative to public/.
-        view: its name in estimate.sql.
+        text: of the file.
         escaped: the headings of columns with text that is escaped: a spreadsheet would run it as a formula.
     """
 
     axis: AxisWeights
-    path: str
-    view: str
+    text: str = field(repr=False)
     escaped: tuple[str, ...] = ()
 
+    @property
+    def path(self) -> str:
+        """Return where it lies, relative to public/."""
+        return f"weights/{file_stem(' '.join(self.axis.columns))}.csv"
 
-def weight_tables(decoder: Decoder, handling: formulas.Handling) -> tuple[tuple[AxisWeights, str, str], ...]:
-    """Return the weights, the path and the text of each weight table of a decoder.
+    @property
+    def view(self) -> str:
+        """Return its name in estimate.sql."""
+        return "_".join(["weights", *self.axis.columns])
+
+    @property
+    def sets(self) -> bool:
+        """Whether it is of sets, whose weights depend on whether a record's set holds the category."""
+        return isinstance(self.axis, SetWeights)
+
+    @property
+    def originals(self) -> tuple[tuple[str, str], ...]:
+        """Return the heading of each column's original categories, and the column."""
+        return tuple(zip(_numbered("original", self.axis), self.axis.columns, strict=True))
+
+    @property
+    def releaseds(self) -> tuple[tuple[str, str], ...]:
+        """Return the heading of each column's released values, and the column; not of sets."""
+        return tuple(zip(_numbered("released", self.axis), self.axis.columns, strict=True))
+
+
+def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tuple[WeightFile, ...]:
+    """Return the weight table of each axis that is randomised or generalised and has one.
 
     Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, ….
     A sum of `weight` over released records estimates the count of `original`. Seventeen significant digits: what is
@@ -52,52 +73,71 @@ def weight_tables(decoder: Decoder, handling: formulas.Handling) -> tuple[tuple[
     whose set holds the category and of those whose does not. Generalised columns have one table each; rows without
     weight are left out.
 
-    The text is "" where there is none to write.
-
     Args:
-        decoder: whose axes are undone.
+        axes: of all decoders.
         handling: of text that a spreadsheet would run as a formula.
     """
-    axes = [a for a in axes_of(decoder) if a.randomised and not isinstance(a, AnatomyWeights)]
-    return tuple((axis, f"weights/{file_stem(' '.join(axis.columns))}.csv", _table(axis, handling)) for axis in axes)
+    chosen = (axis for axis in axes if axis.randomised and not isinstance(axis, AnatomyWeights))
+    files = (WeightFile(axis, _table(axis, handling), _escaped(axis, handling)) for axis in chosen)
+    return tuple(file for file in files if file.text)
 
 
 def _table(axis: AxisWeights, handling: formulas.Handling) -> str:
-    field = partial(_field, handling)
+    rows: Iterable[tuple[Cell, tuple[float, ...]]]
     if isinstance(axis, SetWeights):
-        return _membership_table(axis, field)
-    try:
-        if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
+        rows = ((cell, (axis.held, axis.not_held)) for cell in axis.original)
+    else:
+        try:
+            if len(axis.released) * len(axis.original) > WEIGHT_ROWS:
+                return ""
+            table = axis.table
+        except PolicyError:
             return ""
-        table = axis.table
-    except PolicyError:
-        return ""
-    lines = [",".join(map(field, headings(axis)))]
-    for u, released in enumerate(axis.released):
-        for v, original in enumerate(axis.original):
-            if axis.unbiased or table[u, v]:
-                weight = format(float(table[u, v]), ".17g")
-                lines.append(",".join([*map(field, released), *map(field, original), weight]))
-    return "\n".join(lines) + "\n"
+        rows = (
+            ((*released, *original), (float(table[u, v]),))
+            for u, released in enumerate(axis.released)
+            for v, original in enumerate(axis.original)
+            if axis.unbiased or table[u, v]
+        )
+    lines = [
+        [*(_field(handling, value) for value in cell), *(format(weight, ".17g") for weight in weights)]
+        for cell, weights in ([(headings(axis), ()), *rows])
+    ]
+    return "".join(",".join(line) + "\n" for line in lines)
 
 
-def _membership_table(axis: SetWeights, field: Callable[[Value], str]) -> str:
-    weights = ",".join(format(w, ".17g") for w in (axis.held, axis.not_held))
-    lines = [",".join(map(field, headings(axis)))]
-    lines += [",".join([*map(field, cell), weights]) for cell in axis.original]
-    return "\n".join(lines) + "\n"
+def sides(axis: AxisWeights) -> tuple[tuple[Cell, ...], ...]:
+    """Return the cells that a weight table has columns of: released and original ones; of sets, original ones."""
+    return (axis.original,) if isinstance(axis, SetWeights) else (axis.released, axis.original)
 
 
 def headings(axis: AxisWeights) -> tuple[str, ...]:
     """Return the column names of an axis' weight table."""
     if isinstance(axis, SetWeights):
-        width = len(axis.columns)
-        named = ["original"] if width == 1 else [f"original_{i}" for i in range(1, width + 1)]
-        return (*named, "weight_held", "weight_not_held")
-    if len(axis.columns) == 1:
-        return ("released", "original", "weight")
-    numbers = range(1, len(axis.columns) + 1)
-    return (*(f"released_{i}" for i in numbers), *(f"original_{i}" for i in numbers), "weight")
+        return (*_numbered("original", axis), "weight_held", "weight_not_held")
+    return (*_numbered("released", axis), *_numbered("original", axis), "weight")
+
+
+def _numbered(name: str, axis: AxisWeights) -> list[str]:
+    width = len(axis.columns)
+    return [name] if width == 1 else [f"{name}_{i}" for i in range(1, width + 1)]
+
+
+def typed(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
+    """Return the heading and the engine type of each column of a weight table.
+
+    Args:
+        file: the table.
+        columns: the released columns.
+    """
+    kinds = {c.name: c.type or "VARCHAR" for c in columns}
+    released = [kinds[name] for name in file.axis.columns]
+    if file.sets:
+        own = [*(kind.removesuffix("[]") for kind in released), "DOUBLE", "DOUBLE"]
+    else:
+        domains = zip(*file.axis.original, strict=True)
+        own = [*released, *(engine_type(labels) or "VARCHAR" for labels in domains), "DOUBLE"]
+    return tuple(zip(headings(file.axis), own, strict=True))
 
 
 def file_stem(name: str) -> str:
@@ -108,27 +148,9 @@ def file_stem(name: str) -> str:
     return f"{slug or 'column'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def original_headings(axis: AxisWeights) -> tuple[str, ...]:
-    """Return the names of the original categories' columns in an axis' weight table."""
-    width, first = len(axis.columns), 0 if isinstance(axis, SetWeights) else len(axis.columns)
-    return headings(axis)[first : first + width]
-
-
-def weight_files(document: Mapping[str, Any]) -> tuple[WeightFile, ...]:
-    """Return the weight tables of a release, in the order of its decoders."""
-    handling = document["data"]["csv_formulas"]
-    return tuple(
-        WeightFile(axis, path, "_".join(["weights", *axis.columns]), _escaped(axis, handling))
-        for item in document["decoders"]
-        for axis, path, text in weight_tables(decoder_from_json(item), handling)
-        if text
-    )
-
-
 def _escaped(axis: AxisWeights, handling: formulas.Handling) -> tuple[str, ...]:
     """Return the headings of an axis' weight table below which text is escaped."""
-    cells = [axis.original] if isinstance(axis, SetWeights) else [axis.released, axis.original]
-    columns = (column for side in cells for column in zip(*side, strict=True))
+    columns = (column for side in sides(axis) for column in zip(*side, strict=True))
     texts = ([value for value in column if isinstance(value, str)] for column in columns)
     told = zip(headings(axis), texts, strict=False)
     return tuple(name for name, text in told if handling == "escape" and any(formulas.escaped(t) != t for t in text))

@@ -1,0 +1,45 @@
+"""Missing values in the README: which category they are, and a column whose average must not count it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rrpolicy.canonical import Value
+from rrpolicy.channel.table import Column, text
+from rrpolicy.estimate.counts.columns import kind_of, same
+from rrpolicy.releasing.handout.weights import WeightFile
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A column of numbers with a category of missing values.
+
+    Attributes:
+        column: its name.
+        view: its weights in estimate.sql.
+        absent: the category of missing values, as the weight table spells it.
+    """
+
+    column: str
+    view: str
+    absent: Value
+
+
+def missing(document: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Value]:
+    """Return the category of missing values of each released column that has one."""
+    nulls = {a["name"]: a.get("nulls") for a in document.get("attributes", ())}
+    return {c.name: v for c in columns if c.labels and (v := nulls.get(c.attribute)) is not None}
+
+
+def average(weights: Sequence[WeightFile], absent: Mapping[str, Value]) -> Average | None:
+    """Return the first column of numbers that has weights and missing values; None if there is none."""
+    for file in weights:
+        (column, *more), values = file.axis.columns, [cell[0] for cell in file.axis.original]
+        if more or column not in absent or file.sets or not file.axis.unbiased:
+            continue
+        if all(kind_of(value) == "number" or same(value, absent[column]) for value in values):
+            spelled = any(isinstance(value, str) for value in values)
+            return Average(column, file.view, text(absent[column]) if spelled else absent[column])
+    return None

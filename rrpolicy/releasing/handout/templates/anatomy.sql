@@ -1,0 +1,57 @@
+-- Counts from this release, in plain DuckDB: run `duckdb < estimate.sql` in this folder.
+-- Records and sensitive values stand in two tables, joined by {{ key|comment }}: a record's value is one of its group's.
+-- Counts by the columns of one table are exact. Across both, a record counts in equal shares for its group's values.
+-- Of a group of n records, a with what is asked of {{ of|comment }} and b values with what is asked of {{ table|comment }}:
+--   estimate = sum(a b / n)
+--   low      = sum(max(0, a + b - n))     (no fewer records can have both)
+--   high     = sum(min(a, b))             (nor more)
+--   flags    = 'spread' where low and high differ: they are certain, the estimate is not
+-- The estimate is biased: where values go with the other columns it is drawn towards independence. It has no standard
+-- error: nothing in this release tells how far off it is, but that it lies between low and high.
+{% for name, columns in tables.items() %}
+
+{% if data.format == "duckdb" %}
+ATTACH IF NOT EXISTS {{ data.tables[name].path|literal }} AS {{ ("released_" + name)|identifier }} (READ_ONLY);
+CREATE OR REPLACE TEMP VIEW {{ name|identifier }} AS SELECT * FROM {{ ("released_" + name)|identifier }}.{{ name|identifier }};
+{% else %}
+CREATE OR REPLACE TEMP VIEW {{ name|identifier }} AS SELECT * FROM {{ columns|scan(data.tables[name].path, data) }};
+{% endif %}
+{% endfor %}
+
+-- Every record with every value of its group; `share` is how likely it is the record's own by chance.
+CREATE OR REPLACE TEMP VIEW joined AS
+SELECT records.*, {{ table|identifier }}.{{ value|identifier }}, {{ table|identifier }}.{{ count|identifier }} / sizes.n AS share
+FROM {{ of|identifier }} AS records JOIN {{ table|identifier }} USING ({{ key|identifier }})
+JOIN (SELECT {{ key|identifier }}, sum({{ count|identifier }})::DOUBLE AS n FROM {{ table|identifier }} GROUP BY ALL) AS sizes USING ({{ key|identifier }});
+
+-- By the sensitive column alone: exact.
+CREATE OR REPLACE TEMP VIEW {{ ("estimate_" + value)|identifier }} AS
+SELECT {{ value|identifier }}, sum({{ count|identifier }})::BIGINT AS records
+FROM {{ table|identifier }} GROUP BY ALL ORDER BY ALL;
+{% if by %}
+{% set estimate, low, high, flags, a, b, n = free((by, value, key), "estimate", "low", "high", "flags", "a", "b", "n") %}
+
+-- By both: change the columns of `a` (and a WHERE there) and the values of `b` for other counts.
+CREATE OR REPLACE TEMP VIEW {{ example|identifier }} AS
+WITH a AS (
+    SELECT {{ key|identifier }}, {{ by|identifier }}, count(*) AS {{ a }} FROM {{ of|identifier }} GROUP BY ALL
+), n AS (
+    SELECT {{ key|identifier }}, sum({{ count|identifier }})::DOUBLE AS {{ n }} FROM {{ table|identifier }} GROUP BY ALL
+), b AS (
+    SELECT {{ key|identifier }}, {{ value|identifier }}, sum({{ count|identifier }}) AS {{ b }} FROM {{ table|identifier }} GROUP BY ALL
+), sums AS (
+    SELECT {{ by|identifier }}, {{ value|identifier }}, sum({{ a }} * {{ b }} / {{ n }}) AS {{ estimate }},
+        sum(greatest({{ a }} + {{ b }} - {{ n }}, 0))::BIGINT AS {{ low }}, sum(least({{ a }}, {{ b }}))::BIGINT AS {{ high }}
+    FROM a JOIN n USING ({{ key|identifier }}) JOIN b USING ({{ key|identifier }}) GROUP BY ALL
+)
+SELECT {{ by|identifier }}, {{ value|identifier }}, {{ estimate }}, {{ low }}, {{ high }}, CASE WHEN {{ low }} < {{ high }} THEN 'spread' ELSE '' END AS {{ flags }}
+FROM sums ORDER BY {{ by|identifier }}, {{ value|identifier }};
+{% endif %}
+
+-- The examples, as they run:
+
+SELECT * FROM {{ ("estimate_" + value)|identifier }};
+{% if by %}
+
+SELECT * FROM {{ example|identifier }};
+{% endif %}

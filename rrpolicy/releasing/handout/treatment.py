@@ -1,0 +1,43 @@
+"""How a column was released, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
+from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.releasing.handout.markdown import code
+
+
+def treatment(axis: AxisWeights | None) -> str:
+    """Return as Markdown how the columns of an axis were released; None is an axis that needs no weights."""
+    if axis is None or not axis.randomised:
+        return "as it is"
+    together = f", together with {', '.join(map(code, axis.columns))}" if len(axis.columns) > 1 else ""
+    match axis:
+        case RecodeWeights(released=labels, original=values, groups=groups):
+            several = sum(1 for group in groups if len(group) > 1)
+            return f"generalised: {len(labels)} labels for {len(values)} categories, {several} of them for several"
+        case RetentionWeights(blocks=blocks):
+            return _exchanged(blocks)
+        case SetWeights(set_size=l, original=values):
+            what = "combinations" if together else "categories"
+            drawn = f"the original one and {l - 1} drawn at random"
+            return f"as a set of {l} of the {len(values)} {what}: {drawn}{together}"
+        case MatrixWeights():
+            return f"by an explicit transition matrix{together}"
+        case _:
+            return f"randomised{together}"
+
+
+def _exchanged(blocks: Sequence[tuple[Sequence[int], Fraction]]) -> str:
+    kept = sorted({_kept(keep, len(members)) for members, keep in blocks})
+    if len(blocks) == 1:
+        return f"{kept[0]}, else another of the {len(blocks[0][0])} categories, all alike"
+    return f"exchanged inside {len(blocks)} blocks of categories only: {'; '.join(kept)}"
+
+
+def _kept(keep: Fraction, size: int) -> str:
+    return "kept" if size == 1 else f"kept with probability {float(keep):.6g}"
