@@ -33,7 +33,7 @@ from rrpolicy.estimate.sums.shares import shares
 from tests.bench import Ratio
 
 RECORDS, DRAWS, LEVEL = 400, 2000, 0.95
-COVERED, MARKED = 0.93, 0.05
+COVERED, FLAGGED = 0.93, 0.05
 KEEPS = (0.9, 0.75, 0.6)
 TABLES = {
     "strong, large cells": ((0.40, 0.10), (0.10, 0.40)),
@@ -77,17 +77,17 @@ class Covered:
     Attributes:
         case: what was simulated.
         names: of the estimates.
-        unmarked: share of the intervals without a mark that hold, by estimate.
+        unflagged: share of the intervals without a flag that hold, by estimate.
         every: of all intervals, those without a number included as failures.
-        marked: share of results with a mark.
+        flagged: share of results with a flag.
         open: share of intervals with an end that is not bounded.
     """
 
     case: str
     names: tuple[str, ...]
-    unmarked: Doubles
+    unflagged: Doubles
     every: Doubles
-    marked: Doubles
+    flagged: Doubles
     open: Doubles
 
 
@@ -110,9 +110,9 @@ class Tally:
 
     def result(self, case: str, names: Sequence[str]) -> Covered:
         with np.errstate(invalid="ignore"):
-            unmarked = self.held_plain / self.plain
+            unflagged = self.held_plain / self.plain
         rest = (self.held, self.draws - self.plain, self.unbounded)
-        return Covered(case, tuple(names), unmarked, *(x / self.draws for x in rest))
+        return Covered(case, tuple(names), unflagged, *(x / self.draws for x in rest))
 
 
 def opened(folder: Path, keeps: Sequence[float], sizes: Sequence[int]) -> Release:
@@ -262,30 +262,30 @@ def simulate(draws: int = DRAWS, workers: int = 2) -> dict[str, list[Covered]]:
         running = {part: [pool.submit(f, *given) for f, given in cases] for part, cases in work.items()}
         for future in as_completed([f for futures in running.values() for f in futures]):
             done = future.result()
-            print(f"{done.case}: {np.nanmin(done.unmarked):.3f}", file=sys.stderr, flush=True)
+            print(f"{done.case}: {np.nanmin(done.unflagged):.3f}", file=sys.stderr, flush=True)
         return {part: [future.result() for future in futures] for part, futures in running.items()}
 
 
 def run() -> list[Ratio]:
-    """Return, for each kind of estimate, the worst share of unmarked intervals that miss, and the largest marked."""
+    """Return, for each kind of estimate, the worst share of unflagged intervals that miss, and the largest flagged."""
     found = []
     for part, cases in simulate().items():
-        worst = min(cases, key=lambda c: float(np.nanmin(c.unmarked)))
-        missed = 1 - float(np.nanmin(worst.unmarked))
-        found.append(Ratio(f"unmarked intervals that miss, {part.lower()}", missed, 1 - COVERED, worst.case))
-        marks = max(float(c.marked.max()) for c in cases)
-        found.append(Ratio(f"results with a mark, {part.lower()}", marks, MARKED, "all expected cells are at least 5"))
+        worst = min(cases, key=lambda c: float(np.nanmin(c.unflagged)))
+        missed = 1 - float(np.nanmin(worst.unflagged))
+        found.append(Ratio(f"unflagged intervals that miss, {part.lower()}", missed, 1 - COVERED, worst.case))
+        flags = max(float(c.flagged.max()) for c in cases)
+        found.append(Ratio(f"results with a flag, {part.lower()}", flags, FLAGGED, "all expected cells are at least 5"))
     return found
 
 
 def table(part: str, cases: Sequence[Covered]) -> str:
     """Return the results of one kind of estimate as Markdown."""
-    head = ["case", "least coverage, unmarked", "of", "all draws", "highest", "marked", "an end not bounded, median"]
+    head = ["case", "least coverage, unflagged", "of", "all draws", "highest", "flagged", "an end not bounded, median"]
     lines = [f"### {part}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for c in cases:
-        least = int(np.nanargmin(c.unmarked))
-        cells = [c.case, f"{c.unmarked[least]:.3f}", c.names[least], f"{c.every.min():.3f}", f"{c.every.max():.3f}"]
-        lines.append(f"| {' | '.join([*cells, f'{c.marked.max():.3f}', f'{np.median(c.open):.2f}'])} |")
+        least = int(np.nanargmin(c.unflagged))
+        cells = [c.case, f"{c.unflagged[least]:.3f}", c.names[least], f"{c.every.min():.3f}", f"{c.every.max():.3f}"]
+        lines.append(f"| {' | '.join([*cells, f'{c.flagged.max():.3f}', f'{np.median(c.open):.2f}'])} |")
     return "\n".join(lines)
 
 
@@ -293,21 +293,21 @@ def by_measure(cases: Sequence[Covered]) -> str:
     """Return the least coverage of every measure over all cases as Markdown."""
     lines = ["### By measure, over all 2 x 2 cases", "", "| measure | least coverage | in the case |", "|---|---|---|"]
     for i, name in enumerate(cases[0].names):
-        worst = min(cases, key=lambda c: float(c.unmarked[i]))
-        lines.append(f"| {name} | {worst.unmarked[i]:.3f} | {worst.case} |")
+        worst = min(cases, key=lambda c: float(c.unflagged[i]))
+        lines.append(f"| {name} | {worst.unflagged[i]:.3f} | {worst.case} |")
     return "\n".join(lines)
 
 
 def main(path: Path) -> None:
-    """Write the tables under the mark in a Markdown file."""
+    """Write the tables under a line of it in a Markdown file."""
     found = simulate()
     parts = [table(part, cases) for part, cases in found.items()]
     parts.append(by_measure(found["Measures of association"]))
-    before = path.read_text(encoding="utf-8").split(MARK)[0]
-    path.write_text("\n\n".join([f"{before}{MARK}", *parts]) + "\n", encoding="utf-8")
+    before = path.read_text(encoding="utf-8").split(BEGIN)[0]
+    path.write_text("\n\n".join([f"{before}{BEGIN}", *parts]) + "\n", encoding="utf-8")
 
 
-MARK = "<!-- what follows is written by python -m tests.bench.bench_intervals -->"
+BEGIN = "<!-- what follows is written by python -m tests.bench.bench_intervals -->"
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "docs" / "intervals.md")

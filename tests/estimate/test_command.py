@@ -38,6 +38,25 @@ def test_names_are_split_at_commas_unless_a_column_has_one(folder, capsys):
     assert list(rows[0])[:2] == ["sex", "size, cm"]
 
 
+def test_csv_holds_no_formula_unless_it_is_asked_for(publish, made, capsys):
+    labels = ("=1+1", "-2", "'quoted", "plain")
+    rows = {"q": [labels[i % 4] for i in range(40)], "n": [(-1.0, 2.0)[i % 2] for i in range(40)]}
+    folder = publish([made.identity("q", labels), made.identity("n", (-1.0, 2.0))], rows)
+    release = open_release(folder)
+    for arguments in (
+        ["estimate", str(folder), "--by", "q,n"],
+        ["query", str(folder), "SELECT q, n, count(*) FROM release GROUP BY q, n"],
+    ):
+        assert main([*arguments, "--format", "csv"]) == 0
+
+        found = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert {r["q"] for r in found} == {"'=1+1", "'-2", "''quoted", "plain"}
+        assert {float(r["n"]) for r in found} == {-1.0, 2.0}
+    table = release.crosstab("q")
+    assert [r["q"] for r in csv.DictReader(io.StringIO(table.to_csv(formulas="keep")))] == list(labels)
+    assert table.to_csv().splitlines()[1].startswith("'=1+1,")
+
+
 def test_the_table_says_whose_counts_these_are(folder, capsys):
     assert main(["estimate", str(folder), "--by", "sex", "--population", "--level", "0.9"]) == 0
 

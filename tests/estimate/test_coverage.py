@@ -181,7 +181,7 @@ def test_means(made, publish, monkeypatch, design, target):
         assert np.abs(hits[i] / draws - level).max() <= tolerance(level, draws, 0.012)
 
 
-def test_at_independence_the_interval_begins_at_0_without_a_mark(made, publish, monkeypatch):
+def test_at_independence_the_interval_begins_at_0_without_a_flag(made, publish, monkeypatch):
     """The derivative of U vanishes there, and with it what a normal interval rests on."""
     pi = np.outer([0.6, 0.4], [0.3, 0.7])
     drawing = Drawing(made, publish, monkeypatch, designs(made)["retention"], pi=pi, records=4000, seed=9)
@@ -214,18 +214,18 @@ def test_unmarked_intervals_of_all_measures_hold_in_400_records(made, publish, m
     drawing = Drawing(made, publish, monkeypatch, axes, pi=STRONG, records=400, seed=23)
     draws, names = 200, list(MEASURES)
     truth = np.array([named(m).of(drawing.truth(target))[0] for m in names])
-    tested, normal, there, marked = *(np.zeros(len(names)) for _ in range(3)), 0
+    tested, normal, there, flagged = *(np.zeros(len(names)) for _ in range(3)), 0
     for _ in range(draws):
         drawing.draw(target)
         found = drawing.release.association("a", "b", target=target)
-        marked += any(found.flags)
+        flagged += any(found.flags)
         tested += _holds(found.conf_int(), truth)
         plain = found.conf_int(interval="normal")
         normal += _holds(plain, truth)
         there += np.isfinite(plain).all(axis=1)
 
     assert tested.min() / draws >= _least(draws)
-    assert marked <= 0.05 * draws
+    assert flagged <= 0.05 * draws
     assert there.min() >= draws / 4
     assert (normal / there < _least(there)).any()
 
@@ -236,12 +236,12 @@ def test_rates_of_small_groups_hold(made, publish, monkeypatch, keep, seed):
     axes = [made.retention(c, v, [((0, 1), keep)]) for c, v in zip("ab", ("xy", "uv"), strict=True)]
     pi = np.array([[0.0875, 0.0125], [0.63, 0.27]])
     drawing = Drawing(made, publish, monkeypatch, axes, pi=pi, records=400, seed=seed)
-    draws, held, marked = 400, 0, 0
+    draws, held, flagged = 400, 0, 0
     for _ in range(draws):
         drawing.draw("population")
         found = shares(drawing.release, ["a"], ["a"], part=parse_condition("b = 'v'"), target="population")
-        marked += any(found.flags)
+        flagged += any(found.flags)
         low, high = found.conf_int()[0]
         held += low <= 0.125 <= high
     assert held / draws >= _least(draws)
-    assert marked <= 0.1 * draws
+    assert flagged <= 0.1 * draws

@@ -39,7 +39,7 @@ _EXPECTED = 5.0
 
 @dataclass(frozen=True)
 class Independence:
-    """A test of independence in the population.
+    """A test of independence in the population; no `Result`, as a test has neither an estimate nor an interval.
 
     Attributes:
         row: the column in the rows.

@@ -13,6 +13,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.plot import Figure, forest
 from rrpolicy.estimate.results.target import Spoken, Target
+from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,11 +142,16 @@ class Result(ABC):
         """Return the same as `to_dict`."""
         return self.to_dict()
 
-    def to_csv(self) -> str:
-        """Return the rows as CSV with a header; what is not there is empty, several flags are joined by "; "."""
+    def to_csv(self, *, formulas: Handling = "escape") -> str:
+        """Return the rows as CSV with a header; what is not there is empty, several flags are joined by "; ".
+
+        Args:
+            formulas: of text that a spreadsheet would run as a formula; "escape" puts an apostrophe before it, as the
+                CSV files of a release have it, "keep" leaves it as it is.
+        """
         from rrpolicy.estimate.results.text import csv
 
-        return csv(self)
+        return csv(self, formulas)
 
     def summary(self) -> str:
         """Return the rows as text, with what they are above and what their flags mean below."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from rrpolicy.estimate.results.flags import MEANINGS
 from rrpolicy.estimate.results.measured import LONE, Column, Measured
+from rrpolicy.untrusted import formulas
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
@@ -84,8 +85,13 @@ def html(found: Result) -> str:
     return f"<div><p>{head}</p><table><thead>{row('th', names)}</thead><tbody>{body}</tbody></table><p>{foot}</p></div>"
 
 
-def csv(found: Result) -> str:
-    """Return the columns as CSV with a header."""
+def csv(found: Result, handling: formulas.Handling) -> str:
+    """Return the columns as CSV with a header.
+
+    Args:
+        found: the result.
+        handling: of text that a spreadsheet would run as a formula.
+    """
     import csv as form
     import io
 
@@ -93,7 +99,8 @@ def csv(found: Result) -> str:
     writer = form.writer(out, lineterminator="\n")
     columns = found.columns()
     writer.writerow(columns)
-    writer.writerows([_field(v) for v in row] for row in zip(*columns.values(), strict=True))
+    rows = ([_field(v) for v in row] for row in zip(*columns.values(), strict=True))
+    writer.writerows([_escaped(v) if handling == "escape" else v for v in row] for row in rows)
     return out.getvalue()
 
 
@@ -221,6 +228,10 @@ def _field(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else plain(value)
+
+
+def _escaped(field: Any) -> Any:
+    return formulas.escaped(field) if isinstance(field, str) else field
 
 
 def _percent(found: Result) -> str:
