@@ -251,10 +251,10 @@ def check_table(
     table: str | None = None,
     k: int | None = None,
     l: Threshold | None = None,
-    kind: Literal["distinct", "frequency", "entropy", "recursive"] = "distinct",
+    kind: str = "distinct",
     c: Threshold | None = None,
     t: Threshold | None = None,
-    distance: Literal["variational", "ordered", "hierarchical"] = "variational",
+    distance: str = "variational",
     suppressed: str | None = None,
     root: PathLike | None = None,
 ) -> TableCheck:
@@ -268,10 +268,10 @@ def check_table(
         table: the table or view inside a database.
         k: require k-anonymity.
         l: require l-diversity.
-        kind: of l-diversity.
+        kind: of l-diversity: distinct, frequency, entropy or recursive.
         c: of recursive (c, l)-diversity.
         t: require t-closeness.
-        distance: of t-closeness.
+        distance: of t-closeness: variational, ordered or hierarchical.
         suppressed: the text of a suppressed value, such as '*': records that have it in all of `qi` are in no class.
         root: as for `load_policy`.
 

@@ -59,7 +59,11 @@ from rrpolicy.privacy.model import (
     PrivacyModel as PrivacyModel,
     Smooth as Smooth,
 )
-from rrpolicy.privacy.models.thresholds import frequency_l as frequency_l, group_size as group_size
+from rrpolicy.privacy.models.thresholds import (
+    BY_FREQUENCY as BY_FREQUENCY,
+    frequency_l as frequency_l,
+    group_size as group_size,
+)
 from rrpolicy.report import Renderer as Renderer, Report as Report
 from rrpolicy.section import Fact as Fact, Section as Section, figure as figure, percent as percent
 from rrpolicy.solve.recode.generalise import (

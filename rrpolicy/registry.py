@@ -290,7 +290,7 @@ def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) 
 
 def _refuse(assessor: Assessor, requirement: Requirement, policy: Policy, outline: Outline) -> None:
     """Raise `PolicyError` if no estimate can decide (RR223), or for which attributes stand on one axis (RR227)."""
-    if getattr(requirement.options, "decided_by", None) == "estimate" and not assessor.estimates:
+    if requirement.decided_by == "estimate" and not assessor.estimates:
         kind = outline.channel.kind
         raise PolicyError(
             Problem(
@@ -301,10 +301,9 @@ def _refuse(assessor: Assessor, requirement: Requirement, policy: Policy, outlin
                 hint="take `decided_by` out",
             )
         )
-    refused = None if assessor.layout is None else assessor.layout(requirement, policy, outline.axes)
-    if refused is not None:
-        reason, hint = refused
-        raise PolicyError(Problem("RR227", f"{requirement.model}: {reason}", requirement.place, hint=hint))
+    from rrpolicy.privacy.model import refuse_layout
+
+    refuse_layout(assessor.layout, requirement, policy, outline.axes)
 
 
 def _options(things: Mapping[str, Any]) -> Lazy[type[BaseModel]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Requirement, Role, group_size
+from rrpolicy.plugin import BY_FREQUENCY, Attribute, Policy, PolicyError, Problem, Requirement, Role, group_size
 
 SMALLEST = 2
 """A group of one record hides nothing."""
@@ -43,7 +43,7 @@ def read(policy: Policy) -> Layout:
                 "RR299",
                 f"nothing says how many different values of '{sensitive.name}' a group has",
                 policy.place("mechanism"),
-                hint='[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 3',
+                hint=BY_FREQUENCY,
             )
         )
     size, requirement = asked

@@ -5,11 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from rrpolicy.plugin import Attribute, Policy, Problem, Role, class_attributes
-
-KINDS = ("distinct", "frequency", "entropy")
-DISCLOSURE = ("attribute-disclosure", "identity-disclosure")
-"""What a large enough l by frequency implies; how large is seen with the data."""
+from rrpolicy.plugin import BY_FREQUENCY, Attribute, Policy, Problem, Role, class_attributes
 
 
 def parted_by(policy: Policy) -> tuple[Attribute, Fraction]:
@@ -19,8 +15,7 @@ def parted_by(policy: Policy) -> tuple[Attribute, Fraction]:
     least.
     """
     (sensitive,) = policy.with_role(Role.SENSITIVE)
-    asked = [Fraction(r.options.l) for r in policy.requirements if r.model == "l-diversity"]  # type: ignore[attr-defined]
-    return sensitive, max(asked)
+    return sensitive, max(l for r in policy.requirements if r.distinct is not None and (l := r.implied_by) is not None)
 
 
 def unfit(policy: Policy) -> list[Problem]:
@@ -40,26 +35,20 @@ def unfit(policy: Policy) -> list[Problem]:
 
 
 def _beyond(policy: Policy) -> list[Problem]:
-    """Return requirements that l-diversity by frequency does not imply."""
-    asked = [r for r in policy.requirements if r.model == "l-diversity" and _kind(r.options) in KINDS]
-    if not asked:
-        hint = 'add\n[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 3'
+    """Return requirements that l-diversity by frequency does not imply, as far as no data are needed to say it."""
+    asked = [(r, r.implied_by) for r in policy.requirements if r.distinct is not None]
+    most = max((ceil(l) for _, l in asked if l is not None), default=0)
+    if not most:
         message = "tp needs a requirement of l-diversity, distinct, by frequency or by entropy"
-        return [Problem("RR291", message, policy.place("mechanism.algorithm"), hint=hint)]
-    most = max(ceil(Fraction(r.options.l)) for r in asked)  # type: ignore[attr-defined]
+        return [Problem("RR291", message, policy.place("mechanism.algorithm"), hint=f"add\n{BY_FREQUENCY}")]
     found = []
     for requirement in policy.requirements:
-        if requirement in asked or requirement.model in DISCLOSURE:
-            continue
-        if requirement.model != "k-anonymity":
+        l = requirement.implied_by
+        if l is None and not requirement.by_some_frequency:
             message = f"tp reaches l-diversity (distinct, frequency, entropy) and what follows, not {requirement.model}"
-            kind = _kind(requirement.options)
+            kind = getattr(requirement.options, "kind", "")
             found.append(Problem("RR291", message + (f" {kind}" if kind else ""), requirement.place))
-        elif requirement.options.k > most:  # type: ignore[attr-defined]
-            message = f"tp reaches k-anonymity up to k = l = {most}"
-            found.append(Problem("RR291", message, requirement.place, hint="ask for a larger l, or a smaller k"))
+        elif l is not None and l > most:
+            message = f"tp reaches {requirement.model} as far as l = {most} by frequency implies it, and no further"
+            found.append(Problem("RR291", message, requirement.place, hint="ask for a larger l, or for less here"))
     return found
-
-
-def _kind(options: object) -> str:
-    return str(getattr(getattr(options, "kind", ""), "value", ""))

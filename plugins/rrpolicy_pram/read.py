@@ -11,9 +11,6 @@ from rrpolicy_pram.layout import Given, Layout, Retained, Rule, Treatment
 from rrpolicy_pram.matrices import read_explicit, read_invariant
 from rrpolicy_pram.options import Options
 
-CAPS_ON_EPSILON = {"pk-anonymity", "local-dp"}
-"""Models that no blocks can satisfy: a category that cannot be exchanged for another gives k = 1, epsilon infinite."""
-
 
 def read(options: Options, policy: Policy) -> Layout:
     """Return what is done to each released attribute.
@@ -150,8 +147,8 @@ def _blocks(attribute: Attribute, options: Options, complaints: Complaints) -> t
 
 
 def _refuse_caps(attribute: Attribute, complaints: Complaints) -> None:
-    """Refuse blocks under a requirement that caps epsilon."""
-    for model in dict.fromkeys(r.model for r in complaints.policy.requirements if r.model in CAPS_ON_EPSILON):
+    """Refuse blocks under a requirement that they cannot satisfy: a category is never exchanged for all others."""
+    for model in dict.fromkeys(r.model for r in complaints.policy.requirements if r.possible):
         complaints.add(
             "RR235",
             f"blocks of '{attribute.name}' rule out {model}: a released category tells its block with certainty, so"

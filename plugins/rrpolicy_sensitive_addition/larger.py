@@ -10,8 +10,6 @@ from rrpolicy.plugin import Assessor, Original, Product, Remark, Requirement, Ta
 from rrpolicy_sensitive_addition.channel import build
 from rrpolicy_sensitive_addition.layout import Hidden
 
-MODEL = "attribute-disclosure"
-
 
 def larger(hidden: Sequence[Hidden], channel: Product, task: Task) -> tuple[Remark, ...]:
     """Return what to ask for if a risk is over its limit with sets as large as l-diversity asks; else nothing.
@@ -24,14 +22,25 @@ def larger(hidden: Sequence[Hidden], channel: Product, task: Task) -> tuple[Rema
     original = task.original
     if isinstance(original, int):
         return ()
-    asked = [(r, a) for r, a in task.requirements if r.model == MODEL]
-    failing = [(r, a) for r, a in asked if not a.accepts(r, channel, original)]
-    if not failing:
-        return ()
+    failing: dict[str, list[tuple[Requirement, Assessor]]] = {}
+    for requirement, assessor in task.requirements:
+        if assessor.monotone and not assessor.accepts(requirement, channel, original):
+            failing.setdefault(requirement.model, []).append((requirement, assessor))
+    return tuple(_remark(model, asked, hidden, task, original) for model, asked in failing.items())
+
+
+def _remark(
+    model: str,
+    failing: Sequence[tuple[Requirement, Assessor]],
+    hidden: Sequence[Hidden],
+    task: Task,
+    original: Original,
+) -> Remark:
+    """Return the smallest sets with which the entries of a model hold; or that none are large enough."""
     fewest, most = 0, max((each.values or 0) - 1 - each.set_size for each in hidden)
     if not _enough(hidden, most, failing, task, original):
         text = "whatever the size of the sets: coarsen the quasi-identifiers, or choose a mechanism that hides them too"
-        return (Remark("larger-sets", f"{MODEL} fails {text}"),)
+        return Remark("larger-sets", f"{model} fails {text}")
     while most - fewest > 1:
         middle = (fewest + most) // 2
         if _enough(hidden, middle, failing, task, original):
@@ -39,7 +48,7 @@ def larger(hidden: Sequence[Hidden], channel: Product, task: Task) -> tuple[Rema
         else:
             fewest = middle
     sizes = " and ".join(f"{each.set_size} values of {each.name}" for each in _grown(hidden, most))
-    return (Remark("larger-sets", f"{MODEL} fails; sets of {sizes} would satisfy it: ask for so large an l"),)
+    return Remark("larger-sets", f"{model} fails; sets of {sizes} would satisfy it: ask for so large an l")
 
 
 def _enough(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Requirement, Role, frequency_l
+from rrpolicy.plugin import BY_FREQUENCY, Attribute, Policy, PolicyError, Problem, Role, frequency_l
 from rrpolicy_sensitive_addition.layout import Hidden
 from rrpolicy_sensitive_addition.options import Options
 
@@ -94,7 +94,7 @@ def _nothing_asked(attribute: Attribute, policy: Policy) -> Problem:
         "RR297",
         f"nothing says among how many values '{attribute.name}' is hidden",
         policy.place("mechanism"),
-        hint=f'[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 3\nsensitive = ["{attribute.name}"]',
+        hint=f'{BY_FREQUENCY}\nsensitive = ["{attribute.name}"]',
     )
 
 
@@ -102,7 +102,7 @@ def _partial(group: tuple[Attribute, ...], policy: Policy) -> Iterator[Problem]:
     """Yield entries that ask for one of several attributes that are hidden as one: l counts combinations."""
     names = {a.name for a in group}
     for requirement in policy.requirements:
-        some = names & set(_named(requirement))
+        some = names & set(requirement.protects(policy) if requirement.frequency is not None else ())
         if some and some != names:
             one, rest = ", ".join(sorted(some)), ", ".join(sorted(names - some))
             yield Problem(
@@ -111,11 +111,6 @@ def _partial(group: tuple[Attribute, ...], policy: Policy) -> Iterator[Problem]:
                 requirement.place,
                 hint=f"name all of {', '.join(a.name for a in group)}, or take the group out of `together`",
             )
-
-
-def _named(requirement: Requirement) -> tuple[str, ...]:
-    named: tuple[str, ...] = getattr(requirement.options, "sensitive", ()) if requirement.model == "l-diversity" else ()
-    return named
 
 
 def _range(hidden: Hidden) -> Iterator[Problem]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,23 +12,6 @@ from rrpolicy.cli.quick_check import ROOT
 
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
-
-
-class Kind(StrEnum):
-    """Kinds of l-diversity."""
-
-    DISTINCT = "distinct"
-    FREQUENCY = "frequency"
-    ENTROPY = "entropy"
-    RECURSIVE = "recursive"
-
-
-class Distance(StrEnum):
-    """Distances of t-closeness."""
-
-    VARIATIONAL = "variational"
-    ORDERED = "ordered"
-    HIERARCHICAL = "hierarchical"
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -45,10 +27,10 @@ def command(  # noqa: PLR0917 each option is one
     table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
     k: Annotated[int | None, typer.Option(help="Require k-anonymity.")] = None,
     l: Annotated[str | None, typer.Option("--l", help="Require l-diversity.")] = None,
-    kind: Annotated[Kind, typer.Option(help="Kind of l-diversity.")] = Kind.DISTINCT,
+    kind: Annotated[str, typer.Option(help="Kind of l-diversity, as in a policy.")] = "distinct",
     c: Annotated[str | None, typer.Option("--c", help="The c of recursive (c, l)-diversity.")] = None,
     t: Annotated[str | None, typer.Option("--t", help="Require t-closeness.")] = None,
-    distance: Annotated[Distance, typer.Option(help="Distance of t-closeness.")] = Distance.VARIATIONAL,
+    distance: Annotated[str, typer.Option(help="Distance of t-closeness, as in a policy.")] = "variational",
     suppressed: Annotated[
         str | None, typer.Option(help="Text of a suppressed value, such as '*': such records are in no class.")
     ] = None,
@@ -70,10 +52,10 @@ def command(  # noqa: PLR0917 each option is one
         table=table,
         k=k,
         l=l,
-        kind=kind.value,
+        kind=kind,
         c=c,
         t=t,
-        distance=distance.value,
+        distance=distance,
         suppressed=suppressed,
         root=root,
     )

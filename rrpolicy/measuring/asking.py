@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.measuring.measure import class_models
 from rrpolicy.measuring.table import Asked, TableCheck, measure_table
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
+from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.opening import PolicyLike, opened
 from rrpolicy.scratch import scratch
 from rrpolicy.source.memory.handed import Handed
-
-RECURSIVE = l_diversity.Kind.RECURSIVE.value
 
 
 def check(  # noqa: PLR0917 each is another thing
@@ -40,38 +40,41 @@ def check(  # noqa: PLR0917 each is another thing
             None if known is None else tuple(known),
             None if sensitive is None else tuple(sensitive),
             None if found is None else found.policy,
-            tuple(required(**thresholds)),
+            tuple(required(registry, thresholds)),
             suppressed,
         )
-        return measure_table(asked, registry.sources, spilled.folder)
+        return measure_table(asked, registry, spilled.folder)
 
 
-def required(*, k: Any, l: Any, kind: str, c: Any, t: Any, distance: str) -> list[Requirement]:
-    """Return thresholds as requirements.
+def required(registry: Registry, thresholds: Mapping[str, Any]) -> list[Requirement]:
+    """Return thresholds as requirements: of every model that is told of classes, by the option that it asks with.
+
+    Args:
+        registry: of the models.
+        thresholds: of all models, by the names of their options; None for what is not asked.
 
     Raises:
         PolicyError: RR250 if one makes no sense.
     """
-    if c is not None and l is None:
-        raise PolicyError(Problem("RR250", "--c goes with --l and --kind recursive"))
-    if l is not None and (kind == RECURSIVE) != (c is not None):
-        message = "--kind recursive needs --c" if c is None else f"--c belongs to --kind recursive, not to {kind}"
-        raise PolicyError(Problem("RR250", message, hint="(c, l)-diversity: --l 3 --kind recursive --c 2"))
     found = []
-    if k is not None:
-        found.append(_requirement(k_anonymity, {"k": k}))
-    if l is not None:
-        found.append(_requirement(l_diversity, {"l": l, "kind": kind} | ({} if c is None else {"c": c})))
-    if t is not None:
-        found.append(_requirement(t_closeness, {"t": t, "distance": distance}))
+    for name, told in class_models(registry).items():
+        options = registry.privacy_models[name].options
+        given = {key: thresholds[key] for key in options.model_fields if thresholds.get(key) is not None}
+        if told.asks in given:
+            found.append(_requirement(name, options, given))
+            continue
+        for key in given:
+            if key != told.kind:
+                raise PolicyError(Problem("RR250", f"--{key} goes with --{told.asks}"))
     return found
 
 
-def _requirement(model: Any, options: dict[str, Any]) -> Requirement:
+def _requirement(model: str, options: type[BaseModel], given: dict[str, Any]) -> Requirement:
     """Validate thresholds as a policy's entry would be."""
     try:
-        return Requirement(model.NAME, model.Options.model_validate(options))
+        return Requirement(model, options.model_validate(given))
     except ValidationError as error:
         first = error.errors()[0]
         key = "".join(f"--{part}: " for part in first["loc"][:1])
-        raise PolicyError(Problem("RR250", key + first["msg"].removeprefix("Value error, "))) from None
+        told = re.sub(r"`(\w+)`", r"--\1", first["msg"].removeprefix("Value error, "))
+        raise PolicyError(Problem("RR250", key + told)) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,21 +14,17 @@ from rrpolicy.engine.quoting import literal
 from rrpolicy.errors import DataError, Decided, PolicyError, Problem
 from rrpolicy.finding import Finding
 from rrpolicy.measuring.as_released import as_released
-from rrpolicy.measuring.measure import Measurer
+from rrpolicy.measuring.measure import Measurer, class_models
 from rrpolicy.measuring.spelling import reading_of
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.tally import Counted, Tally, tally
-from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
+from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.gate import failed
 from rrpolicy.releasing.tables.formats import FORMATS
 from rrpolicy.source.opening import engine
 
 if TYPE_CHECKING:
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
-    from rrpolicy.source.protocol import Source
-
-MODELS = (k_anonymity.NAME, l_diversity.NAME, t_closeness.NAME)
-
 
 LOOKED_AT = 2048
 """Records of which all must look like lists for a column of text to be taken for lists."""
@@ -109,12 +105,12 @@ class TableCheck(Decided):
         }
 
 
-def measure_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) -> TableCheck:
+def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck:
     """Count a table's classes once and measure them.
 
     Args:
         asked: which table, and what is asked of it.
-        sources: engines by scheme or ending.
+        registry: of models and engines.
         scratch: folder for spilling; the caller wipes it.
 
     Raises:
@@ -125,23 +121,24 @@ def measure_table(asked: Asked, sources: Mapping[str, Source], scratch: Path) ->
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
     _no_folder(asked.uri)
-    source, uri = engine(asked.uri, sources, Path())
-    reading, told = reading_of(uri, asked.policy, asked.named, scratch)
+    source, uri = engine(asked.uri, registry.sources, Path())
+    reading, spelled = reading_of(uri, asked.policy, asked.named, scratch)
     with source.open(uri, asked.table, scratch, reading) as opened:
         if not isinstance(opened, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
         snapshot = as_released(opened, uri)
         columns = Columns.of(asked, snapshot)
         found = columns.count(snapshot, asked, {})
-        measurer = Measurer(asked.policy, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})
-        required = [*asked.requirements, *(r for r in _requirements(asked.policy) if r.model in MODELS)]
+        measurer = Measurer(registry, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})
+        told = class_models(registry)
+        required = [*asked.requirements, *(r for r in _requirements(asked.policy) if r.model in told)]
         findings: list[Finding] = []
         for requirement in required:
             tallied = columns.count(snapshot, asked, requirement.where) if requirement.where else found
             findings += measurer.hold(requirement, tallied, columns.sensitive)
         if not required:
             findings += measurer.measure(found, columns.sensitive)
-        remarks = (*((told,) if told else ()), *columns.remarks(asked, snapshot), *_foreign(asked.policy))
+        remarks = (*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *_foreign(asked.policy, told))
         snapshot.unchanged()
     classes = found.classes
     return TableCheck(
@@ -314,8 +311,8 @@ def _requirements(policy: Policy | None) -> tuple[Requirement, ...]:
     return () if policy is None else policy.requirements
 
 
-def _foreign(policy: Policy | None) -> tuple[str, ...]:
-    others = dict.fromkeys(r.model for r in _requirements(policy) if r.model not in MODELS)
+def _foreign(policy: Policy | None, told: Collection[str]) -> tuple[str, ...]:
+    others = dict.fromkeys(r.model for r in _requirements(policy) if r.model not in told)
     return (f"not checked here, as a table alone does not tell: {', '.join(others)}",) if others else ()
 
 

@@ -9,13 +9,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from fractions import Fraction
+from typing import Any, Generic, Literal
 
 from pydantic import BaseModel
+from typing_extensions import TypeVar
 
 from rrpolicy.canonical import Json, Value, canonical, digest, number
 from rrpolicy.errors import Place
 from rrpolicy.untrusted.formulas import Handling
+
+Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
 
 
 class Role(StrEnum):
@@ -128,8 +132,11 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Generic[Options_co]):
     """One [[privacy]] entry.
+
+    What planners ask of it they read here, and know no model by name. Options of any model may state each of these as
+    an attribute or a property of that name; what they do not state has the default.
 
     Attributes:
         model: the privacy model's name.
@@ -141,10 +148,57 @@ class Requirement:
     """
 
     model: str
-    options: BaseModel
+    options: Options_co
     where: Mapping[str, Value] = field(default_factory=dict)
     place: Place | None = field(default=None, compare=False)
     max_records: int = 1
+
+    @property
+    def limit(self) -> Fraction | None:
+        """Return what the number reached is held against; None where no single number is."""
+        stated = getattr(self.options, "limit", None)
+        return None if stated is None else Fraction(stated)
+
+    @property
+    def decided_by(self) -> str:
+        """Return what is held against the limit: a certain `bound`, or an `estimate`."""
+        return str(getattr(self.options, "decided_by", "bound"))
+
+    @property
+    def frequency(self) -> Fraction | None:
+        """Return l if it asks that no sensitive value of a group be more frequent than 1/l; else None."""
+        stated: Fraction | None = getattr(self.options, "frequency", None)
+        return stated
+
+    @property
+    def implied_by(self) -> Fraction | None:
+        """Return the l from which on such a frequency implies it in all classes; None if none does."""
+        stated: Fraction | None = getattr(self.options, "implied_by", None)
+        return stated
+
+    @property
+    def by_some_frequency(self) -> bool:
+        """Return whether some l does where records are suppressed to reach it; how large it is, an assessor knows."""
+        return self.implied_by is not None or bool(getattr(self.options, "by_some_frequency", False))
+
+    @property
+    def distinct(self) -> int | None:
+        """Return how many records whose sensitive values all differ satisfy it as a group; None if it does not say."""
+        stated: int | None = getattr(self.options, "distinct", None)
+        return stated
+
+    @property
+    def possible(self) -> bool:
+        """Return whether it needs every released value to be possible from every original one."""
+        return bool(getattr(self.options, "possible", False))
+
+    def protects(self, policy: Policy) -> tuple[str, ...]:
+        """Return the sensitive attributes that it protects: those its `sensitive` names, or every one if that is empty.
+
+        A model whose options have no `sensitive` speaks of no sensitive value.
+        """
+        named: tuple[str, ...] | None = getattr(self.options, "sensitive", None)
+        return () if named is None else named or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
 
     def to_json(self) -> Json:
         """Return the requirement as plain data, without what it shares with all others."""

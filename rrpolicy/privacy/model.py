@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
 from rrpolicy.canonical import Value, exact
 from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.finding import Basis, Finding, Verdict
-from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,9 +36,34 @@ class Order(StrEnum):
     WEAKER = "weaker"
     INCOMPARABLE = "incomparable"
 
+    @classmethod
+    def by(cls, stronger: Fraction | int) -> Order:
+        """Return the order of a change by how much it is stronger; negative if it is weaker."""
+        return cls.STRONGER if stronger > 0 else cls.WEAKER if stronger < 0 else cls.EQUAL
+
+
+EVERY_MODEL = (
+    (
+        "What the whole table says of a group. Whoever knows that a person belongs to a group learns what is usual in "
+        "it, whether or not that person took part."
+    ),
+    "A second release about the same people: what two releases tell adds up.",
+)
+"""What no model covers that does not say otherwise."""
+
 
 class PrivacyModel(Protocol[Options]):
-    """What may be required. The numbers are an assessor's business."""
+    """What may be required. The numbers are an assessor's business.
+
+    What its options may state for planners: see `Requirement`. A model may also have these attributes:
+
+        not_covered: sentences on what a finding of it does not say, which reports print beside it; without them they
+            say that it does not tell.
+        measures: the same by the name of what its assessors measure besides; see `Assessor.attained`.
+        example: keys of an entry as TOML, for hints.
+        of_classes: how it is told of equivalence classes that were counted, as `check-table` does; see
+            `rrpolicy.privacy.classes.assessor.ClassModel`.
+    """
 
     @property
     def name(self) -> str:
@@ -92,6 +118,8 @@ class PerClass:
         monotone: whether merging satisfying classes always satisfies it.
         monotone_with_suppression: the same when failing classes may be suppressed.
         where: the subgroup it is limited to; only classes that may hold a record of it need to satisfy it.
+        peaks: what it needs besides of (classes, values) counts and the most records of each value that agree in the
+            untouched quasi-identifiers: mask (classes,). None if `holds` tells all.
     """
 
     sensitive: str | None
@@ -99,6 +127,7 @@ class PerClass:
     monotone: bool
     monotone_with_suppression: bool
     where: Mapping[str, Value] = field(default_factory=dict)
+    peaks: Callable[[Ints, Ints], Mask] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +220,19 @@ class Written(Protocol):
 class Assessor:
     """Decides a requirement for one channel kind. Keyed by (model, channel, axis kinds); overlaps are refused.
 
+    Its functions are given requirements of its model, channels of its class, and the original; one whose `basis` is
+    CHANNEL or less is given the number of records in its place where that is all there is.
+
     Attributes:
         model: the privacy model's name.
         channel: the channel class it reads.
         axes: the axis classes it handles; empty for channels without axes.
         basis: the least that recomputes its number.
         reference: where the formula stands.
+        assess: decides.
         supports: asked at check time, before any data: a reason refuses. Also asked about axes that it does not handle,
             which are refused in any case: a reason then says why.
-        assess: decides. Gets the original, or only the number of records (verify on public/).
-        smooth: for optimisers; None if not offered. Gets records alone only if `basis_of` is CHANNEL or less.
+        smooth: for optimisers; None if not offered.
         per_class: for lattice search, one for each sensitive attribute; None if not offered. What these let pass,
             `assess` lets pass.
         measure: decides again, from the written release; None if not offered. Needs `basis` RELEASE or less, and gives
@@ -215,6 +247,13 @@ class Assessor:
             limit; None if not offered.
         units: the least that recomputes its number where a unit may have several records, which a requirement's
             `max_records` says; None if it speaks of single records alone: it is then refused at check time.
+        adversary: whom its number speaks of, said where the table that it needs is not at hand.
+        assumptions: what its number rests on in any case, likewise.
+        monotone: whether what holds of a channel holds of whatever is computed from its releases.
+        sufficient: tests of classes that suffice where all but generalised quasi-identifiers is released as it is, for
+            requirements that `per_class` cannot tell; None if there are none.
+        frequency: given the sensitive attribute, the l of diversity by frequency from which on the requirement holds of
+            whatever is suppressed to reach it; None if none is known.
     """
 
     model: str
@@ -222,30 +261,95 @@ class Assessor:
     axes: tuple[type[Axis], ...]
     basis: Basis
     reference: str
-    assess: Callable[[Requirement, Channel, Original | int], Finding]
+    assess: Callable[[Requirement, Any, Any], Finding]
     supports: Callable[[Requirement, Policy, Sequence[type[Axis]]], str | None] = lambda *_: None
-    smooth: Callable[[Requirement, Channel, Original | int], Smooth] | None = None
+    smooth: Callable[[Requirement, Any, Any], Smooth] | None = None
     per_class: Callable[[Requirement, Policy], tuple[PerClass, ...]] | None = None
-    measure: Callable[[Requirement, Policy, Channel, Written], Finding] | None = None
+    measure: Callable[[Requirement, Policy, Any, Written], Finding] | None = None
     needs: tuple[type[Axis], ...] = ()
     layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
-    holds: Callable[[Requirement, Channel, Original | int], bool] | None = None
-    floor: Callable[[Requirement, Channel, Original, Collection[str]], Sequence[MinimumRisk]] | None = None
-    attained: Callable[[Channel, Original, Written], Finding | None] | None = None
+    holds: Callable[[Requirement, Any, Any], bool] | None = None
+    floor: Callable[[Requirement, Any, Original, Collection[str]], Sequence[MinimumRisk]] | None = None
+    attained: Callable[[Any, Original, Written], Finding | None] | None = None
     estimates: bool = False
     units: Basis | None = None
+    adversary: str = ""
+    assumptions: tuple[str, ...] = ()
+    monotone: bool = False
+    sufficient: Callable[[Requirement, Policy], tuple[PerClass, ...]] | None = None
+    frequency: Callable[[Requirement, Attribute], Fraction] | None = None
 
     def basis_of(self, max_records: int) -> Basis:
         """Return the least that recomputes its number where a unit may have so many records."""
         return self.basis if max_records == 1 or self.units is None else self.units
 
+    def finding(self, requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+        """Return the finding; undecided if the table is needed and only the number of records is given."""
+        if self.basis > Basis.CHANNEL and isinstance(original, int):
+            adversary = self.adversary or "decided by who has the table"
+            return conclude(requirement, None, None, self.basis, adversary, self.assumptions)
+        return self.assess(requirement, channel, original)
+
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
         """Return whether the requirement holds; no data are read that the verdict does not need."""
-        if self.holds is not None:
-            return self.holds(requirement, channel, original)
         if self.basis_of(requirement.max_records) <= Basis.CHANNEL and not isinstance(original, int):
             original = original.records
-        return self.assess(requirement, channel, original).verdict is Verdict.HOLDS
+        if self.holds is not None and not (self.basis > Basis.CHANNEL and isinstance(original, int)):
+            return self.holds(requirement, channel, original)
+        return self.finding(requirement, channel, original).verdict is Verdict.HOLDS
+
+
+def conclude(  # noqa: PLR0917 a finding is made of them
+    requirement: Requirement,
+    reached: Measure | None,
+    holds: bool | None,
+    basis: Basis,
+    adversary: str,
+    assumptions: tuple[str, ...] = (),
+    beside: tuple[Companion, ...] = (),
+    **more: Any,
+) -> Finding:
+    """Return the finding of a requirement; its words are put to it by whoever asked.
+
+    Args:
+        requirement: the entry.
+        reached: the number; None if undecided.
+        holds: whether it holds; None if undecided.
+        basis: the least that recomputes the number.
+        adversary: whom it speaks of, in a sentence.
+        assumptions: what it rests on.
+        beside: what must be read beside it.
+        more: further fields of `Finding`; `limit` where the entry states several, `model` where its kind is named.
+    """
+    limit, model = more.pop("limit", requirement.limit), more.pop("model", requirement.model)
+    verdict = Verdict.UNDECIDED if holds is None else Verdict.HOLDS if holds else Verdict.FAILS
+    asked = (requirement.model, model, "", requirement.place)
+    return Finding(*asked, reached, limit, verdict, basis, adversary, assumptions, beside, **more)
+
+
+def refuse_layout(
+    check: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None,
+    requirement: Requirement,
+    policy: Policy,
+    axes: Layout,
+) -> None:
+    """Raise `PolicyError` (RR227) if the `layout` of an assessor refuses how attributes stand together."""
+    refused = None if check is None else check(requirement, policy, axes)
+    if refused is not None:
+        reason, hint = refused
+        raise PolicyError(Problem("RR227", f"{requirement.model}: {reason}", requirement.place, hint=hint))
+
+
+def foreign(requirement: Requirement, known: Collection[str], why: str) -> str | None:
+    """Return why the subgroup of a requirement cannot be told, or None.
+
+    Args:
+        requirement: the entry.
+        known: the attributes that its `where` may name.
+        why: the rest of the sentence about others.
+    """
+    others = [name for name in requirement.where if name not in known]
+    return f"`where` names {', '.join(others)}, {why}" if others else None
 
 
 def unreadable(axes: Sequence[type[Axis]]) -> str | None:

@@ -26,7 +26,6 @@ import numpy as np
 from rrpolicy.canonical import exact
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.errors import Place, Problem, RequirementError
-from rrpolicy.privacy.disclosure import attribute_options, identity_options
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Task
@@ -198,20 +197,9 @@ def tuple_suppression(
 
 
 def implied(requirements: Sequence[tuple[Requirement, Assessor]], sensitive: Attribute) -> Fraction:
-    """Return the l from which on requirements of disclosure hold of whatever TP suppresses; 1 if there are none.
-
-    Of n people with the same quasi-identifiers k are kept, k_u of them with the value u, and m, m_u suppressed among M.
-    With k_u <= k/l and m_u <= M_u <= M/l the risk (k_u + m_u m/M)/n is at most (k + m)/(l n) = 1/l. Whoever is kept
-    has l people beside him at least, and so is whoever is suppressed: the chance to be linked is at most 1/l, too.
-    """
-    limits = [Fraction(1)]
-    for requirement, _ in requirements:
-        options = requirement.options
-        if isinstance(options, identity_options.Options):
-            limits.append(options.threshold)
-        elif isinstance(options, attribute_options.Options):
-            limits += [options.limit(label) for label in sensitive.domain or ()]
-    return 1 / min(limits)
+    """Return the l from which on requirements hold of whatever TP suppresses, as far as assessors know; else 1."""
+    known = [a.frequency(r, sensitive) for r, a in requirements if a.frequency is not None]
+    return max(known, default=Fraction(1))
 
 
 def _uneven(

@@ -56,8 +56,8 @@ def check_assessor(
 
 
 def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-    finding = assessor.assess(requirement, channel, original)
-    demand(finding == assessor.assess(requirement, channel, original), "two assessments of one channel differ")
+    finding = assessor.finding(requirement, channel, original)
+    demand(finding == assessor.finding(requirement, channel, original), "two assessments of one channel differ")
     demand(finding.model == assessor.model, "the finding is of another model")
     demand(
         finding.basis <= assessor.basis_of(requirement.max_records), "the finding rests on more than the assessor says"

@@ -58,7 +58,7 @@ def check_mechanism(
     demand(same, "two plans of one table differ: a mechanism is deterministic")
     _check_channel(outline, proposal, policy, kinds)
     for requirement, assessor in requirements:
-        finding = assessor.assess(requirement, proposal.channel, original)
+        finding = assessor.finding(requirement, proposal.channel, original)
         demand(finding.verdict is Verdict.HOLDS, f"{requirement.model} does not hold for what was planned")
     if not isinstance(original, int):
         _check_draw(proposal.channel, original)

@@ -125,7 +125,7 @@ def constraint_beside_plain() -> tuple[float, float]:
     keep = np.array([0.4, 0.7, 0.9, 0.95, 0.8])
     pi = table.table.proportions()
     entry = Requirement(attribute.NAME, attribute.Options(threshold=Fraction(1, 3)))
-    smooth = attribute.smooth(entry, channel(table, Fraction(4, 5)), table)
+    smooth = attribute.assessors()[0].smooth(entry, channel(table, Fraction(4, 5)), table)
     assert abs(3 * plain_risk(pi, keep).max() - 1 - smooth.value(keep).max()) < 1e-9
     plain = least(lambda: plain_risk(pi, keep), times=100)
     return (
@@ -140,7 +140,7 @@ def wide() -> dict[str, float]:
     released = channel(table, Fraction(4, 5))
     start = time.perf_counter()
     entry = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 2)))
-    finding = identity.assess(entry, released, table)
+    finding = identity.assessors()[0].finding(entry, released, table)
     seconds = time.perf_counter() - start
     assert finding.reached is not None
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())

@@ -167,7 +167,7 @@ def test_words_that_are_none(folder: Path) -> None:
     calls = (
         lambda: rrpolicy.verify(released.bundle, level="secret"),  # type: ignore[arg-type]
         lambda: rrpolicy.render(released.bundle, page="secret"),  # type: ignore[arg-type]
-        lambda: rrpolicy.check_table(people(), qi=["sex"], sensitive=["region"], l=2, kind="secret"),  # type: ignore[arg-type]
+        lambda: rrpolicy.check_table(people(), qi=["sex"], sensitive=["region"], l=2, kind="secret"),
         lambda: rrpolicy.check_table(people(), qi=["sex"], k=0),
     )
     for call in calls:

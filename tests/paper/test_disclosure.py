@@ -93,7 +93,7 @@ def test_the_worked_example(toy: tuple[Any, list[Any]]) -> None:
         found = risks(asked(Fraction(1, 2)), released, table, "disease")
         assert np.abs(found.risk.reshape(2, 3) - np.array(case["risk"])).max() < 1e-9
         assert np.abs(reconstruction(found.evidence) - np.array(case["qi_reconstruction"])).max() < 1e-9
-        finding = attribute.assess(asked(Fraction(1, 2)), released, table)
+        finding = attribute.assessors()[0].finding(asked(Fraction(1, 2)), released, table)
         assert finding.reached is not None
         assert finding.reached.value == pytest.approx(case["max"], abs=1e-9)
         assert finding.verdict is (Verdict.HOLDS if case["max"] <= 0.5 else Verdict.FAILS)
@@ -119,11 +119,11 @@ def test_published_and_best_known_parameters_have_their_risks(emgrw: Any, vector
     for case in cases:
         tau = Fraction(1, case["l"])
         released = channel(emgrw, case["p"])
-        finding = attribute.assess(asked(tau), released, emgrw)
+        finding = attribute.assessors()[0].finding(asked(tau), released, emgrw)
         assert finding.reached is not None
         assert finding.reached.value == pytest.approx(case["max_risk"], abs=1e-9)
         assert (finding.verdict is Verdict.HOLDS) == (case["max_risk"] <= float(tau))
-        assert attribute.holds(asked(tau), released, emgrw) == (finding.verdict is Verdict.HOLDS)
+        assert attribute.assessors()[0].accepts(asked(tau), released, emgrw) == (finding.verdict is Verdict.HOLDS)
         assert (finding.people_over == 0) == (finding.verdict is Verdict.HOLDS)
 
 
@@ -148,7 +148,7 @@ def test_randomising_work_alone_cannot_do(emgrw: Any, diversity: int) -> None:
 def test_what_stands_beside_the_risk_at_five(emgrw: Any, vectors: dict[str, Any]) -> None:
     """76 % of people have c_u over 1/5: the risk is not the chance that a guess is right."""
     case = next(c for c in vectors["adult_emgrw"]["published"] if (c["mechanism"], c["l"]) == ("rr-both", 5))
-    finding = attribute.assess(asked(Fraction(1, 5)), channel(emgrw, case["p"]), emgrw)
+    finding = attribute.assessors()[0].finding(asked(Fraction(1, 5)), channel(emgrw, case["p"]), emgrw)
     by = {c.name: c.measure.value for c in finding.beside if c.of == "workclass"}
     assert by["group inference"] == 1
     assert by["people in homogeneous groups"] == 689

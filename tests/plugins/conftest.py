@@ -23,8 +23,8 @@ from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, l
 MODELS = (pk_anonymity, local_dp, attribute_disclosure, identity_disclosure)
 ASSESSORS = {assessor.model: assessor for model in MODELS for assessor in model.assessors()}
 OPTIONS = {
-    "pk-anonymity": pk_anonymity.PkOptions,
-    "local-dp": local_dp.LocalDPOptions,
+    "pk-anonymity": pk_anonymity.Options,
+    "local-dp": local_dp.Options,
     "attribute-disclosure": attribute_disclosure.Options,
     "identity-disclosure": identity_disclosure.Options,
 }

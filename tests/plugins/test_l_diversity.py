@@ -142,7 +142,7 @@ def test_attributes_that_cannot_make_classes_are_refused(
     ("change", "told"),
     [
         (('hours = { role = "excluded" }', HOURS), "not 'hours'"),
-        (("k = 2", "k = 5"), "up to k = l = 2"),
+        (("k = 2", "k = 5"), "as far as l = 2 by frequency"),
         (('kind = "frequency"\nl = "5/4"', 'kind = "recursive"\nl = 2\nc = 9'), "tp needs a requirement"),
         (("[mechanism]", '[[privacy]]\nmodel = "t-closeness"\nt = 0.5\n[mechanism]'), "not t-closeness"),
         (('sex = { role = "quasi-identifier"', 'sex = { role = "sensitive"'), "by one sensitive attribute"),

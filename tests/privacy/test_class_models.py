@@ -107,7 +107,7 @@ def naive(rows, suppressed=()) -> dict[tuple[str, str], Counter[str]]:
 
 def find(requirement: Requirement, made: Product, original):
     (assessor,) = MODELS[requirement.model].assessors()
-    return assessor.assess(requirement, made, original)
+    return assessor.finding(requirement, made, original)
 
 
 @given(rows=records)
@@ -193,11 +193,11 @@ def test_the_written_release_gives_the_same_findings(form, suppressed, people, r
     with open_written(folder, data, public.tables(), scratch) as written:
         for requirement in (*EVERY, asked("l-diversity", kind="distinct", l=4, where={"age": "10", "sex": "F"})):
             (assessor,) = MODELS[requirement.model].assessors()
-            before = assessor.assess(requirement, made, original)
+            before = assessor.finding(requirement, made, original)
             after = assessor.measure(requirement, people, public, written)
             assert after.to_json() == before.to_json()
             assert after.basis is Basis.RELEASE
-            assert assessor.assess(requirement, public, 200).verdict is Verdict.UNDECIDED
+            assert assessor.finding(requirement, public, 200).verdict is Verdict.UNDECIDED
 
 
 def test_what_is_released_beside_makes_classes_too(people):

@@ -114,7 +114,7 @@ def drawn(size: int, original: Any, seed: int = 1) -> Sink:
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_what_is_found_without_data_is_what_the_drawn_groups_measure(options, size):
     requirement, original = diversity(**options), table(3)
-    found = DIVERSITY.assess(requirement, channel(size), original.records)
+    found = DIVERSITY.finding(requirement, channel(size), original.records)
     sink = drawn(size, original)
     held = pa.concat_tables(sink.parts[ST])
     code = np.array([VALUES.index(v) for v in held.column("disease").to_pylist()])
@@ -139,9 +139,9 @@ def test_groups_are_as_small_as_the_requirement_lets_them(options):
     size, by = group_size(policy(requirement), "disease")
 
     assert by is requirement
-    assert DIVERSITY.assess(requirement, channel(size), 1000).verdict is Verdict.HOLDS
+    assert DIVERSITY.finding(requirement, channel(size), 1000).verdict is Verdict.HOLDS
     if size > 2:
-        assert DIVERSITY.assess(requirement, channel(size - 1), 1000).verdict is Verdict.FAILS
+        assert DIVERSITY.finding(requirement, channel(size - 1), 1000).verdict is Verdict.FAILS
 
 
 def test_the_largest_entry_decides_and_others_are_not_asked():
@@ -153,15 +153,15 @@ def test_the_largest_entry_decides_and_others_are_not_asked():
 
 def test_few_records_leave_an_upper_bound():
     for records, standing in ((7, Standing.UPPER_BOUND), (12, Standing.EXACT)):  # 2 groups and 1 residue; 4 and none
-        found = DIVERSITY.assess(diversity(kind="distinct", l=3), channel(3), records)
+        found = DIVERSITY.finding(diversity(kind="distinct", l=3), channel(3), records)
         expected = Standing.EXACT if records // 3 > records % 3 else standing
         assert found.reached.standing is expected
-    assert DIVERSITY.assess(diversity(kind="distinct", l=3), channel(3), 5).reached.standing is Standing.UPPER_BOUND
+    assert DIVERSITY.finding(diversity(kind="distinct", l=3), channel(3), 5).reached.standing is Standing.UPPER_BOUND
 
 
 def test_a_table_that_is_not_eligible_fails():
     codes = {"sex": [0] * 6, "age": [0] * 6, "disease": [0, 0, 0, 0, 1, 2]}
-    found = DIVERSITY.assess(diversity(kind="frequency", l=2), channel(2), TableInMemory.of(policy(), codes))
+    found = DIVERSITY.finding(diversity(kind="frequency", l=2), channel(2), TableInMemory.of(policy(), codes))
 
     assert (found.verdict, found.reached.value) == (Verdict.FAILS, 1)
 
@@ -175,7 +175,7 @@ def test_attribute_disclosure_speaks_of_who_knows_how_values_go_with_the_rest():
     """A group of two acnes and a gout, told apart by its quasi-identifiers: 1/l says nothing of them."""
     sex, age = [0] * 30 + [1] * 3, [0] * 30 + [2] * 3
     original = TableInMemory.of(policy(), {"sex": sex, "age": age, "disease": [0, 1, 2, 3, 4] * 6 + [3, 3, 4]})  # type: ignore[dict-item]
-    found = ATTRIBUTE.assess(disclosed(threshold="1/3"), channel(3), original)
+    found = ATTRIBUTE.finding(disclosed(threshold="1/3"), channel(3), original)
     beside = {c.name: c for c in found.beside if not c.of.count("=")}
 
     assert (found.verdict, found.basis) == (Verdict.FAILS, Basis.ORIGINAL)
@@ -188,20 +188,20 @@ def test_attribute_disclosure_speaks_of_who_knows_how_values_go_with_the_rest():
     assert found.profile is not None
     assert sum(found.profile.people) == 33
     assert not {"k", "epsilon, record scope", "epsilon, attribute scope"} & set(beside)
-    others = ATTRIBUTE.assess(disclosed(threshold="1/3", where={"sex": "f"}), channel(3), original)
+    others = ATTRIBUTE.finding(disclosed(threshold="1/3", where={"sex": "f"}), channel(3), original)
     assert (others.verdict, others.reached.value) == (Verdict.HOLDS, pytest.approx(4 / 35))
-    gout = ATTRIBUTE.assess(disclosed(threshold="1/3", where={"disease": "gout"}), channel(3), original)
+    gout = ATTRIBUTE.finding(disclosed(threshold="1/3", where={"disease": "gout"}), channel(3), original)
     assert gout.verdict is Verdict.HOLDS
     assert 1 / 9 < gout.reached.value < 1 / 3
-    by_value = ATTRIBUTE.assess(disclosed(threshold="2/3", thresholds={"gout": "3/10"}), channel(3), original)
+    by_value = ATTRIBUTE.finding(disclosed(threshold="2/3", thresholds={"gout": "3/10"}), channel(3), original)
     assert (by_value.verdict, by_value.limit) == (Verdict.FAILS, Fraction(3, 10))
-    assert ATTRIBUTE.assess(disclosed(threshold="1/3"), channel(3), 33).verdict is Verdict.UNDECIDED
+    assert ATTRIBUTE.finding(disclosed(threshold="1/3"), channel(3), 33).verdict is Verdict.UNDECIDED
     assert ATTRIBUTE.measure is None
 
 
 def test_of_a_table_that_is_not_eligible_nothing_is_taken_to_be_hidden():
     codes = {"sex": [0] * 6, "age": [0] * 6, "disease": [0, 0, 0, 0, 1, 2]}
-    found = ATTRIBUTE.assess(disclosed(threshold="1/3"), channel(2), TableInMemory.of(policy(), codes))
+    found = ATTRIBUTE.finding(disclosed(threshold="1/3"), channel(2), TableInMemory.of(policy(), codes))
 
     assert found.reached.value == pytest.approx(4 / 6)
 
@@ -209,7 +209,7 @@ def test_of_a_table_that_is_not_eligible_nothing_is_taken_to_be_hidden():
 def test_groups_leave_nothing_of_k_and_epsilon():
     """The untouched columns alone randomise nothing, which must not read as an epsilon of 0."""
     link = Requirement("identity-disclosure", identity_disclosure.Options(threshold="1/2"))
-    beside = {c.name: c.measure.value for c in LINKING.assess(link, channel(2), table(3)).beside}
+    beside = {c.name: c.measure.value for c in LINKING.finding(link, channel(2), table(3)).beside}
 
     assert beside["epsilon, attribute scope"] == beside["epsilon, record scope"] == float("inf")
     assert beside["k"] == beside["1/k"] == 1
@@ -221,10 +221,10 @@ def test_what_identifies_is_answered_for_the_columns_as_they_are():
     link = Requirement("identity-disclosure", identity_disclosure.Options(threshold="1/2"))
     k = Requirement("k-anonymity", k_anonymity.Options(k=int(sizes.min()) + 1))
 
-    assert LINKING.assess(link, channel(2), original).reached.value == pytest.approx(1 / sizes.min())
-    found = ANONYMITY.assess(k, channel(2), original)
+    assert LINKING.finding(link, channel(2), original).reached.value == pytest.approx(1 / sizes.min())
+    found = ANONYMITY.finding(k, channel(2), original)
     assert (found.reached.value, found.verdict) == (sizes.min(), Verdict.FAILS)
-    assert LINKING.assess(link, channel(2), 300).verdict is Verdict.UNDECIDED
+    assert LINKING.finding(link, channel(2), 300).verdict is Verdict.UNDECIDED
 
 
 def test_a_subgroup_by_the_sensitive_attribute_is_refused():
@@ -259,7 +259,7 @@ def test_groups_of_fewer_values_are_measured():
 
 
 def test_the_informed_posterior_stands_beside_for_the_audit_alone():
-    found = DIVERSITY.assess(diversity(kind="frequency", l=2), channel(2), table(3))
+    found = DIVERSITY.finding(diversity(kind="frequency", l=2), channel(2), table(3))
     beside = {c.name: c for c in found.beside}
 
     assert beside["1/l"].measure.value == 0.5
@@ -276,7 +276,7 @@ def test_the_informed_posterior_stands_beside_for_the_audit_alone():
 def test_a_subgroup_is_looked_at_by_itself():
     requirement = Requirement("l-diversity", l_diversity.Options(kind="distinct", l=2), {"age": "old"})
     original = table(3)
-    found = DIVERSITY.assess(requirement, channel(2), original)
+    found = DIVERSITY.finding(requirement, channel(2), original)
 
     assert found.profile is not None
     assert sum(found.profile.people) == int(original.counts("age").dense()[1])

@@ -26,7 +26,6 @@ from rrpolicy.privacy.anatomy.bounds import Bounds
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors, weights
 from rrpolicy.privacy.anatomy.posteriors import attained
 from rrpolicy.privacy.anatomy.simulated import simulate
-from rrpolicy.privacy.disclosure import attribute_options
 from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.disclosure.attribute_options import Options
 from rrpolicy.privacy.model import Order
@@ -224,7 +223,7 @@ def table(rows: tuple[tuple[int, ...], ...]) -> TableInMemory:
 
 def disclosure(size: int, rows: tuple[tuple[int, ...], ...], where: Any = None, **options: Any) -> Any:
     requirement = Requirement("attribute-disclosure", Options(**options), where or {})
-    return DISCLOSURE.assess(requirement, AnatomyChannel.of(policy().released, "disease", size), table(rows))
+    return DISCLOSURE.finding(requirement, AnatomyChannel.of(policy().released, "disease", size), table(rows))
 
 
 def test_the_bound_and_the_estimate_of_the_example():
@@ -307,7 +306,7 @@ def test_an_estimate_is_the_weaker_decision():
     assert model.compare(bound, Options(threshold="1/4", decided_by="estimate")) is Order.INCOMPARABLE
     assert "decided by an estimate" in model.describe(estimate)
     assert "estimate" not in model.describe(bound)
-    assert attribute_options.decided_by_estimate(Requirement("attribute-disclosure", estimate))
+    assert Requirement("attribute-disclosure", estimate).decided_by == "estimate"
 
 
 def test_large_groups_are_decided_by_what_is_certain():

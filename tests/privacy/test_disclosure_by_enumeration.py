@@ -112,10 +112,10 @@ def test_the_verdict_is_exact_for_every_entry(worlds: Any, brute: Any, seed: int
     special = rng.choice([{}, {"s0": Fraction(1, 3)}, {"s0": Fraction(1), "t1": Fraction(1, 4)}])
     limits = {(n, u): special.get(f"{n}{u}", tau) for n in "st" for u in range(3)}
     entry = asked(threshold=tau, thresholds=special, sensitive=targets, known_sensitive=both)
-    finding = attribute.assess(entry, world.channel, world.original)
+    finding = attribute.assessors()[0].finding(entry, world.channel, world.original)
     over = {(n, key) for n, key, r in everything if r > limits[n, key[1]]}
     assert finding.verdict is (Verdict.FAILS if over else Verdict.HOLDS)
-    assert attribute.holds(entry, world.channel, world.original) is not bool(over)
+    assert attribute.assessors()[0].accepts(entry, world.channel, world.original) is not bool(over)
     ratio = max(r / limits[n, key[1]] for n, key, r in everything)
     assert finding.reached is not None
     assert finding.limit is not None
@@ -143,7 +143,7 @@ def test_a_subgroup_counts_its_own_people_only(worlds: Any, brute: Any, seed: in
         if f"a{alpha[place][0]}" == where["a"] and where.get("s", f"s{u}") == f"s{u}"
     }
     entry = asked(threshold="1/3", sensitive=("s",), where=where)
-    finding = attribute.assess(entry, world.channel, world.original)
+    finding = attribute.assessors()[0].finding(entry, world.channel, world.original)
     assert finding.reached is not None
     assert finding.reached.value == pytest.approx(float(max(inside.values(), default=Fraction(0))), abs=TINY)
     assert finding.people_over == sum(table.people[key] for key, r in inside.items() if r > Fraction(1, 3))
@@ -159,11 +159,15 @@ def test_linking_verdicts_are_exact(worlds: Any, brute: Any, seed: int, percenti
     wanted = 1 if percentile is None else max(1, int(len(each) * Fraction(percentile) / 100))
     mean = sum(each[:wanted], Fraction(0)) / wanted
     tau = mean if tie else Fraction(rng.randint(1, 20), 20)
-    finding = identity.assess(linked(threshold=tau, percentile=percentile), world.channel, world.original)
+    finding = identity.assessors()[0].finding(
+        linked(threshold=tau, percentile=percentile), world.channel, world.original
+    )
     assert finding.reached is not None
     assert finding.reached.value == pytest.approx(float(mean), abs=TINY)
     assert (finding.verdict is Verdict.HOLDS) == (mean <= tau)
-    assert identity.holds(linked(threshold=tau, percentile=percentile), world.channel, world.original) == (mean <= tau)
+    assert identity.assessors()[0].accepts(
+        linked(threshold=tau, percentile=percentile), world.channel, world.original
+    ) == (mean <= tau)
     if percentile is None:
         assert mean != tau or finding.reached.value == float(tau)
         assert finding.people_over == sum(r > tau for r in each)
@@ -177,10 +181,10 @@ def test_a_hair_decides(worlds: Any) -> None:
     untouched = worlds.Product((a, s), (), ("a", "s"))
     hair = Fraction(1, 10**30)
     for threshold, verdict in ((Fraction(1, 2), Verdict.HOLDS), (Fraction(1, 2) - hair, Verdict.FAILS)):
-        assert attribute.assess(asked(threshold=threshold), untouched, original).verdict is verdict
+        assert attribute.assessors()[0].finding(asked(threshold=threshold), untouched, original).verdict is verdict
         for percentile in (None, "10", "100/3"):
             linking = linked(threshold=threshold, percentile=percentile)
-            assert identity.assess(linking, untouched, original).verdict is verdict
+            assert identity.assessors()[0].finding(linking, untouched, original).verdict is verdict
     keep = Fraction(2, 3)
     axis, law = worlds.retention("a", ("a0", "a1"), [(0, 1)], [keep])
     channel = worlds.Product((axis, s), (), ("a", "s"))
@@ -191,8 +195,8 @@ def test_a_hair_decides(worlds: Any) -> None:
         law[1,][b] ** 2 / (Fraction(2, 6) * law[0,][b] + Fraction(4, 6) * law[1,][b]) for b in (0, 1)
     )
     top = max(exactly, other) / 2
-    assert attribute.assess(asked(threshold=top), channel, original).verdict is Verdict.HOLDS
-    assert attribute.assess(asked(threshold=top - hair), channel, original).verdict is Verdict.FAILS
+    assert attribute.assessors()[0].finding(asked(threshold=top), channel, original).verdict is Verdict.HOLDS
+    assert attribute.assessors()[0].finding(asked(threshold=top - hair), channel, original).verdict is Verdict.FAILS
 
 
 def test_enclosures_decide_where_sums_are_long(worlds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,10 +219,10 @@ def test_what_cannot_be_decided_does_not_pass(worlds: Any, monkeypatch: pytest.M
     axis, _ = worlds.retention("a", ("a0", "a1"), [(0, 1)], [Fraction(1)])
     s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
     channel = worlds.Product((axis, s), (), ("a", "s"))
-    assert attribute.holds(asked(), channel, original)
+    assert attribute.assessors()[0].accepts(asked(), channel, original)
     monkeypatch.setattr(ExactReconstruction, "of", lambda self, group: None)
-    assert not attribute.holds(asked(), channel, original)
-    assert not identity.holds(linked(), channel, original)
+    assert not attribute.assessors()[0].accepts(asked(), channel, original)
+    assert not identity.assessors()[0].accepts(linked(), channel, original)
 
 
 def test_homogeneous_groups_and_excluded_pairs(worlds: Any) -> None:
@@ -238,8 +242,8 @@ def test_nobody_in_the_subgroup(worlds: Any) -> None:
     s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
     channel = worlds.Product((a, s), (), ("a", "s"))
     for finding in (
-        attribute.assess(asked(where={"a": "a1"}), channel, original),
-        identity.assess(linked(where={"a": "a1"}, percentile="10"), channel, original),
+        attribute.assessors()[0].finding(asked(where={"a": "a1"}), channel, original),
+        identity.assessors()[0].finding(linked(where={"a": "a1"}, percentile="10"), channel, original),
     ):
         assert finding.verdict is Verdict.HOLDS
         assert finding.reached is not None
@@ -256,7 +260,9 @@ def test_what_is_published_does_not_tell_whether_a_subgroup_is_empty(worlds: Any
     channel = worlds.Product((a, s), (), ("a", "s"))
     for model, entry in ((attribute, asked), (identity, linked)):
         public = [
-            model.assess(entry(threshold=1, where={"a": category}), channel, original).to_json(Basis.RELEASE)
+            model.assessors()[0]
+            .finding(entry(threshold=1, where={"a": category}), channel, original)
+            .to_json(Basis.RELEASE)
             for category in ("a0", "a1")
         ]
         assert public[0] == public[1]
@@ -267,7 +273,7 @@ def test_the_profile_counts_people_in_half_open_bins(worlds: Any) -> None:
     original = worlds.TableInMemory.of(policy, {"a": [0] * 4 + [1] * 6, "s": [0, 1, 1, 1, *([0] * 3), *([1] * 3)]})
     a, _ = worlds.one(Random(0), "a", ("a0", "a1"), ["identity"])
     s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
-    finding = attribute.assess(asked(), worlds.Product((a, s), (), ("a", "s")), original)
+    finding = attribute.assessors()[0].finding(asked(), worlds.Product((a, s), (), ("a", "s")), original)
     profile = finding.profile
     assert profile is not None
     assert profile.before == profile.people
@@ -281,7 +287,7 @@ def test_the_profile_counts_people_in_half_open_bins(worlds: Any) -> None:
 
 def test_several_values_stand_beside_each_other(worlds: Any) -> None:
     world = worlds.world(Random(11))
-    finding = attribute.assess(asked(threshold=1, known_sensitive=True), world.channel, world.original)
+    finding = attribute.assessors()[0].finding(asked(threshold=1, known_sensitive=True), world.channel, world.original)
     by = {(c.of, c.name): c.measure.value for c in finding.beside}
     for of in ("s", "s (the other sensitive values known)", "t", "t (the other sensitive values known)"):
         values = [key[0] for key in by if key[0].startswith(f"{of} = ") and key[1] == "risk"]

@@ -64,8 +64,8 @@ def test_values_are_the_assessors(worlds: Any, seed: int) -> None:
     for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
         if any(a.attributes == ("x",) and isinstance(a, Retention) for a in world.channel.axes):
             continue
-        smooth = model.smooth(entry, world.channel, world.original)
-        reached = model.assess(entry, there, world.original).reached
+        smooth = model.assessors()[0].smooth(entry, world.channel, world.original)
+        reached = model.assessors()[0].finding(entry, there, world.original).reached
         assert reached is not None
         limit = float(entry.options.threshold)
         assert smooth.value(keep).max() == pytest.approx(reached.value / limit - 1, abs=1e-9)
@@ -80,7 +80,7 @@ def test_gradients_are_the_differences(worlds: Any, seed: int, together: bool) -
         if not together:
             patch.setattr("rrpolicy.privacy.disclosure.gradients.TOGETHER", 1)
         for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
-            smooth = model.smooth(entry, world.channel, world.original)
+            smooth = model.assessors()[0].smooth(entry, world.channel, world.original)
             jacobian, h = smooth.jacobian(keep), 1e-6
             for i, axis in enumerate(free(world)):
                 step = np.eye(len(keep))[i] * h
@@ -124,12 +124,13 @@ def test_the_bound_stands_in_for_wide_domains_with_its_gradient(worlds: Any, see
     world, rng = worlds.world(Random(seed), KINDS), Random(seed + 1)
     keep = keep_at(world, [rng.uniform(0.1, 0.9) for _ in free(world)])
     exact = [
-        model.smooth(e, world.channel, world.original).value(keep) for e, model in ((RISK, attribute), (LINK, identity))
+        model.assessors()[0].smooth(e, world.channel, world.original).value(keep)
+        for e, model in ((RISK, attribute), (LINK, identity))
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constraint, "MOST_CELLS", -1)
         for (entry, model), truth in zip(((RISK, attribute), (LINK, identity)), exact, strict=True):
-            smooth = model.smooth(entry, world.channel, world.original)
+            smooth = model.assessors()[0].smooth(entry, world.channel, world.original)
             assert np.all(smooth.value(keep) >= truth - 1e-12)
             jacobian, h = smooth.jacobian(keep), 1e-6
             for i, axis in enumerate(free(world)):

@@ -73,7 +73,9 @@ def test_link_is_one_over_the_class_and_risk_the_share_of_one_combination(
     for model, chances in ((identity, links), (attribute, risks)):
         top = max(chances)
         for threshold in {top, top - hair} if tie else {Fraction(rng.randint(1, 12), 12)}:
-            finding = model.assess(Requirement(model.NAME, model.Options(threshold=threshold)), channel, original)
+            finding = model.assessors()[0].finding(
+                Requirement(model.NAME, model.Options(threshold=threshold)), channel, original
+            )
             assert finding.reached is not None
             assert finding.reached.value == pytest.approx(float(top))
             assert finding.verdict is (Verdict.HOLDS if top <= threshold else Verdict.FAILS)

@@ -135,7 +135,7 @@ def test_risk_success_and_link_are_those_of_the_attacker(worlds: Any, seed: int)
 
 
 def attribute_finding(made: World, **options: Any) -> Any:
-    return RISK.assess(asked(**options), made.channel, made.original)
+    return RISK.finding(asked(**options), made.channel, made.original)
 
 
 @settings(deadline=None, max_examples=120, derandomize=True)
@@ -152,9 +152,9 @@ def test_verdicts_are_exact_by_value_and_in_subgroups(worlds: Any, seed: int, ti
     }
     over = {key for key, r in mine.items() if r > special.get(key[1], tau)}
 
-    finding = RISK.assess(entry, made.channel, made.original)
+    finding = RISK.finding(entry, made.channel, made.original)
 
-    assert attribute.supports(entry, made.original.policy, ()) is None
+    assert attribute.assessors()[0].supports(entry, made.original.policy, ()) is None
     assert finding.verdict is (Verdict.FAILS if over else Verdict.HOLDS)
     assert RISK.accepts(entry, made.channel, made.original) is not bool(over)
     assert finding.people_over == sum(made.people.count(key) for key in over)
@@ -178,7 +178,7 @@ def test_linking_verdicts_are_exact(worlds: Any, seed: int, percentile: str | No
     tau = mean if tie and mean else Fraction(rng.randint(1, 20), 20)
     entry = linked(threshold=tau, percentile=percentile, where={"a": "a0"} if inside else {})
 
-    finding = LINK.assess(entry, made.channel, made.original)
+    finding = LINK.finding(entry, made.channel, made.original)
 
     assert finding.reached is not None
     assert finding.reached.value == pytest.approx(float(mean))
@@ -194,17 +194,17 @@ def test_nothing_suppressed_and_everything_suppressed(worlds: Any) -> None:
     known, sensitive = [policy.attributes["a"]], policy.attributes["s"]
     none, every = (SuppressionChannel.of(known, sensitive, moved) for moved in ([], [(0, 0, 2), (0, 1, 1), (1, 1, 1)]))
 
-    assert RISK.assess(asked(), none, original).reached.value == 1  # whoever is alone
-    assert LINK.assess(linked(), none, original).reached.value == 1
-    assert RISK.assess(asked(), every, original).reached.value == pytest.approx(2 / 4)
-    assert LINK.assess(linked(), every, original).reached.value == pytest.approx(1 / 4)
+    assert RISK.finding(asked(), none, original).reached.value == 1  # whoever is alone
+    assert LINK.finding(linked(), none, original).reached.value == 1
+    assert RISK.finding(asked(), every, original).reached.value == pytest.approx(2 / 4)
+    assert LINK.finding(linked(), every, original).reached.value == pytest.approx(1 / 4)
 
 
 def test_only_with_the_table_is_anything_decided(worlds: Any) -> None:
     made = world(worlds, Random(1))
     for assessor, entry in ((RISK, asked()), (LINK, linked())):
         for channel in (made.channel, SuppressionChannel.from_json(made.channel.to_public_json(), {})):
-            finding = assessor.assess(entry, channel, 100)
+            finding = assessor.finding(entry, channel, 100)
             assert (finding.verdict, finding.basis) == (Verdict.UNDECIDED, Basis.ORIGINAL)
             assert not assessor.accepts(entry, channel, 100)
 
@@ -216,7 +216,7 @@ def test_another_table_is_refused(worlds: Any) -> None:
 
     for assessor, entry in ((RISK, asked()), (LINK, linked())):
         with pytest.raises(DataError, match="RR334"):
-            assessor.assess(entry, channel, original)
+            assessor.finding(entry, channel, original)
 
 
 def test_the_kit_accepts_the_assessors(worlds: Any) -> None:

@@ -118,14 +118,14 @@ def test_who_stands_in_the_way_stays_over_at_any_retention(worlds: Any, seed: in
     world = worlds.world(Random(seed), EXCHANGING)
     entry = Requirement(attribute.NAME, attribute.Options(threshold=tau, sensitive=("s",)))
     (floor,) = attribute_minimum(entry, world.channel, world.original)
-    small = attribute.assess(entry, at(world, Fraction(1, 10**9)), world.original)
+    small = attribute.assessors()[0].finding(entry, at(world, Fraction(1, 10**9)), world.original)
     assert floor.feasible == (small.verdict is Verdict.HOLDS)
     assert floor.people_over == small.people_over
     assert floor.groups_over == small.groups_over
     assert floor.people_alike <= floor.people_over
     assert floor.feasible == ("stay over it" not in floor.text)
     link = linking_minimum(Requirement(identity.NAME, identity.Options(threshold=tau)), world.channel, world.original)
-    smallest = identity.assess(
+    smallest = identity.assessors()[0].finding(
         Requirement(identity.NAME, identity.Options(threshold=tau)), at(world, Fraction(1, 10**9)), world.original
     )
     assert link.people_over == smallest.people_over
@@ -357,7 +357,7 @@ def test_a_subgroup_is_of_what_the_attacker_knows(worlds: Any) -> None:
 
     def refusal(where: dict[str, str], **options: Any) -> str | None:
         entry = Requirement(attribute.NAME, attribute.Options(threshold="1/2", **options), where)
-        return attribute.supports(entry, policy, [Identity, Retention, Matrix])
+        return attribute.assessors()[0].supports(entry, policy, [Identity, Retention, Matrix])
 
     assert refusal({"a": "a0"}) is None
     assert refusal({"s": "s0"}, sensitive=("s",)) is None
@@ -365,7 +365,7 @@ def test_a_subgroup_is_of_what_the_attacker_knows(worlds: Any) -> None:
     assert "protects that one alone" in (refusal({"s": "s0"}, sensitive=("t",)) or "")
     assert "neither" in (refusal({"x": "x0"}) or "")
     entry = Requirement(identity.NAME, identity.Options(threshold="1/2"), {"s": "s0"})
-    assert "no quasi-identifier" in (identity.supports(entry, policy, [Identity]) or "")
+    assert "no quasi-identifier" in (identity.assessors()[0].supports(entry, policy, [Identity]) or "")
     model = attribute.AttributeDisclosure()
     assert "not a sensitive attribute" in (
         model.refuses(attribute.Options(threshold="1/2", sensitive=("a",)), policy) or ""
@@ -385,7 +385,8 @@ def test_a_coupled_sensitive_attribute_is_refused(worlds: Any) -> None:
     axis, _ = worlds.matrix(Random(1), ["a", "s"], [("a0", "a1"), ("s0", "s1")])
     original = worlds.TableInMemory.of(policy, {"a": [0, 1], "s": [0, 1]})
     channel = Product((axis,), (), ("a", "s"))
-    for ask in (attribute.assess, attribute.holds, attribute.smooth):
+    (assessor,) = attribute.assessors()
+    for ask in (assessor.finding, assessor.accepts, assessor.smooth):
         with pytest.raises(Exception, match="axis of its own"):
             ask(RISK, channel, original)
 
@@ -393,5 +394,5 @@ def test_a_coupled_sensitive_attribute_is_refused(worlds: Any) -> None:
 def test_without_the_table_nothing_is_decided(worlds: Any) -> None:
     world = worlds.world(Random(1))
     for model, entry in ((attribute, RISK), (identity, LINK)):
-        assert model.assess(entry, world.channel, 100).verdict is Verdict.UNDECIDED
-        assert not model.holds(entry, world.channel, 100)
+        assert model.assessors()[0].finding(entry, world.channel, 100).verdict is Verdict.UNDECIDED
+        assert not model.assessors()[0].accepts(entry, world.channel, 100)

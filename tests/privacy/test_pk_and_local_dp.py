@@ -26,8 +26,10 @@ from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.epsilon.exposure import exposure, k_of
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import local_dp, pk_anonymity
-from rrpolicy.privacy.models.local_dp import LocalDP, LocalDPOptions
-from rrpolicy.privacy.models.pk_anonymity import PkAnonymity, PkOptions
+from rrpolicy.privacy.models.local_dp import LocalDP
+from rrpolicy.privacy.models.local_dp import Options as LocalDPOptions
+from rrpolicy.privacy.models.pk_anonymity import Options as PkOptions
+from rrpolicy.privacy.models.pk_anonymity import PkAnonymity
 
 F = Fraction
 Rows = list[list[Fraction]]
@@ -359,20 +361,26 @@ def test_what_never_holds_is_refused_before_any_data(policy: Callable[..., Polic
     assumed = policy({"a": "quasi-identifier", "c": "insensitive"}, {"c": "drawn by lot"})
     chosen = policy({"a": "quasi-identifier", "c": "insensitive"}, attributes=("a", "c"))
 
-    for requirement, supports in ((pk(2), pk_anonymity.supports), (dp(2), local_dp.supports)):
+    for requirement, supports in (
+        (pk(2), pk_anonymity.assessors()[0].supports),
+        (dp(2), local_dp.assessors()[0].supports),
+    ):
         assert supports(requirement, plain, ()) is None
         assert "blocks" in (supports(requirement, blocks, ()) or "")
         assert "'c'" in (supports(requirement, beside_it, ()) or "")
         assert supports(requirement, assumed, ()) is None
         assert supports(requirement, chosen, ()) is None
-    assert local_dp.supports(dp(2, "attribute"), beside_it, ()) is None
-    assert "blocks" in (local_dp.supports(dp(2, "attribute"), blocks, ()) or "")
+    assert local_dp.assessors()[0].supports(dp(2, "attribute"), beside_it, ()) is None
+    assert "blocks" in (local_dp.assessors()[0].supports(dp(2, "attribute"), blocks, ()) or "")
 
 
 def test_subgroups_are_refused_with_a_reason(policy: Callable[..., Policy]) -> None:
     plain = policy({"a": "quasi-identifier"})
 
-    for requirement, supports in ((pk(2), pk_anonymity.supports), (dp(2), local_dp.supports)):
+    for requirement, supports in (
+        (pk(2), pk_anonymity.assessors()[0].supports),
+        (dp(2), local_dp.assessors()[0].supports),
+    ):
         limited = Requirement(requirement.model, requirement.options, {"a": "b"})
         assert "subgroup" in (supports(limited, plain, ()) or "")
 
@@ -422,7 +430,7 @@ def test_caps_are_zero_at_the_limit_and_their_jacobian_is_right(keep: list[float
     if min(abs(keep[0] - 1 / 2), abs(keep[1] - 1 / 3)) < 1e-3:
         return
 
-    smooth = module.smooth(requirement, channel, 100)
+    smooth = module.assessors()[0].smooth(requirement, channel, 100)
 
     finding = module.assess(requirement, channel, 100)
     assert finding.reached is not None
@@ -445,8 +453,10 @@ def test_caps_that_no_parameter_meets_are_far_above_zero() -> None:
     x = np.array([0.6])
 
     for channel in (product(retention, unchanged), product(retention, carried=[carried])):
-        assert pk_anonymity.smooth(pk(2), channel, 10).value(x)[0] > 1e5
-        assert local_dp.smooth(dp(2), channel, 10).value(x)[0] > 1e5
-        assert local_dp.smooth(dp(2, "attribute"), channel, 10).value(x)[0] == pytest.approx(math.log(1.5) - 2)
-    assert pk_anonymity.smooth(pk(2), product(retention), 1).value(x)[0] > 1e5
-    assert np.isfinite(local_dp.smooth(dp(2), product(retention), 10).jacobian(np.array([1.0]))).all()
+        assert pk_anonymity.assessors()[0].smooth(pk(2), channel, 10).value(x)[0] > 1e5
+        assert local_dp.assessors()[0].smooth(dp(2), channel, 10).value(x)[0] > 1e5
+        assert local_dp.assessors()[0].smooth(dp(2, "attribute"), channel, 10).value(x)[0] == pytest.approx(
+            math.log(1.5) - 2
+        )
+    assert pk_anonymity.assessors()[0].smooth(pk(2), product(retention), 1).value(x)[0] > 1e5
+    assert np.isfinite(local_dp.assessors()[0].smooth(dp(2), product(retention), 10).jacobian(np.array([1.0]))).all()

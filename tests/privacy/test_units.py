@@ -21,8 +21,8 @@ from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.models import local_dp, pk_anonymity
-from rrpolicy.privacy.models.local_dp import LocalDPOptions
-from rrpolicy.privacy.models.pk_anonymity import PkOptions
+from rrpolicy.privacy.models.local_dp import Options as LocalDPOptions
+from rrpolicy.privacy.models.pk_anonymity import Options as PkOptions
 from rrpolicy.privacy.units import assumption, k_of_units
 from rrpolicy.source.units import Units
 from rrpolicy.testing import TableInMemory, check_assessor

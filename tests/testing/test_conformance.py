@@ -159,7 +159,7 @@ def policy(*attributes: Attribute, uri: str = "none") -> Policy:
         SourceSettings(uri),
         {a.name: a for a in attributes},
         (),
-        MechanismChoice("pram", pk_anonymity.PkOptions(k=2)),
+        MechanismChoice("pram", pk_anonymity.Options(k=2)),
         (),
         ReleaseSettings(),
     )
@@ -182,9 +182,9 @@ PAIR = policy(*(Attribute(n, Role.QUASI_IDENTIFIER, tuple(d), release_as=n) for 
 @pytest.mark.parametrize(
     ("assessors", "requirement"),
     [
-        (pk_anonymity.assessors(), Requirement("pk-anonymity", pk_anonymity.PkOptions(k=9))),
-        (local_dp.assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1))),
-        (local_dp.assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1, scope="attribute"))),
+        (pk_anonymity.assessors(), Requirement("pk-anonymity", pk_anonymity.Options(k=9))),
+        (local_dp.assessors(), Requirement("local-dp", local_dp.Options(epsilon=1))),
+        (local_dp.assessors(), Requirement("local-dp", local_dp.Options(epsilon=1, scope="attribute"))),
     ],
     ids=["pk-anonymity", "local-dp, record", "local-dp, attribute"],
 )
@@ -200,7 +200,7 @@ def test_the_assessors_conform(assessors, requirement):
 
 def test_a_wrong_assessor_is_caught():
     (right,) = pk_anonymity.assessors()
-    requirement = Requirement("pk-anonymity", pk_anonymity.PkOptions(k=9))
+    requirement = Requirement("pk-anonymity", pk_anonymity.Options(k=9))
 
     def told_more(r, c, o):
         return replace(right.assess(r, c, o), basis=Basis.ORIGINAL)

@@ -18,12 +18,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.sets import Sets
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.base import Axis
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Verdict
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.model import Assessor, Written
+from rrpolicy.privacy.model import Assessor, Written, conclude, foreign
 from rrpolicy.privacy.models.l_diversity import NAME, Kind, Options
 from rrpolicy.source.protocol import MULTIPLICITY
 
@@ -67,23 +67,20 @@ def assessors() -> tuple[Assessor, ...]:
     )
 
 
-def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse every kind but frequency, and subgroups by what is not taken to be known."""
     del axes
     options = requirement.options
-    assert isinstance(options, Options)
     if options.kind is not Kind.FREQUENCY:
         return f'sets bound how often a value is named: ask for kind = "frequency", not "{options.kind.value}"'
     known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
-    foreign = [name for name in requirement.where if name not in known]
-    return f"`where` names {', '.join(foreign)}, which is no quasi-identifier" if foreign else None
+    return foreign(requirement, known, "which is no quasi-identifier")
 
 
-def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
     """Return the frequency bound of the sets; beside it, with the original at hand, the largest posterior."""
     from rrpolicy.privacy.epsilon.protection import protection
 
-    assert isinstance(channel, Product)
     records = original if isinstance(original, int) else original.records
     found = _reached(requirement, channel)
     posteriors: list[Companion] = []
@@ -97,12 +94,11 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
     return _finding(requirement, channel, found, (*posteriors, *protection(channel, records)), profile)
 
 
-def measure(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Finding:
+def measure(requirement: Requirement[Options], policy: Policy, channel: Product, written: Written) -> Finding:
     """Return the same from the written sets: each must hold as many distinct values of its domain as is promised."""
     from rrpolicy.privacy.epsilon.protection import protection
 
     del policy
-    assert isinstance(channel, Product)
     records, least = _least_distinct(channel, written)
     found = [
         each
@@ -113,12 +109,10 @@ def measure(requirement: Requirement, policy: Policy, channel: Channel, written:
     return _finding(requirement, channel, found, protection(channel, records), None)
 
 
-def _reached(requirement: Requirement, channel: Product) -> list[Reached]:
+def _reached(requirement: Requirement[Options], channel: Product) -> list[Reached]:
     """Return what each axis reaches for the entry's attributes; of attributes taken together, for combinations."""
-    options = requirement.options
-    assert isinstance(options, Options)
     of_sets = {name: axis for axis in channel.axes if isinstance(axis, Sets) for name in axis.attributes}
-    named = options.sensitive or tuple(of_sets)
+    named = requirement.options.sensitive or tuple(of_sets)
     found: list[Reached] = []
     for name in named:
         axis = of_sets.get(name)
@@ -139,28 +133,22 @@ def alone(axis: Sets, attribute: str) -> Fraction:
 
 
 def _finding(
-    requirement: Requirement,
+    requirement: Requirement[Options],
     channel: Product,
     found: Sequence[Reached],
     beside: Sequence[Companion],
     profile: Profile | None,
 ) -> Finding:
-    options = requirement.options
-    assert isinstance(options, Options)
     worst = min(each.l for each in found)
-    return Finding(
-        NAME,
-        NAME,
-        "",
-        None,
+    return conclude(
+        requirement,
         Measure(float(worst)),
-        options.l,
-        Verdict.HOLDS if worst >= options.l else Verdict.FAILS,
+        worst >= requirement.options.l,
         Basis.CHANNEL,
         ADVERSARY,
         (*_together(found), *exposure(channel).assumptions),
         (*_each(found), *beside),
-        profile,
+        profile=profile,
     )
 
 
@@ -183,7 +171,7 @@ def _each(found: Sequence[Reached]) -> Iterator[Companion]:
 
 
 def _posterior(
-    requirement: Requirement, channel: Product, original: Original, axis: Sets
+    requirement: Requirement[Options], channel: Product, original: Original, axis: Sets
 ) -> tuple[tuple[Companion, ...], Profile | None]:
     """Return the largest posterior over everybody that the entry speaks of, and for how many it is 1."""
     import numpy as np

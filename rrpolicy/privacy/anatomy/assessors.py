@@ -15,7 +15,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.disclosure import attribute_options, identity_options
-from rrpolicy.privacy.model import Assessor, Written
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.privacy.classes.assessor import known
+from rrpolicy.privacy.model import Assessor, Written, conclude, foreign
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
 from rrpolicy.privacy.models.l_diversity import Kind
 
@@ -48,48 +48,69 @@ RESIDUES = "records that were left when the others stood in groups of l; each jo
 
 def l_diversity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of l-diversity."""
-    return (_assessor(l_diversity.NAME, Basis.CHANNEL, REFERENCE, _diversity, measured=True),)
+
+    def measure(requirement: Requirement, policy: Policy, channel: AnatomyChannel, written: Written) -> Finding:
+        """Return the finding that went before the draw if the written groups are such groups; else a failing one."""
+        from rrpolicy.privacy.anatomy.written import reached
+
+        del policy
+        records, share = reached(channel, written)
+        planned = _diversity(requirement, channel, records)
+        if share is None:
+            return planned
+        worst = Measure(round_down(1 / max(share, _LEAST)))
+        return replace(planned, reached=worst, verdict=Verdict.FAILS)
+
+    return (
+        Assessor(
+            *(l_diversity.NAME, AnatomyChannel, (), Basis.CHANNEL, REFERENCE, _diversity, supports),
+            measure=measure,
+            attained=_attained,
+        ),
+    )
 
 
 def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of attribute disclosure."""
 
-    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, AnatomyChannel)
-        if isinstance(original, int):
-            return attribute_disclosure.undecided(requirement)
+    def assess(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Finding:
         from rrpolicy.privacy.anatomy import disclosure
 
         return disclosure.assess(requirement, channel, original, _how_dealt(channel, original.records))
 
-    name, reference = attribute_options.NAME, attribute_disclosure.REFERENCE
-    supported = attribute_disclosure.supports
+    model = attribute_disclosure.DISCLOSURE
     return (
         Assessor(
-            *(name, AnatomyChannel, (), Basis.ORIGINAL, reference, assess, supported),
+            *(model.name, AnatomyChannel, (), Basis.ORIGINAL, model.reference, assess, model.supports),
             attained=_attained,
             estimates=True,
+            adversary=model.adversary,
+            assumptions=model.assumptions,
         ),
     )
 
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of identity disclosure: of the columns that stand beside a group's number, as they are."""
-
-    def assess(requirement: Requirement, channel: AnatomyChannel, original: Original | int) -> Finding:
-        return _excluding(identity_disclosure.assess(requirement, channel.untouched(), original))
-
-    return (_assessor(identity_options.NAME, Basis.ORIGINAL, identity_disclosure.REFERENCE, assess),)
+    return tuple(_of_untouched(assessor) for assessor in identity_disclosure.assessors())
 
 
 def k_anonymity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of k-anonymity: of the columns that stand beside a group's number, as they are."""
-    (untouched,) = k_anonymity.assessors()
+    return tuple(_of_untouched(assessor) for assessor in k_anonymity.assessors())
 
-    def assess(requirement: Requirement, channel: AnatomyChannel, original: Original | int) -> Finding:
-        return _excluding(untouched.assess(requirement, channel.untouched(), original))
 
-    return (_assessor(k_anonymity.NAME, Basis.RELEASE, k_anonymity.REFERENCE, assess),)
+def _of_untouched(of: Assessor) -> Assessor:
+    """Return what decides for the untouched columns what another assessor does for product channels."""
+
+    def assess(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Finding:
+        return _excluding(of.assess(requirement, channel.untouched(), original))
+
+    return Assessor(
+        *(of.model, AnatomyChannel, (), of.basis, of.reference, assess, supports),
+        adversary=of.adversary,
+        assumptions=of.assumptions,
+    )
 
 
 _EXCLUDING = {"k": 1.0, "1/k": 1.0, "epsilon, record scope": inf, "epsilon, attribute scope": inf}
@@ -107,56 +128,24 @@ def _excluding(finding: Finding) -> Finding:
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse subgroups by what is not taken to be known."""
     del axes
-    known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.INSENSITIVE) if a.categorical}
-    foreign = [name for name in requirement.where if name not in known]
-    return f"`where` names {', '.join(foreign)}, by which no subgroup can be told" if foreign else None
+    return foreign(requirement, known(policy), "by which no subgroup can be told")
 
 
-def _assessor(
-    model: str,
-    basis: Basis,
-    reference: str,
-    find: Callable[[Requirement, AnatomyChannel, Original | int], Finding],
-    *,
-    measured: bool = False,
-) -> Assessor:
-    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, AnatomyChannel)
-        return find(requirement, channel, original)
-
-    def measure(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Finding:
-        """Return the finding that went before the draw if the written groups are such groups; else a failing one."""
-        from rrpolicy.privacy.anatomy.written import reached
-
-        del policy
-        assert isinstance(channel, AnatomyChannel)
-        records, share = reached(channel, written)
-        planned = find(requirement, channel, records)
-        if share is None:
-            return planned
-        worst = Measure(round_down(1 / max(share, _LEAST)))
-        return replace(planned, reached=worst, verdict=Verdict.FAILS)
-
-    if not measured:
-        return Assessor(model, AnatomyChannel, (), basis, reference, assess, supports)
-    return Assessor(model, AnatomyChannel, (), basis, reference, assess, supports, measure=measure, attained=_attained)
-
-
-def _attained(channel: Channel, original: Original, written: Written) -> Finding | None:
+def _attained(channel: AnatomyChannel, original: Original, written: Written) -> Finding | None:
     """Return the posterior of everybody on the written groups."""
     from rrpolicy.privacy.anatomy.posteriors import attained
 
-    assert isinstance(channel, AnatomyChannel)
     return attained(channel, original, written)
 
 
 _LEAST = Fraction(1, 10**18)
 
 
-def _diversity(requirement: Requirement, channel: AnatomyChannel, original: Original | int) -> Finding:
+def _diversity(
+    requirement: Requirement[l_diversity.Options], channel: AnatomyChannel, original: Original | int
+) -> Finding:
     """Return what l-diversity groups of l different values have, and of l-diversity's other kinds."""
     options = requirement.options
-    assert isinstance(options, l_diversity.Options)
     size = smallest(channel, original)
     if options.kind is Kind.RECURSIVE:
         rest = size - int(options.l) + 1
@@ -172,20 +161,16 @@ def _diversity(requirement: Requirement, channel: AnatomyChannel, original: Orig
 
         further, profile = informed(requirement, channel, original)
         beside += further
-    return Finding(
-        l_diversity.NAME,
-        f"{l_diversity.NAME}/{options.kind.value}",
-        "",
-        None,
+    return conclude(
+        requirement,
         Measure(reached, _standing(channel, records)),
-        options.limit,
-        Verdict.HOLDS if holds else Verdict.FAILS,
+        holds,
         Basis.CHANNEL,
         ADVERSARY,
         (ONCE,),
         beside,
-        profile,
-        reference=REFERENCE,
+        model=f"{requirement.model}/{options.kind.value}",
+        profile=profile,
     )
 
 

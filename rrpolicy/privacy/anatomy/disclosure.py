@@ -195,7 +195,7 @@ def assess(
     found = risks(requirement, channel, original)
     highest = found.bounds.highest[found.alike.kind[found.group], found.value]
     posterior = stands_beside(highest, found.people, found.of)
-    asked = attribute.decided_by_estimate(requirement)
+    asked = requirement.decided_by == "estimate"
     decided = (BOUND,) if not asked else (ESTIMATE,) if found.by_estimate else (ESTIMATE, NO_ESTIMATE)
     rests_on = (*decided, *exposure(channel.untouched()).assumptions)
     return conclude(requirement, (found,), rests_on, (*found.simulation(), *posterior, *further))
@@ -203,18 +203,16 @@ def assess(
 
 def risks(requirement: Requirement, channel: AnatomyChannel, original: Original) -> DealtRisks:
     """Return every risk that an entry speaks of."""
-    options = requirement.options
-    assert isinstance(options, attribute.Options)
     column = channel.sensitive
     name, labels = column.attribute, column.labels
     evidence = gather(original, sides(channel.untouched(sensitive=True), original.policy, name))
     group, value = np.nonzero(chosen(evidence, requirement, name, labels))
     people = evidence.histograms[group, value]
-    limits = tuple(options.limit(label) for label in labels)
+    limits = tuple(requirement.options.limit_of(label) for label in labels)
     share, alike = people / evidence.n[group], Alike.of(evidence.histograms)
     bounds = Bounds.of(alike.people, channel.size)
     found = DealtRisks(
         name, evidence, labels, group, value, people, share, limits, alike, bounds, None, by_estimate=False
     ).with_estimates(channel)
-    by_estimate = found.simulated is not None and attribute.decided_by_estimate(requirement)
+    by_estimate = found.simulated is not None and requirement.decided_by == "estimate"
     return replace(found, by_estimate=by_estimate)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rrpolicy.canonical import Value
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
-from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.model import Assessor, Layout, PerClass, Written
+from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.privacy.model import Assessor, Layout, PerClass, Written, foreign
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
     from rrpolicy.source.protocol import Original
 
+Levels: TypeAlias = Sequence[Sequence[Value]]
 NULLS = (
     "A missing value counts as a value of its own: records that lack a quasi-identifier agree with each other in it, "
     "and a missing sensitive value is one more sensitive value."
@@ -72,6 +74,63 @@ class Words:
     least: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """A sensitive column whose values are counted in classes.
+
+    Attributes:
+        name: of the column.
+        ordered: whether its values have an order, in which the histograms have them.
+        hierarchy: the levels of its values, level 0 first; None without one.
+        unlisted: how many of its values are not in the domain that is declared, and so have no place in either.
+    """
+
+    name: str
+    ordered: bool = False
+    hierarchy: Levels | None = None
+    unlisted: int = 0
+
+    @classmethod
+    def of(cls, attribute: Attribute, name: str = "", unlisted: int = 0) -> Protected:
+        """Return an attribute that has a domain, in the table's column of that name if it has another one."""
+        ordered = attribute.scale != "nominal" or attribute.bins is not None
+        return cls(name or attribute.name, ordered, attribute.hierarchy, unlisted)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassModel:
+    """A privacy model as it is told of equivalence classes, whoever made them.
+
+    Attributes:
+        reference: where the formulas stand.
+        find: given options, the protected columns and the classes with a histogram of each, what they reach, held
+            against the options.
+        measure: given one column, or None for class sizes alone, and the classes, everything that they reach, without
+            a limit; the findings' `requirement` says in words what was measured.
+        per_class: as of `Assessor`.
+        asks: the option that a caller's threshold of that name is, such as `k`.
+        kind: the option by which findings are told apart, such as `l-diversity/entropy`; empty if there is none.
+        lacks: given options and a column, what the column lacks to be held to them, and what helps; None if nothing.
+        placed: whether options need every value to have a place in the domain that is declared.
+        layout: as of `Assessor`.
+    """
+
+    reference: str
+    find: Callable[[Any, Sequence[Protected], Classes], Finding]
+    measure: Callable[[Protected | None, Classes], Iterable[Finding]]
+    per_class: Callable[[Requirement, Policy], tuple[PerClass, ...]]
+    asks: str
+    kind: str = ""
+    lacks: Callable[[Any, Protected], tuple[str, str] | None] = lambda *_: None
+    placed: Callable[[Any], bool] = lambda _: False
+    layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
+
+    def held(self, requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
+        """Return the finding of an entry for the classes of a release."""
+        columns = [Protected.of(policy.attributes[name]) for name in requirement.protects(policy)]
+        return self.find(requirement.options, columns, classes)
+
+
 def conclude(
     words: Words,
     outcomes: Sequence[Outcome],
@@ -119,6 +178,12 @@ def conclude(
     )
 
 
+def named(finding: Finding, kind: str) -> Finding:
+    """Return a finding under the name of its kind, such as `l-diversity/entropy`."""
+    name = f"{finding.model}/{kind}"
+    return replace(finding, code=name, model=name)
+
+
 def _sizes(classes: Classes) -> tuple[Companion, ...]:
     sizes = classes.sizes[classes.concerned]
     found: list[tuple[str, float, str]] = [
@@ -134,11 +199,6 @@ def _sizes(classes: Classes) -> tuple[Companion, ...]:
     return tuple(Companion(name, Measure(float(x)), Basis.RELEASE, meaning) for name, x, meaning in found)
 
 
-def undecided(model: str, limit: Fraction) -> Finding:
-    """Return the finding of who has only the number of records."""
-    return Finding(model, model, "", None, None, limit, Verdict.UNDECIDED, Basis.RELEASE, READER)
-
-
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse randomised values, and subgroups by what is not taken to be known."""
     drawn = sorted({axis.kind for axis in axes if not issubclass(axis, deterministic())})
@@ -148,60 +208,39 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
             f"nothing is randomised ({', '.join(drawn)} axes are); ask for attribute-disclosure, identity-disclosure "
             "or pk-anonymity"
         )
-    known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.INSENSITIVE) if a.categorical}
-    foreign = [name for name in requirement.where if name not in known]
-    return f"`where` names {', '.join(foreign)}, by which no class can be told" if foreign else None
+    return foreign(requirement, known(policy), "by which no class can be told")
 
 
-def assessor(
-    model: str,
-    reference: str,
-    *,
-    find: Callable[[Requirement, Policy, Classes], Finding],
-    limit: Callable[[Requirement], Fraction],
-    sensitive: Callable[[Requirement, Policy], tuple[str, ...]],
-    per_class: Callable[[Requirement, Policy], tuple[PerClass, ...]],
-    supported: Callable[[Requirement, Policy, Sequence[type[Axis]]], str | None] = supports,
-    layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None,
-) -> Assessor:
-    """Return a model's assessor for product channels that leave nothing to chance.
+def known(policy: Policy) -> frozenset[str]:
+    """Return the attributes by which subgroups of what makes classes are told."""
+    return frozenset(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.INSENSITIVE) if a.categorical)
 
-    Args:
-        model: its name.
-        reference: where the formulas stand.
-        find: the finding for classes.
-        limit: what is required.
-        sensitive: the attributes that are counted.
-        per_class: for lattice search.
-        supported: as `Assessor.supports`.
-        layout: as `Assessor.layout`.
-    """
 
-    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, Product)
-        if isinstance(original, int):
-            return undecided(model, limit(requirement))
+def assessor(model: str, of_classes: ClassModel) -> Assessor:
+    """Return a model's assessor for product channels that leave nothing to chance."""
+
+    def assess(requirement: Requirement, channel: Product, original: Original) -> Finding:
         from rrpolicy.privacy.classes.equivalence import expected_classes
 
-        names = sensitive(requirement, original.policy)
-        return find(requirement, original.policy, expected_classes(requirement, channel, original, names))
+        names = requirement.protects(original.policy)
+        return of_classes.held(requirement, original.policy, expected_classes(requirement, channel, original, names))
 
-    def measure(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Finding:
-        assert isinstance(channel, Product)
+    def measure(requirement: Requirement, policy: Policy, channel: Product, written: Written) -> Finding:
         from rrpolicy.privacy.classes.equivalence import written_classes
 
-        names = sensitive(requirement, policy)
-        return find(requirement, policy, written_classes(requirement, policy, channel, written, names))
+        names = requirement.protects(policy)
+        return of_classes.held(requirement, policy, written_classes(requirement, policy, channel, written, names))
 
     return Assessor(
         model=model,
         channel=Product,
         axes=deterministic(),
         basis=Basis.RELEASE,
-        reference=reference,
+        reference=of_classes.reference,
         assess=assess,
-        supports=supported,
-        per_class=per_class,
+        supports=supports,
+        per_class=of_classes.per_class,
         measure=measure,
-        layout=layout,
+        layout=of_classes.layout,
+        adversary=READER,
     )

@@ -7,23 +7,26 @@ All three are earth mover's distances (Li, Li, Venkatasubramanian 2007, section 
     hierarchical    the level where two values meet over the height H of the tree. What must leave a group at level j
                     passes the edge above it, and an edge is half of 1/H long: the mean, over the levels j = 0 … H-1, of
                     the variational distance between the groups at level j.
+
+Light: a policy that names a distance is checked without counting anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from rrpolicy.privacy.classes.histograms import Histograms, Integers, fits
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.classes.assessor import Protected
+    from rrpolicy.privacy.classes.histograms import Histograms, Integers
     from rrpolicy.source.counts import Ints
 
 
 def variational(histograms: Histograms) -> tuple[Integers, Integers]:
     """Return (classes,) numerators and denominators of the variational distance."""
+    import numpy as np
+
     return hierarchical(histograms, [np.arange(histograms.values)])
 
 
@@ -34,6 +37,10 @@ def hierarchical(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Intege
         histograms: of the classes.
         levels: for each level under the root, from the values themselves up, the group that each value lies in.
     """
+    import numpy as np
+
+    from rrpolicy.privacy.classes.histograms import Histograms, fits
+
     records = max(int(histograms.sizes.sum()), 1)
     height = len(levels)
     kind = fits(2 * height * records * int(histograms.sizes.max(initial=0)))
@@ -56,6 +63,10 @@ def ordered(histograms: Histograms) -> tuple[Integers, Integers]:
     Between two values that occur in a class its cumulated count is constant and that of the release grows, so their
     difference changes sign once at most: prefix sums and one search a cell, whatever the number of values.
     """
+    import numpy as np
+
+    from rrpolicy.privacy.classes.histograms import fits
+
     records, values = max(int(histograms.sizes.sum()), 1), histograms.values
     kind = fits(2 * max(values, 1) * records * int(histograms.sizes.max(initial=0)))
     size = histograms.sizes.astype(kind)
@@ -86,6 +97,8 @@ def tree_levels(hierarchy: Sequence[Sequence[object]]) -> list[Ints]:
         hierarchy: hierarchy[j][i] is what the i-th value becomes at level j; level 0 are the values. The root is the
             first level with a single group, or stands above the last.
     """
+    import numpy as np
+
     levels: list[Ints] = []
     for level in hierarchy:
         number: dict[object, int] = {}
@@ -94,3 +107,38 @@ def tree_levels(hierarchy: Sequence[Sequence[object]]) -> list[Ints]:
             break
         levels.append(np.array(groups, dtype=np.int64))
     return levels
+
+
+class Distance(StrEnum):
+    """How far two sensitive values are from each other."""
+
+    needs: Literal["", "order", "hierarchy"]
+    """Of the values, to be measured by it; empty if any will do."""
+    of: Callable[[Histograms, Any], tuple[Integers, Integers]]
+    """Given the histograms of all released classes, with an order the values in theirs, and the hierarchy, which is
+    there if it is needed: (classes,) numerators and denominators of each class's distance from the whole release."""
+
+    def __new__(
+        cls, name: str, needs: Literal["", "order", "hierarchy"], of: Callable[..., tuple[Integers, Integers]]
+    ) -> Self:
+        """Make a distance of a name."""
+        distance = str.__new__(cls, name)
+        distance._value_, distance.needs, distance.of = name, needs, of
+        return distance
+
+    VARIATIONAL = "variational", "", lambda histograms, _: variational(histograms)
+    ORDERED = "ordered", "order", lambda histograms, _: ordered(histograms)
+    HIERARCHICAL = "hierarchical", "hierarchy", lambda histograms, levels: hierarchical(histograms, tree_levels(levels))
+
+    @property
+    def placed(self) -> bool:
+        """Whether every value needs a place in the domain that is declared."""
+        return bool(self.needs)
+
+    def lacks(self, column: Protected) -> tuple[str, str] | None:
+        """Return what a column lacks, and what helps; None if nothing."""
+        if self.needs == "order" and not column.ordered:
+            return f"the values of '{column.name}' have no order", 'say `scale = "ordinal"` if they have'
+        if self.needs == "hierarchy" and column.hierarchy is None:
+            return f"'{column.name}' has no hierarchy", "name one under `hierarchy`"
+        return None

@@ -12,8 +12,9 @@ import numpy as np
 
 from rrpolicy.channel.base import Transition
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, beside
 from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, settled
@@ -170,8 +171,6 @@ def risks(
         sensitive: the attribute.
         others_known: whether the attacker knows the other sensitive attributes.
     """
-    options = requirement.options
-    assert isinstance(options, attribute.Options)
     known = sides(channel, original.policy, sensitive, known_sensitive=others_known)
     own = known.sensitive.attributes if known.sensitive is not None else ()
     sizes = [len(original.policy.attributes[name].domain or ()) for name in own]
@@ -181,17 +180,15 @@ def risks(
     people = evidence.histograms[group, value]
     share = people / evidence.n[group]
     of = sensitive + (OTHERS_KNOWN if others_known else "")
-    limits = tuple(options.limit(label) for label in labels)
+    limits = tuple(requirement.options.limit_of(label) for label in labels)
     return Risks(of, evidence, labels, group, value, people, share, limits)
 
 
 def cases(requirement: Requirement, channel: Product, original: Original) -> Iterator[Risks]:
     """Yield the risks of each protected attribute: with the quasi-identifiers known, then with all others, if asked."""
-    options = requirement.options
-    assert isinstance(options, attribute.Options)
     others = len(original.policy.with_role(Role.SENSITIVE)) > 1
-    for name in attribute.targets(options, original.policy):
-        for others_known in (False, True) if options.known_sensitive and others else (False,):
+    for name in requirement.protects(original.policy):
+        for others_known in (False, True) if requirement.options.known_sensitive and others else (False,):
             yield risks(requirement, channel, original, name, others_known=others_known)
 
 
@@ -225,37 +222,23 @@ def conclude(
     """
     found, rests_on = [f for f in cases if len(f.group)], (attribute.ONE_EVENT, *rests_on)
     if not found:
-        return Finding(
-            code=attribute.NAME,
-            model=attribute.NAME,
-            requirement="",
-            place=None,
-            reached=Measure(0.0),
-            limit=None,
-            verdict=Verdict.HOLDS,
-            basis=Basis.ORIGINAL,
-            adversary=attribute.ADVERSARY,
-            assumptions=rests_on,
-            beside=(*subgroup(requirement, 0), *further),
-        )
+        alone = (*subgroup(requirement, 0), *further)
+        reached, who = Measure(0.0), attribute.ADVERSARY
+        return model.conclude(requirement, reached, not found, Basis.ORIGINAL, who, rests_on, alone, limit=None)
     overs = [f.over() for f in found]
     ratios = [float(f.ratio.max()) for f in found]
     worst = max(range(len(found)), key=lambda i: (bool(overs[i].any()), ratios[i]))
     top, over = found[worst], overs[worst]
     at = top.decisive(over)
     several = [(f, o) for f, o in zip(found, overs, strict=True) if len(found) > 1]
-    return Finding(
-        code=attribute.NAME,
-        model=attribute.NAME,
-        requirement="",
-        place=None,
-        reached=top.risk_measure(at),
-        limit=top.limits[int(top.value[at])],
-        verdict=Verdict.FAILS if any(o.any() for o in overs) else Verdict.HOLDS,
-        basis=Basis.ORIGINAL,
-        adversary=attribute.ADVERSARY,
-        assumptions=rests_on,
-        beside=(
+    return model.conclude(
+        requirement,
+        top.risk_measure(at),
+        not any(o.any() for o in overs),
+        Basis.ORIGINAL,
+        attribute.ADVERSARY,
+        rests_on,
+        (
             *subgroup(requirement, int(top.people.sum())),
             *dict.fromkeys(companion for f in found for companion in beside(f)),
             *(
@@ -264,6 +247,7 @@ def conclude(
             ),
             *further,
         ),
+        limit=top.limits[int(top.value[at])],
         profile=spread(
             f"risk of attribute disclosure of {top.of}",
             top.risk,

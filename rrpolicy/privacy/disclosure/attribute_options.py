@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
 
 NAME = "attribute-disclosure"
@@ -61,16 +60,16 @@ class Options(BaseModel):
             raise ValueError("a threshold lies over 0 and is at most 1")
         return self
 
-    def limit(self, value: object) -> Fraction:
+    @property
+    def by_some_frequency(self) -> bool:
+        """Return True: of what is suppressed for a large enough l by frequency, nobody reads more."""
+        return True
+
+    @property
+    def limit(self) -> Fraction | None:
+        """Return the threshold, if there is one."""
+        return self.threshold
+
+    def limit_of(self, value: object) -> Fraction:
         """Return the limit of one sensitive value; 1, which nothing exceeds, where none is stated."""
         return self.thresholds.get(str(value), Fraction(1) if self.threshold is None else self.threshold)
-
-
-def targets(options: Options, policy: Policy) -> tuple[str, ...]:
-    """Return the sensitive attributes that an entry protects."""
-    return options.sensitive or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
-
-
-def decided_by_estimate(requirement: Requirement) -> bool:
-    """Return whether an entry lets an estimate decide."""
-    return getattr(requirement.options, "decided_by", "bound") == "estimate"

@@ -2,12 +2,18 @@
 
 Where the domain is too wide for exact gradients the certified bound takes its place: never below the truth, so what it
 accepts holds. The assessors decide in the end.
+
+And as a search among equivalence classes sees it, where the sensitive attributes are released as they are. In a class
+of n records the chance to be linked is 1/n. The risk of a value is the most records with it that one combination of
+the quasi-identifiers has, over n, exactly. What is asked against attackers who know the other sensitive attributes is
+left to the assessor of the whole channel.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -16,7 +22,8 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Transition
 from rrpolicy.channel.probability import retention_probability
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.policy.model import Requirement
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.privacy.classes.histograms import at_most
 from rrpolicy.privacy.disclosure.attribute import Risks, cases
 from rrpolicy.privacy.disclosure.bound import SparseBound
 from rrpolicy.privacy.disclosure.gradients import (
@@ -31,11 +38,13 @@ from rrpolicy.privacy.disclosure.identity import links, most_at_risk
 from rrpolicy.privacy.disclosure.identity_options import Options as LinkOptions
 from rrpolicy.privacy.disclosure.reconstruction import SLAB, Slab, slabs, width_of
 from rrpolicy.privacy.evidence import Evidence
-from rrpolicy.privacy.model import Smooth
+from rrpolicy.privacy.model import PerClass, Smooth
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
-    from rrpolicy.source.counts import Array
+    from rrpolicy.privacy.classes.histograms import Mask
+    from rrpolicy.privacy.disclosure.attribute_options import Options as RiskOptions
+    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 MOST_CELLS = 2**25
@@ -122,7 +131,7 @@ def attribute_constraint(requirement: Requirement, channel: Product, original: O
         original: the table.
     """
     variables = Variables(channel)
-    parts = [_attribute(found, variables) for found in cases(requirement, channel, original)]
+    parts = [_attribute(found, variables, requirement.model) for found in cases(requirement, channel, original)]
     return Smooth(
         lambda keep: np.concatenate([part.value(keep) for part in parts]),
         lambda keep: np.concatenate([part.jacobian(keep) for part in parts]),
@@ -131,7 +140,7 @@ def attribute_constraint(requirement: Requirement, channel: Product, original: O
     )
 
 
-def _attribute(found: Risks, variables: Variables) -> Smooth:
+def _attribute(found: Risks, variables: Variables, name: str) -> Smooth:
     evidence = found.evidence
     assert evidence.sensitive is not None
     target = evidence.sensitive
@@ -141,7 +150,7 @@ def _attribute(found: Risks, variables: Variables) -> Smooth:
     flat = found.group * shares.shape[1] + found.value
 
     if not isinstance(target, Transition):
-        return _beside_sets(found, at, linked, variables)
+        return _beside_sets(found, at, linked, variables, name)
 
     def value(keep: Array) -> Array:
         own = sloped_sensitive(shares, variables.at(keep, target), slope=False).value
@@ -157,10 +166,10 @@ def _attribute(found: Risks, variables: Variables) -> Smooth:
         axes = [*evidence.axes, *([target] if own.slope else [])]
         return variables.place(axes, columns, len(at))
 
-    return Smooth(value, jacobian, "attribute-disclosure", not linked.exact)
+    return Smooth(value, jacobian, name, not linked.exact)
 
 
-def _beside_sets(found: Risks, at: Array, linked: Linked, variables: Variables) -> Smooth:
+def _beside_sets(found: Risks, at: Array, linked: Linked, variables: Variables, name: str) -> Smooth:
     """Return the constraints where the sensitive attribute is hidden in a way that has no retention probability."""
     low, high = found.own
     fixed = at * high
@@ -174,10 +183,10 @@ def _beside_sets(found: Risks, at: Array, linked: Linked, variables: Variables) 
         return variables.place(found.evidence.axes, columns, len(fixed))
 
     exact = linked.exact and np.array_equal(low, high)
-    return Smooth(value, jacobian, "attribute-disclosure", bound=not exact)
+    return Smooth(value, jacobian, name, bound=not exact)
 
 
-def linking_constraint(requirement: Requirement, channel: Product, original: Original) -> Smooth:
+def linking_constraint(requirement: Requirement[LinkOptions], channel: Product, original: Original) -> Smooth:
     """Return the constraints of an `identity-disclosure` entry: one a group, or one for the mean.
 
     Args:
@@ -186,7 +195,6 @@ def linking_constraint(requirement: Requirement, channel: Product, original: Ori
         original: the table.
     """
     options = requirement.options
-    assert isinstance(options, LinkOptions)
     variables = Variables(channel)
     found = links(requirement, channel, original)
     linked = Linked(found.evidence, variables)
@@ -211,3 +219,42 @@ def linking_constraint(requirement: Requirement, channel: Product, original: Ori
         return (most_at_risk(found.people, single(keep), percentile) @ slopes(keep))[None, :]
 
     return Smooth(mean, mean_slope, requirement.model, not linked.exact)
+
+
+def large_enough(requirement: Requirement[LinkOptions], policy: Policy) -> tuple[PerClass, ...]:
+    """Return the test that a class is as large as an entry of `identity-disclosure` needs."""
+    del policy
+    threshold = requirement.options.threshold
+
+    def holds(histograms: Ints) -> Mask:
+        sizes = histograms.sum(axis=1)
+        return np.asarray(at_most(np.ones_like(sizes), sizes, threshold) | (sizes == 0), dtype=bool)
+
+    return (PerClass(None, holds, monotone=True, monotone_with_suppression=False, where=requirement.where),)
+
+
+def no_value_over(requirement: Requirement[RiskOptions], policy: Policy) -> tuple[PerClass, ...]:
+    """Return the tests that no value is over its limit in an entry of `attribute-disclosure`."""
+
+    def one(name: str) -> PerClass:
+        only, domain = requirement.where.get(name), policy.attributes[name].domain or ()
+        limits = [requirement.options.limit_of(v) if only in {None, v} else Fraction(1) for v in domain]
+
+        def peaks(histograms: Ints, most: Ints) -> Mask:
+            return _within(limits, histograms, most)
+
+        return PerClass(name, _any, True, False, requirement.where, peaks)  # noqa: FBT003 as named above
+
+    return tuple(one(name) for name in requirement.protects(policy))
+
+
+def _any(histograms: Ints) -> Mask:
+    return np.ones(len(histograms), dtype=bool)
+
+
+def _within(limits: Sequence[Fraction], histograms: Ints, most: Ints) -> Mask:
+    sizes = histograms.sum(axis=1)
+    fine = np.ones(len(sizes), dtype=bool)
+    for value, limit in enumerate(limits):
+        fine &= at_most(most[:, value], sizes, limit)
+    return fine

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure import identity_options as identity
 from rrpolicy.privacy.disclosure.attribute import Mask, as_they_are, chosen, subgroup
 from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, settled
@@ -102,7 +103,7 @@ class Links:
         return total > limit * wanted
 
 
-def links(requirement: Requirement, channel: Product, original: Original) -> Links:
+def links(requirement: Requirement[identity.Options], channel: Product, original: Original) -> Links:
     """Return the chance of linking of every group."""
     evidence = gather(original, sides(channel, original.policy, None))
     group = np.flatnonzero(chosen(evidence, requirement, None, ())[:, 0])
@@ -124,15 +125,14 @@ def most_at_risk(people: Ints, link: Array, percentile: Fraction) -> Array:
     return weights
 
 
-def holds_linking(requirement: Requirement, channel: Product, original: Original) -> bool:
+def holds_linking(requirement: Requirement[identity.Options], channel: Product, original: Original) -> bool:
     """Return the verdict alone."""
     return within(links(requirement, channel, original), requirement)
 
 
-def within(found: Links, requirement: Requirement) -> bool:
+def within(found: Links, requirement: Requirement[identity.Options]) -> bool:
     """Return the verdict alone, of chances that are known."""
     options = requirement.options
-    assert isinstance(options, identity.Options)
     if not len(found.group):
         return True
     if options.percentile is None:
@@ -140,7 +140,7 @@ def within(found: Links, requirement: Requirement) -> bool:
     return not found.mean_over(options.threshold, options.percentile)
 
 
-def assess_linking(requirement: Requirement, channel: Product, original: Original) -> Finding:
+def assess_linking(requirement: Requirement[identity.Options], channel: Product, original: Original) -> Finding:
     """Assess identity disclosure."""
     found = links(requirement, channel, original)
     rests_on = (*exposure(channel).assumptions, *as_they_are(found.evidence.revealed))
@@ -149,7 +149,7 @@ def assess_linking(requirement: Requirement, channel: Product, original: Origina
 
 
 def conclude(
-    requirement: Requirement, found: Links, rests_on: tuple[str, ...], further: Sequence[Companion]
+    requirement: Requirement[identity.Options], found: Links, rests_on: tuple[str, ...], further: Sequence[Companion]
 ) -> Finding:
     """Return the finding.
 
@@ -160,7 +160,6 @@ def conclude(
         further: what stands beside it, after what is told of the chances.
     """
     options = requirement.options
-    assert isinstance(options, identity.Options)
     limit = options.threshold
     over = found.over(limit)
     largest = reached = _largest(found, limit)
@@ -176,22 +175,14 @@ def conclude(
     spread_out = (
         spread("chance of linking", found.link, found.before, found.people, _top(found)) if len(found.group) else None
     )
-    return Finding(
-        code=identity.NAME,
-        model=identity.NAME,
-        requirement="",
-        place=None,
-        reached=found.measure(reached),
-        limit=limit,
-        verdict=Verdict.HOLDS if within(found, requirement) else Verdict.FAILS,
-        basis=Basis.ORIGINAL,
-        adversary=identity.ADVERSARY,
-        assumptions=rests_on,
-        beside=(
-            *subgroup(requirement, int(found.people.sum())),
-            *beside,
-            *further,
-        ),
+    return model.conclude(
+        requirement,
+        found.measure(reached),
+        within(found, requirement),
+        Basis.ORIGINAL,
+        identity.ADVERSARY,
+        rests_on,
+        (*subgroup(requirement, int(found.people.sum())), *beside, *further),
         profile=spread_out,
         groups_over=len(np.unique(found.group[over])),
         people_over=int(found.people[over].sum()),

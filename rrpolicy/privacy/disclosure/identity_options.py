@@ -45,3 +45,13 @@ class Options(BaseModel):
         if percentile is not None and not 0 < percentile <= 100:  # noqa: PLR2004
             raise ValueError("a percentile lies over 0 and is at most 100")
         return percentile
+
+    @property
+    def by_some_frequency(self) -> bool:
+        """Return True: of what is suppressed for a large enough l by frequency, nobody reads more."""
+        return True
+
+    @property
+    def limit(self) -> Fraction:
+        """Return the threshold."""
+        return self.threshold

@@ -87,11 +87,10 @@ def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Produc
 
 
 def linking_minimum(
-    requirement: Requirement, channel: Product, original: Original, free: Collection[str] | None = None
+    requirement: Requirement[LinkOptions], channel: Product, original: Original, free: Collection[str] | None = None
 ) -> MinimumRisk:
     """Return the floor of an `identity-disclosure` entry; see `attribute_minimum`. A percentile is honoured."""
     options = requirement.options
-    assert isinstance(options, LinkOptions)
     low, half = (links(requirement, at_retention(channel, r, free), original) for r in (Fraction(0), Fraction(1, 2)))
     whole = links(requirement, everything(channel, original), original)
     reached, best = (_linked(found, options.percentile) for found in (low, whole))
@@ -99,6 +98,9 @@ def linking_minimum(
     over = low.over(options.threshold) | (close & half.over(options.threshold))
     if options.percentile is not None and not low.mean_over(options.threshold, options.percentile):
         over = np.zeros(len(over), dtype=bool)
+    records = original.records
+    among = f"ask for 1/{records} or more: among {records:,} people everybody is drawn with that chance"
+    hints = _hints(channel, low.evidence.names, reached, best, options.threshold)
     return MinimumRisk(
         of="chance of linking",
         reached=reached,
@@ -109,7 +111,7 @@ def linking_minimum(
         groups_alike=0,
         people_alike=0,
         everything=best,
-        hints=_hints(channel, low.evidence.names, reached, best, options.threshold),
+        hints=(among,) if options.threshold * records < 1 else hints,
     )
 
 

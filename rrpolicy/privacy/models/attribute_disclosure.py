@@ -8,26 +8,11 @@ group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
-
-from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.product.channel import Product
-from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.finding import Basis, Finding, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.disclosure.attribute_options import (
-    ADVERSARY,
-    NAME,
-    ONE_EVENT,
-    Options,
-    targets,
-)
-from rrpolicy.privacy.model import Assessor, Layout, Order, Smooth, unreadable
-
-if TYPE_CHECKING:
-    from rrpolicy.privacy.model import MinimumRisk
-    from rrpolicy.source.protocol import Original
+from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
+from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, Options
+from rrpolicy.privacy.model import Assessor, Layout, Order
+from rrpolicy.privacy.models.coupling import coupled
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 NOT_COVERED = (
@@ -49,6 +34,7 @@ class AttributeDisclosure:
     name = NAME
     options = Options
     not_covered = NOT_COVERED
+    example = 'threshold = "1/3"'
 
     def describe(self, options: Options) -> str:
         """Return such as `risk <= 1/3`."""
@@ -64,7 +50,7 @@ class AttributeDisclosure:
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive, and thresholds of values that do not exist."""
-        sensitive = targets(options, policy)
+        sensitive = Requirement(NAME, options).protects(policy)
         if not sensitive:
             return "the policy names no sensitive attribute"
         for name in sensitive:
@@ -81,7 +67,7 @@ class AttributeDisclosure:
     def compare(self, old: Options, new: Options) -> Order:
         """Compare limits and what is protected: weaker if something becomes weaker, stronger if stronger."""
         values = [*old.thresholds, *new.thresholds, None]
-        change = {(new.limit(v) > old.limit(v)) - (new.limit(v) < old.limit(v)) for v in values}
+        change = {(new.limit_of(v) > old.limit_of(v)) - (new.limit_of(v) < old.limit_of(v)) for v in values}
         change.add(old.known_sensitive - new.known_sensitive)
         change.add((new.decided_by == "estimate") - (old.decided_by == "estimate"))
         if not old.sensitive or not new.sensitive:
@@ -93,32 +79,14 @@ class AttributeDisclosure:
         return kinds.get(frozenset(change - {0}), Order.INCOMPARABLE)
 
 
-def assessors() -> Iterable[Assessor]:
+def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
-    return [
-        Assessor(
-            NAME,
-            Product,
-            (Axis,),
-            Basis.ORIGINAL,
-            REFERENCE,
-            assess,
-            supports,
-            smooth,
-            holds=holds,
-            layout=layout,
-            floor=floor,
-        )
-    ]
+    return (DISCLOSURE.assessor(),)
 
 
-def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse axes that do not tell how they read back, and subgroups by what the attacker does not know."""
-    refused = unreadable(axes)
-    if refused is not None:
-        return refused
-    assert isinstance(requirement.options, Options)
-    protected = targets(requirement.options, policy)
+def unfit(requirement: Requirement[Options], policy: Policy) -> str | None:
+    """Refuse subgroups by what the attacker does not know."""
+    protected = requirement.protects(policy)
     for name in requirement.where:
         role = policy.attributes[name].role
         if role is Role.SENSITIVE and protected != (name,):
@@ -128,72 +96,22 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
     return None
 
 
-def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-    """Return the largest risk over everybody that the entry speaks of; undecided without the original."""
-    assert isinstance(channel, Product)
-    if isinstance(original, int):
-        return undecided(requirement)
-    from rrpolicy.privacy.disclosure.attribute import assess_attribute
-
-    refuse_coupled(requirement, channel, original.policy)
-    return assess_attribute(requirement, channel, original)
-
-
-def undecided(requirement: Requirement) -> Finding:
-    """Return the finding of who has only the number of records."""
-    options = requirement.options
-    assert isinstance(options, Options)
-    return Finding(
-        NAME, NAME, "", None, None, options.threshold, Verdict.UNDECIDED, Basis.ORIGINAL, ADVERSARY, (ONE_EVENT,)
-    )
-
-
-def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:
-    """Return whether the verdict is that it holds, without the numbers beside it."""
-    assert isinstance(channel, Product)
-    if isinstance(original, int):
-        return False
-    from rrpolicy.privacy.disclosure.attribute import holds_attribute
-
-    refuse_coupled(requirement, channel, original.policy)
-    return holds_attribute(requirement, channel, original)
-
-
-def floor(
-    requirement: Requirement, channel: Channel, original: Original, free: Collection[str]
-) -> tuple[MinimumRisk, ...]:
-    """Return the smallest reachable as what is free is drawn at random.
-
-    See `rrpolicy.privacy.disclosure.minimum_risk`.
-    """
-    from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
-
-    assert isinstance(channel, Product)
-    return attribute_minimum(requirement, channel, original, free)
-
-
-def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:
-    """Return risk/limit - 1 of every (group, value) as functions of the keep probabilities."""
-    from rrpolicy.privacy.disclosure.constraint import attribute_constraint
-
-    assert isinstance(channel, Product)
-    assert not isinstance(original, int)
-    refuse_coupled(requirement, channel, original.policy)
-    return attribute_constraint(requirement, channel, original)
-
-
-def layout(requirement: Requirement, policy: Policy, axes: Layout) -> tuple[str, str] | None:
+def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
     """Refuse a sensitive attribute that is randomised together with others, unless it can be read out of them."""
-    from rrpolicy.privacy.models.coupling import coupled
-
-    options = requirement.options
-    assert isinstance(options, Options)
-    refused = (coupled(axes, policy, name) for name in targets(options, policy))
+    refused = (coupled(axes, policy, name) for name in requirement.protects(policy))
     return next((reason for reason in refused if reason is not None), None)
 
 
-def refuse_coupled(requirement: Requirement, channel: Product, policy: Policy) -> None:
-    """Raise `PolicyError` (RR227) if the risk of a sensitive attribute cannot be told from its axis."""
-    refused = layout(requirement, policy, [(axis.attributes, type(axis)) for axis in channel.axes])
-    if refused is not None:
-        raise PolicyError(Problem("RR227", f"{NAME}: {refused[0]}", requirement.place, hint=refused[1]))
+def _computed() -> Computed:
+    from rrpolicy.privacy.disclosure import attribute, constraint, minimum_risk
+
+    return Computed(
+        attribute.assess_attribute,
+        attribute.holds_attribute,
+        constraint.attribute_constraint,
+        minimum_risk.attribute_minimum,
+        constraint.no_value_over,
+    )
+
+
+DISCLOSURE = DisclosureModel(NAME, REFERENCE, ADVERSARY, (ONE_EVENT,), unfit, _computed, layout)

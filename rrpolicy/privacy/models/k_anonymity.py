@@ -7,6 +7,8 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.classes.assessor import Outcome, Words, assessor, conclude
+from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude
 from rrpolicy.privacy.model import Assessor, Order, PerClass
 
 if TYPE_CHECKING:
@@ -42,6 +44,16 @@ class Options(BaseModel):
 
     k: Annotated[int, Field(ge=1, strict=True, description="the least number of records in an equivalence class")]
 
+    @property
+    def limit(self) -> Fraction:
+        """Return k."""
+        return Fraction(self.k)
+
+    @property
+    def implied_by(self) -> Fraction:
+        """Return k: a class in which no value is more frequent than 1/k has k records."""
+        return Fraction(self.k)
+
 
 class KAnonymity:
     """The privacy model `k-anonymity`."""
@@ -49,6 +61,12 @@ class KAnonymity:
     name = NAME
     options = Options
     not_covered = NOT_COVERED
+    example = "k = 5"
+
+    @property
+    def of_classes(self) -> ClassModel:
+        """Return how it is told of classes."""
+        return OF_CLASSES
 
     def describe(self, options: Options) -> str:
         """Return such as `k >= 5`."""
@@ -65,41 +83,36 @@ class KAnonymity:
 
     def compare(self, old: Options, new: Options) -> Order:
         """Compare k: the greater is stronger."""
-        if new.k == old.k:
-            return Order.EQUAL
-        return Order.STRONGER if new.k > old.k else Order.WEAKER
+        return Order.by(new.k - old.k)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, REFERENCE, find=find, limit=_limit, sensitive=lambda *_: (), per_class=per_class),)
+    return (assessor(NAME, OF_CLASSES),)
 
 
-def measured(classes: Classes, k: int | None) -> Finding:
+def find(options: Options | None, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach, held against k if there is one."""
     import numpy as np
 
+    del columns
     sizes = classes.sizes[classes.concerned]
     reached = float(sizes.min()) if len(sizes) else math.inf
-    passes: Mask | None = None if k is None else np.asarray(classes.sizes >= k)
-    limit = None if k is None else Fraction(k)
+    passes: Mask | None = None if options is None else np.asarray(classes.sizes >= options.k)
+    limit = None if options is None else options.limit
     return conclude(WORDS, [Outcome("", Measure(reached), passes)], classes, limit)
 
 
-def find(requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
-    """Return the finding for the classes of a release."""
-    del policy
-    options = requirement.options
-    assert isinstance(options, Options)
-    return measured(classes, options.k)
+def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    """Yield the size of the smallest class."""
+    if column is None:
+        yield replace(find(None, (), classes), requirement="k")
 
 
-def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on single classes: monotone, also with suppression."""
     del policy
-    options = requirement.options
-    assert isinstance(options, Options)
-    k = options.k
+    k = requirement.options.k
 
     def holds(histograms: Ints) -> Mask:
         sizes = histograms.sum(axis=1)
@@ -109,7 +122,4 @@ def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
     return (PerClass(None, holds, monotone=True, monotone_with_suppression=True, where=requirement.where),)
 
 
-def _limit(requirement: Requirement) -> Fraction:
-    options = requirement.options
-    assert isinstance(options, Options)
-    return Fraction(options.k)
+OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="k")

@@ -15,6 +15,8 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Self
@@ -23,12 +25,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
 from rrpolicy.channel.probability import round_down, round_up
-from rrpolicy.finding import Finding, Measure
+from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import Outcome, Words, assessor, conclude
-from rrpolicy.privacy.model import Assessor, Layout, Order, PerClass
-from rrpolicy.privacy.models.sensitive import not_sensitive, targets
+from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
+from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Layout, Order, PerClass
+from rrpolicy.privacy.models.sensitive import not_sensitive
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
@@ -41,6 +43,17 @@ NOT_COVERED = (
     "Values that differ in name and mean much the same.",
     "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
 )
+MEASURES = {
+    "written-posteriors": (
+        "What decides: it was measured when all was drawn, and a release is never made or refused by it.",
+        "Adversaries who know exact counts, and not shares: in tiny tables they learn more.",
+        *EVERY_MODEL,
+    )
+}
+"""What the assessors of groups measure besides, with what it does not cover."""
+
+
+_MOST_L = 10
 
 
 class Kind(StrEnum):
@@ -76,7 +89,11 @@ class Options(BaseModel):
         if self.kind in {Kind.DISTINCT, Kind.RECURSIVE} and self.l.denominator != 1:
             raise ValueError(f"l counts values in kind {self.kind.value}: a whole number, got {exact(self.l)}")
         if (self.kind is Kind.RECURSIVE) != (self.c is not None):
-            raise ValueError("`c` belongs to kind recursive, and only there")
+            raise ValueError(
+                f"`c` belongs to `kind` recursive, not to {self.kind.value}"
+                if self.c is not None
+                else "`kind` recursive needs `c`, as in l = 3, c = 2"
+            )
         if self.c is not None and self.c <= 0:
             raise ValueError(f"c must be over 0, got {exact(self.c)}")
         return self
@@ -86,6 +103,24 @@ class Options(BaseModel):
         """Return what the reached number is held against: c for `recursive`, else l."""
         return self.l if self.c is None else self.c
 
+    @property
+    def frequency(self) -> Fraction | None:
+        """Return l of kind frequency."""
+        return self.l if self.kind is Kind.FREQUENCY else None
+
+    @property
+    def implied_by(self) -> Fraction | None:
+        """Return l, by whose frequency a class has l different values and entropy log l; None for `recursive`."""
+        return None if self.kind is Kind.RECURSIVE else self.l
+
+    @property
+    def distinct(self) -> int:
+        """Return how many records suffice whose values all differ.
+
+        Of n such records distinct, frequency and entropy l are n; recursive (c, l) holds from 1 < c (n - l + 1) on.
+        """
+        return math.ceil(self.l) if self.c is None else int(self.l) + math.floor(1 / self.c)
+
 
 class LDiversity:
     """The privacy model `l-diversity`."""
@@ -93,6 +128,13 @@ class LDiversity:
     name = NAME
     options = Options
     not_covered = NOT_COVERED
+    measures = MEASURES
+    example = 'kind = "frequency"\nl = 3'
+
+    @property
+    def of_classes(self) -> ClassModel:
+        """Return how it is told of classes."""
+        return OF_CLASSES
 
     def describe(self, options: Options) -> str:
         """Return such as `entropy l >= 3`, with the attributes where the entry names them."""
@@ -103,7 +145,7 @@ class LDiversity:
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive; how many values l can count is the channel's business."""
-        return not_sensitive(targets(options.sensitive, policy), policy)
+        return not_sensitive(Requirement(NAME, options).protects(policy), policy)
 
     def compare(self, old: Options, new: Options) -> Order:
         """Compare l and c; frequency implies entropy, and entropy implies distinct, at the same l."""
@@ -114,7 +156,7 @@ class LDiversity:
             changes.append((new.c < old.c) - (new.c > old.c))
         if any(c > 0 for c in changes) and any(c < 0 for c in changes):
             return Order.INCOMPARABLE
-        return Order.STRONGER if max(changes) > 0 else Order.WEAKER if min(changes) < 0 else Order.EQUAL
+        return Order.by(sum(changes))
 
 
 _STRENGTH = {Kind.DISTINCT: 1, Kind.ENTROPY: 2, Kind.FREQUENCY: 3, Kind.RECURSIVE: 0}
@@ -136,20 +178,17 @@ def words(kind: Kind) -> Words:
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (
-        assessor(NAME, REFERENCE, find=find, limit=_limit, sensitive=_sensitive, per_class=per_class, layout=layout),
-    )
+    return (assessor(NAME, OF_CLASSES),)
 
 
-def layout(requirement: Requirement, policy: Policy, axes: Layout) -> tuple[str, str] | None:
+def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
     """Refuse an l above the number of categories of an attribute: a class shows the values of each by itself."""
     del axes
-    options = requirement.options
-    assert isinstance(options, Options)
-    for name in targets(options.sensitive, policy):
+    l = requirement.options.l
+    for name in requirement.protects(policy):
         domain = policy.attributes[name].domain
-        if domain is not None and len(domain) < options.l:
-            reason = f"l = {exact(options.l)} is out of reach: '{name}' has {len(domain)} categories"
+        if domain is not None and len(domain) < l:
+            reason = f"l = {exact(l)} is out of reach: '{name}' has {len(domain)} categories"
             return reason, f"ask for l = {len(domain)} at most, or leave '{name}' out of the entry's `sensitive`"
     return None
 
@@ -199,34 +238,41 @@ def reached(kind: Kind, histograms: Histograms, among: Mask, l: int) -> Measure:
     return Measure(math.inf if ratio is None else round_up(ratio))
 
 
-def find(requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
-    """Return the finding for the classes of a release."""
-    options = requirement.options
-    assert isinstance(options, Options)
-    return measured(options, targets(options.sensitive, policy), classes)
-
-
-def measured(options: Options, sensitive: tuple[str, ...], classes: Classes) -> Finding:
-    """Return what classes reach, held against the requirement.
-
-    Args:
-        options: the requirement.
-        sensitive: the attributes, each by itself.
-        classes: with a histogram of each.
-    """
+def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+    """Return what classes reach of each column by itself, held against the options."""
     l = int(options.l)
     outcomes = [
         Outcome(
-            name,
-            reached(options.kind, classes.histograms[name], classes.concerned, l),
-            satisfied(options, classes.histograms[name]),
+            column.name,
+            reached(options.kind, classes.histograms[column.name], classes.concerned, l),
+            satisfied(options, classes.histograms[column.name]),
         )
-        for name in sensitive
+        for column in columns
     ]
     return conclude(words(options.kind), outcomes, classes, options.limit)
 
 
-def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
+def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    """Yield what classes reach of each kind; of `recursive` c at the largest l that any c allows, others beside it."""
+    if column is None:
+        return
+    name = column.name
+    histograms = classes.histograms[name]
+    distinct = histograms.distinct[classes.concerned & (histograms.sizes > 0)]
+    most = int(distinct.min()) if len(distinct) else 1
+    for kind in (Kind.DISTINCT, Kind.FREQUENCY, Kind.ENTROPY, Kind.RECURSIVE):
+        recursive = kind is Kind.RECURSIVE
+        beside = [
+            Companion(f"c at l = {l}", reached(kind, histograms, classes.concerned, l), Basis.RELEASE, MEANINGS[kind])
+            for l in (range(1, min(most, _MOST_L + 1)) if recursive else ())
+        ]
+        outcome = Outcome(name, reached(kind, histograms, classes.concerned, most), None)
+        finding = conclude(words(kind), [outcome], classes, None, beside)
+        told = f"recursive c at l = {most} of {name}" if recursive else f"{kind.value} l of {name}"
+        yield replace(named(finding, kind.value), requirement=told)
+
+
+def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on single classes.
 
     All kinds are monotone (Machanavajjhala et al. 2007, section 4); only distinct remains so if failing classes may be
@@ -235,24 +281,13 @@ def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
     from rrpolicy.privacy.classes.histograms import Histograms
 
     options = requirement.options
-    assert isinstance(options, Options)
     distinct = options.kind is Kind.DISTINCT
 
     def holds(histograms: Ints) -> Mask:
         return satisfied(options, Histograms.of_dense(histograms))
 
     monotone = distinct or not requirement.where
-    names = targets(options.sensitive, policy)
-    return tuple(PerClass(name, holds, monotone, distinct, requirement.where) for name in names)
+    return tuple(PerClass(name, holds, monotone, distinct, requirement.where) for name in requirement.protects(policy))
 
 
-def _sensitive(requirement: Requirement, policy: Policy) -> tuple[str, ...]:
-    options = requirement.options
-    assert isinstance(options, Options)
-    return targets(options.sensitive, policy)
-
-
-def _limit(requirement: Requirement) -> Fraction:
-    options = requirement.options
-    assert isinstance(options, Options)
-    return options.limit
+OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="l", kind="kind", layout=layout)

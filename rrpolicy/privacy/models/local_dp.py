@@ -7,35 +7,48 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import log_at_most
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Finding, Verdict
+from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.cap import epsilon_cap
+from rrpolicy.privacy.epsilon.assessor import assessor
 from rrpolicy.privacy.epsilon.exposure import (
     attribute_epsilon,
     epsilon,
     exposure,
     k_companions,
-    never_bounded,
     record_epsilon,
     unlinkable_companions,
 )
-from rrpolicy.privacy.model import Assessor, Order, Smooth
+from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
 from rrpolicy.privacy.units import k_of_units, unit_sizes
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rrpolicy.source.protocol import Original
 
 NAME = "local-dp"
+NOT_COVERED = (
+    (
+        "How likely a guess is to be right. Epsilon bounds how far the odds may move, by the factor e^epsilon; "
+        "where they start is what the adversary knew before."
+    ),
+    "People with more records in the table than the policy admits: epsilon counts once for each.",
+    "Other releases of the same people: the epsilons of all of them add up, and this one counts its own release.",
+    (
+        "What the description tells by itself, where it is derived from this table, and that there is a release: "
+        "epsilon is then marked conditional. Whoever knows all other records may exclude candidates with certainty."
+    ),
+    *EVERY_MODEL,
+)
 REFERENCE = "epsilon = sum_a max_u log(max_v P_a[u,v] / min_v P_a[u,v])"
 ADVERSARY = {
     "record": (
@@ -49,7 +62,7 @@ ADVERSARY = {
 }
 
 
-class LocalDPOptions(BaseModel):
+class Options(BaseModel):
     """What a policy may say under [[privacy]] with model = "local-dp"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -66,28 +79,38 @@ class LocalDPOptions(BaseModel):
             raise ValueError(f"epsilon must be above 0, got {self.epsilon}: nothing could be learnt from the release")
         return self
 
+    @property
+    def limit(self) -> Fraction:
+        """Return epsilon."""
+        return self.epsilon
+
+    @property
+    def possible(self) -> bool:
+        """Return True: what rules an original value out has an infinite epsilon."""
+        return True
+
 
 class LocalDP:
     """The privacy model `local-dp`."""
 
     name = NAME
-    options = LocalDPOptions
+    options = Options
+    not_covered = NOT_COVERED
+    example = "epsilon = 4"
 
-    def describe(self, options: LocalDPOptions) -> str:
+    def describe(self, options: Options) -> str:
         """Return the requirement in words, such as `epsilon <= 6 (record scope)`."""
         return f"epsilon <= {exact(options.epsilon)} ({options.scope} scope)"
 
-    def refuses(self, options: LocalDPOptions, policy: Policy) -> str | None:
+    def refuses(self, options: Options, policy: Policy) -> str | None:
         """Return None: a positive epsilon can be asked of any policy."""
         del options, policy
         return None
 
-    def compare(self, old: LocalDPOptions, new: LocalDPOptions) -> Order:
+    def compare(self, old: Options, new: Options) -> Order:
         """Return how the new requirement stands to the old one; record scope implies attribute scope."""
         if old.scope == new.scope:
-            if new.epsilon == old.epsilon:
-                return Order.EQUAL
-            return Order.STRONGER if new.epsilon < old.epsilon else Order.WEAKER
+            return Order.by(old.epsilon - new.epsilon)
         if new.scope == "record" and new.epsilon <= old.epsilon:
             return Order.STRONGER
         if old.scope == "record" and new.epsilon >= old.epsilon:
@@ -98,77 +121,49 @@ class LocalDP:
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
     return (
-        Assessor(
-            model=NAME,
-            channel=Product,
-            axes=(Axis,),
-            basis=Basis.CHANNEL,
-            reference=REFERENCE,
-            assess=assess,
-            supports=supports,
-            smooth=smooth,
+        assessor(
+            NAME,
+            REFERENCE,
+            assess,
             units=Basis.CHANNEL,
+            everybody="epsilon is a worst case over all values; it cannot be limited to a subgroup",
+            record=lambda requirement: requirement.options.scope == "record",
+            words=lambda requirement: LocalDP().describe(requirement.options),
+            cap=lambda requirement, _: float(requirement.options.epsilon / requirement.max_records),
+            ratio=_ratio,
         ),
     )
 
 
-def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Return why the requirement cannot be assessed, or never holds, under a policy; None if it can."""
-    del axes
-    if requirement.where:
-        return "epsilon is a worst case over all values; it cannot be limited to a subgroup"
-    assert isinstance(requirement.options, LocalDPOptions)
-    return never_bounded(policy, record=requirement.options.scope == "record")
-
-
-def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
     """Decide epsilon exactly; the channel is enough.
 
     Args:
-        requirement: with `LocalDPOptions`.
-        channel: a `Product` of the axes that are handled.
+        requirement: an entry of the model.
+        channel: of the axes that are handled.
         original: the table, or N; the table adds how strongly what is assumed unlinkable goes with the rest.
     """
     options = requirement.options
-    assert isinstance(options, LocalDPOptions)
-    assert isinstance(channel, Product)
     exposed = exposure(channel, requirement.max_records)
     sizes = unit_sizes(requirement, original)
     basis_of_k = Basis.CHANNEL if requirement.max_records == 1 else Basis.ORIGINAL
     in_record = options.scope == "record"
     ratio = exposed.record if in_record else exposed.attribute
-    return Finding(
-        code=NAME,
-        model=NAME,
-        requirement=LocalDP().describe(options),
-        place=requirement.place,
-        reached=epsilon(ratio),
-        limit=options.epsilon,
-        verdict=Verdict.HOLDS if log_at_most(ratio, options.epsilon) else Verdict.FAILS,
-        basis=Basis.CHANNEL,
-        adversary=ADVERSARY[options.scope]
-        + (exposed.record_of + exposed.why_infinite if in_record else exposed.randomised_are)
-        + exposed.linked,
-        assumptions=exposed.assumptions if in_record else (),
-        beside=(
+    scope = exposed.record_of + exposed.why_infinite if in_record else exposed.randomised_are
+    return conclude(
+        requirement,
+        epsilon(ratio),
+        log_at_most(ratio, options.epsilon),
+        Basis.CHANNEL,
+        ADVERSARY[options.scope] + scope + exposed.linked,
+        exposed.assumptions if in_record else (),
+        (
             attribute_epsilon(exposed) if in_record else record_epsilon(exposed),
             *(() if sizes is None else k_companions(k_of_units(exposed.cross, sizes), basis_of_k)),
             *unlinkable_companions(exposed, original),
         ),
-        reference=REFERENCE,
         compares_tables=True,
     )
-
-
-def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:
-    """Return the cap on epsilon as a constraint on keep probabilities."""
-    del original
-    options = requirement.options
-    assert isinstance(options, LocalDPOptions)
-    assert isinstance(channel, Product)
-    description = LocalDP().describe(options)
-    cap = float(options.epsilon / requirement.max_records)
-    return epsilon_cap(channel, _ratio, cap, description, record=options.scope == "record")
 
 
 def _ratio(axis: Axis) -> float | None:

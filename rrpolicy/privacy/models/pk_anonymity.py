@@ -7,30 +7,29 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import round_down
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Finding, Measure, Standing, Verdict
+from rrpolicy.finding import Basis, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.cap import UNREACHABLE, epsilon_cap
+from rrpolicy.privacy.epsilon.assessor import assessor
+from rrpolicy.privacy.epsilon.cap import UNREACHABLE
 from rrpolicy.privacy.epsilon.exposure import (
     PUBLIC_RECORDS,
     attribute_epsilon,
     exposure,
     link_bound,
-    never_bounded,
     record_epsilon,
     unlinkable_companions,
 )
-from rrpolicy.privacy.model import Assessor, Order, Smooth
+from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
 from rrpolicy.privacy.units import k_of_units, unit_sizes
 
 if TYPE_CHECKING:
@@ -38,13 +37,29 @@ if TYPE_CHECKING:
 
 NAME = "pk-anonymity"
 REFERENCE = "Ikarashi, Kikuchi, Chida, Takahashi 2014: k = 1 + (N-1) prod_a min cross ratio"
+NOT_COVERED = (
+    (
+        "What a released value says of the person behind it. The number speaks of finding somebody's record, not "
+        "of learning what it held."
+    ),
+    "People with more records in the table than the policy admits.",
+    (
+        "Other releases of the same people: who links their records multiplies the ratios that k is made of, and a "
+        "person who is in one table and not in the other may be told with certainty."
+    ),
+    (
+        "What the published parameters tell of a value. k grants the adversary all original records, and holds "
+        "whatever the parameters were chosen from; the epsilon beside it does not."
+    ),
+    *EVERY_MODEL,
+)
 ADVERSARY = (
     "Knows every person's original values, all transition matrices and the whole release, but not whose record is "
     "which; tries to link one person to one released record."
 )
 
 
-class PkOptions(BaseModel):
+class Options(BaseModel):
     """What a policy may say under [[privacy]] with model = "pk-anonymity"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,104 +72,94 @@ class PkOptions(BaseModel):
             raise ValueError(f"k must be above 1, got {self.k}: k = 1 requires nothing")
         return self
 
+    @property
+    def limit(self) -> Fraction:
+        """Return k."""
+        return self.k
+
+    @property
+    def possible(self) -> bool:
+        """Return True: what rules an original value out has k = 1."""
+        return True
+
 
 class PkAnonymity:
     """The privacy model `pk-anonymity`."""
 
     name = NAME
-    options = PkOptions
+    options = Options
+    not_covered = NOT_COVERED
+    example = "k = 2"
 
-    def describe(self, options: PkOptions) -> str:
+    def describe(self, options: Options) -> str:
         """Return the requirement in words, such as `k >= 2`."""
         return f"k >= {exact(options.k)}"
 
-    def refuses(self, options: PkOptions, policy: Policy) -> str | None:
+    def refuses(self, options: Options, policy: Policy) -> str | None:
         """Return why k is out of reach for a table that the policy admits: it never exceeds the number of records."""
         least = policy.source.min_rows
         if least is not None and options.k >= least:
             return f"k = {exact(options.k)} is out of reach for a table of {least} records, which `min_rows` admits"
         return None
 
-    def compare(self, old: PkOptions, new: PkOptions) -> Order:
+    def compare(self, old: Options, new: Options) -> Order:
         """Return how the new requirement stands to the old one: the greater k is stronger."""
-        if new.k == old.k:
-            return Order.EQUAL
-        return Order.STRONGER if new.k > old.k else Order.WEAKER
+        return Order.by(new.k - old.k)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
     return (
-        Assessor(
-            model=NAME,
-            channel=Product,
-            axes=(Axis,),
-            basis=Basis.CHANNEL,
-            reference=REFERENCE,
-            assess=assess,
-            supports=supports,
-            smooth=smooth,
+        assessor(
+            NAME,
+            REFERENCE,
+            assess,
             units=Basis.ORIGINAL,
+            everybody="k speaks of every record of the table; it cannot be limited to a subgroup",
+            record=lambda _: True,
+            words=lambda requirement: PkAnonymity().describe(requirement.options),
+            cap=cap,
+            ratio=_half_inverse,
         ),
     )
 
 
-def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Return why the requirement cannot be assessed, or never holds, under a policy; None if it can."""
-    del axes
-    if requirement.where:
-        return "k speaks of every record of the table; it cannot be limited to a subgroup"
-    return never_bounded(policy, record=True)
-
-
-def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
     """Decide k by exact rationals; N and the channel are enough where a unit is one record.
 
     Args:
-        requirement: with `PkOptions`.
-        channel: a `Product` of the axes that are handled.
+        requirement: an entry of the model.
+        channel: of the axes that are handled.
         original: the table, or N; the table adds how strongly what is assumed unlinkable goes with the rest.
     """
-    options = requirement.options
-    assert isinstance(options, PkOptions)
-    assert isinstance(channel, Product)
     exposed = exposure(channel, requirement.max_records)
     sizes = unit_sizes(requirement, original)
     basis = Basis.CHANNEL if requirement.max_records == 1 else Basis.ORIGINAL
     k = None if sizes is None else k_of_units(exposed.cross, sizes)
-    decided = Verdict.UNDECIDED if k is None else Verdict.HOLDS if k >= options.k else Verdict.FAILS
-    return Finding(
-        code=NAME,
-        model=NAME,
-        requirement=PkAnonymity().describe(options),
-        place=requirement.place,
-        reached=None if k is None else Measure(round_down(k), Standing.EXACT),
-        limit=options.k,
-        verdict=decided,
-        basis=basis,
-        adversary=ADVERSARY + exposed.record_of + exposed.why_infinite + exposed.linked,
-        assumptions=(*exposed.assumptions, PUBLIC_RECORDS),
-        beside=(
+    return conclude(
+        requirement,
+        None if k is None else Measure(round_down(k)),
+        None if k is None else k >= requirement.options.k,
+        basis,
+        ADVERSARY + exposed.record_of + exposed.why_infinite + exposed.linked,
+        (*exposed.assumptions, PUBLIC_RECORDS),
+        (
             *(() if k is None else (link_bound(k, basis),)),
             record_epsilon(exposed),
             attribute_epsilon(exposed),
             *unlinkable_companions(exposed, original),
         ),
-        reference=REFERENCE,
     )
 
 
-def smooth(requirement: Requirement, channel: Channel, original: Original | int) -> Smooth:
-    """Return -log(prod cross ratio)/2 <= log((N-1)/(k-1))/2: for retention the cap on epsilon that k is equal to.
+def cap(requirement: Requirement[Options], original: Original | int) -> float:
+    """Return the cap on -log(prod cross ratio)/2, for retention the epsilon that k is equal to: log((N-1)/(k-1))/2.
 
     Of M units with s records each it is log((M-1)/(k-1))/(2 s), the least over all s that occur.
     """
-    options = requirement.options
-    assert isinstance(options, PkOptions)
-    assert isinstance(channel, Product)
-    caps = (_cap(options.k, size, units) for size, units in (unit_sizes(requirement, original) or {}).items())
-    cap = min(caps, default=-UNREACHABLE)
-    return epsilon_cap(channel, _half_inverse, cap, PkAnonymity().describe(options), record=True)
+    k = requirement.options.k
+    caps = (_cap(k, size, units) for size, units in (unit_sizes(requirement, original) or {}).items())
+    return min(caps, default=-UNREACHABLE)
 
 
 def _cap(k: Fraction, size: int, units: int) -> float:

@@ -5,11 +5,6 @@ from __future__ import annotations
 from rrpolicy.policy.model import Policy, Role
 
 
-def targets(named: tuple[str, ...], policy: Policy) -> tuple[str, ...]:
-    """Return the sensitive attributes that an entry protects: those it names, or every one."""
-    return named or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
-
-
 def not_sensitive(names: tuple[str, ...], policy: Policy) -> str | None:
     """Return why attributes cannot be protected, or None."""
     if not names:

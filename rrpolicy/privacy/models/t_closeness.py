@@ -9,24 +9,25 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from rrpolicy.canonical import Value, exact
+from rrpolicy.canonical import exact
 from rrpolicy.channel.probability import round_up
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import Outcome, Words, assessor, conclude
+from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
+from rrpolicy.privacy.classes.distance import Distance
 from rrpolicy.privacy.model import Assessor, Order, PerClass
-from rrpolicy.privacy.models.sensitive import not_sensitive, targets
+from rrpolicy.privacy.models.sensitive import not_sensitive
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.classes.histograms import Classes, Histograms, Integers, Mask
+    from rrpolicy.privacy.classes.histograms import Classes, Mask
     from rrpolicy.source.counts import Ints
 
 NAME = "t-closeness"
@@ -36,15 +37,6 @@ NOT_COVERED = (
     "What the distribution of the whole release tells of everybody.",
     "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
 )
-Levels = Sequence[Sequence[Value]]
-
-
-class Distance(StrEnum):
-    """How far two sensitive values are from each other."""
-
-    VARIATIONAL = "variational"
-    ORDERED = "ordered"
-    HIERARCHICAL = "hierarchical"
 
 
 class Options(BaseModel):
@@ -70,6 +62,11 @@ class Options(BaseModel):
             raise ValueError("t lies in [0, 1]")
         return t
 
+    @property
+    def limit(self) -> Fraction:
+        """Return t."""
+        return self.t
+
 
 class TCloseness:
     """The privacy model `t-closeness`."""
@@ -77,6 +74,12 @@ class TCloseness:
     name = NAME
     options = Options
     not_covered = NOT_COVERED
+    example = "t = 0.2"
+
+    @property
+    def of_classes(self) -> ClassModel:
+        """Return how it is told of classes."""
+        return OF_CLASSES
 
     def describe(self, options: Options) -> str:
         """Return such as `variational distance <= 1/5`, with the attributes where the entry names them."""
@@ -85,25 +88,21 @@ class TCloseness:
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive, have no order, or no hierarchy, where the distance needs it."""
-        names = targets(options.sensitive, policy)
+        names = Requirement(NAME, options).protects(policy)
         reason = not_sensitive(names, policy)
         if reason is not None:
             return reason
         for name in names:
-            attribute = policy.attributes[name]
-            if options.distance is Distance.ORDERED and attribute.scale == "nominal" and attribute.bins is None:
-                return f"the values of '{name}' have no order; say `scale = \"ordinal\"` if they have"
-            if options.distance is Distance.HIERARCHICAL and attribute.hierarchy is None:
-                return f"'{name}' has no hierarchy"
+            lacking = options.distance.lacks(Protected.of(policy.attributes[name]))
+            if lacking is not None:
+                return "; ".join(lacking)
         return None
 
     def compare(self, old: Options, new: Options) -> Order:
         """Compare t: the smaller is stronger; other distances or attributes are incomparable."""
         if (old.distance, old.sensitive) != (new.distance, new.sensitive):
             return Order.INCOMPARABLE
-        if new.t == old.t:
-            return Order.EQUAL
-        return Order.STRONGER if new.t < old.t else Order.WEAKER
+        return Order.by(old.t - new.t)
 
 
 def words(distance: Distance) -> Words:
@@ -114,63 +113,38 @@ def words(distance: Distance) -> Words:
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (assessor(NAME, REFERENCE, find=find, limit=_limit, sensitive=_sensitive, per_class=per_class),)
+    return (assessor(NAME, OF_CLASSES),)
 
 
-def distances(distance: Distance, histograms: Histograms, hierarchy: Levels | None) -> tuple[Integers, Integers]:
-    """Return (classes,) numerators and denominators of each class's distance from the whole release.
-
-    Args:
-        distance: which.
-        histograms: of all released classes; for `ordered` the values in their order.
-        hierarchy: for `hierarchical`: the levels of the values, level 0 first.
-    """
-    from rrpolicy.privacy.classes import distance as emd
-
-    if distance is Distance.ORDERED:
-        return emd.ordered(histograms)
-    if distance is Distance.VARIATIONAL:
-        return emd.variational(histograms)
-    assert hierarchy is not None
-    return emd.hierarchical(histograms, emd.tree_levels(hierarchy))
+def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+    """Return what classes reach of each column by itself, held against t."""
+    return _reached(options.distance, columns, classes, options.t)
 
 
-def find(requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
-    """Return the finding for the classes of a release."""
-    options = requirement.options
-    assert isinstance(options, Options)
-    names = targets(options.sensitive, policy)
-    return measured(options.distance, names, classes, [policy.attributes[n].hierarchy for n in names], options.t)
+def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    """Yield what classes reach by each distance that the column's values have."""
+    if column is None:
+        return
+    for distance in Distance:
+        if not distance.lacks(column) and not (distance.placed and column.unlisted):
+            finding = named(_reached(distance, [column], classes, None), distance.value)
+            yield replace(finding, requirement=f"{distance.value} t of {column.name}")
 
 
-def measured(
-    distance: Distance,
-    sensitive: Sequence[str],
-    classes: Classes,
-    hierarchies: Sequence[Levels | None],
-    t: Fraction | None,
-) -> Finding:
-    """Return what classes reach, held against t if there is one.
-
-    Args:
-        distance: which.
-        sensitive: the attributes, each by itself.
-        classes: with a histogram of each.
-        hierarchies: of each, where there is one.
-        t: the limit.
-    """
+def _reached(distance: Distance, columns: Sequence[Protected], classes: Classes, t: Fraction | None) -> Finding:
+    """Return what classes reach, held against t if there is one."""
     from rrpolicy.privacy.classes.histograms import at_most, largest
 
     outcomes = []
-    for name, hierarchy in zip(sensitive, hierarchies, strict=True):
-        apart, whole = distances(distance, classes.histograms[name], hierarchy)
+    for column in columns:
+        apart, whole = distance.of(classes.histograms[column.name], column.hierarchy)
         worst = largest(apart, whole, classes.concerned)
         passes = None if t is None else at_most(apart, whole, t)
-        outcomes.append(Outcome(name, Measure(0.0 if worst is None else round_up(worst)), passes))
+        outcomes.append(Outcome(column.name, Measure(0.0 if worst is None else round_up(worst)), passes))
     return conclude(words(distance), outcomes, classes, t)
 
 
-def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
+def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
     """Return the requirement on classes that are released together.
 
     Monotone, as a distance is convex (Li et al. 2007, section 3); not so if classes may be suppressed, which changes
@@ -179,28 +153,24 @@ def per_class(requirement: Requirement, policy: Policy) -> tuple[PerClass, ...]:
     from rrpolicy.privacy.classes.histograms import Histograms, at_most
 
     options = requirement.options
-    assert isinstance(options, Options)
 
     def one(name: str) -> PerClass:
         hierarchy = policy.attributes[name].hierarchy
 
         def holds(histograms: Ints) -> Mask:
-            return at_most(*distances(options.distance, Histograms.of_dense(histograms), hierarchy), options.t)
+            return at_most(*options.distance.of(Histograms.of_dense(histograms), hierarchy), options.t)
 
         return PerClass(
             name, holds, monotone=not requirement.where, monotone_with_suppression=False, where=requirement.where
         )
 
-    return tuple(one(name) for name in targets(options.sensitive, policy))
+    return tuple(one(name) for name in requirement.protects(policy))
 
 
-def _sensitive(requirement: Requirement, policy: Policy) -> tuple[str, ...]:
-    options = requirement.options
-    assert isinstance(options, Options)
-    return targets(options.sensitive, policy)
-
-
-def _limit(requirement: Requirement) -> Fraction:
-    options = requirement.options
-    assert isinstance(options, Options)
-    return options.t
+OF_CLASSES = ClassModel(
+    *(REFERENCE, find, measure, per_class),
+    asks="t",
+    kind="distance",
+    lacks=lambda options, column: options.distance.lacks(column),
+    placed=lambda options: options.distance.placed,
+)

@@ -6,125 +6,117 @@ The suppressed records are held to every requirement as well: whoever is in no o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.base import Axis
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.privacy.classes.assessor import READER, ClassModel
 from rrpolicy.privacy.classes.assessor import supports as of_classes
-from rrpolicy.privacy.classes.assessor import undecided
-from rrpolicy.privacy.disclosure import attribute_options, identity_options
+from rrpolicy.privacy.disclosure.assessor import DisclosureModel
 from rrpolicy.privacy.model import Assessor, Written
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity, t_closeness
-from rrpolicy.privacy.models.sensitive import targets
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.classes.histograms import Classes
+    from rrpolicy.policy.model import Attribute
+    from rrpolicy.privacy.disclosure import attribute_options, identity_options
     from rrpolicy.source.protocol import Original
-
-Find = Callable[[Requirement, Policy, "Classes"], Finding]
 
 
 def k_anonymity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of k-anonymity."""
-    return (_assessor(k_anonymity.NAME, k_anonymity.REFERENCE, k_anonymity.find),)
+    return (_of_classes(k_anonymity.NAME, k_anonymity.OF_CLASSES),)
 
 
 def l_diversity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of l-diversity."""
-    return (_assessor(l_diversity.NAME, l_diversity.REFERENCE, l_diversity.find),)
+    return (_of_classes(l_diversity.NAME, l_diversity.OF_CLASSES),)
 
 
 def t_closeness_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of t-closeness."""
-    return (_assessor(t_closeness.NAME, t_closeness.REFERENCE, t_closeness.find),)
+    return (_of_classes(t_closeness.NAME, t_closeness.OF_CLASSES),)
 
 
 def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of attribute disclosure."""
-    module, options = attribute_disclosure, attribute_options
-    return (_of_original(options.NAME, module.REFERENCE, module.supports, module.undecided),)
+    return (_of_disclosure(attribute_disclosure.DISCLOSURE, no_value_over),)
 
 
 def identity_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of identity disclosure."""
-    module, options = identity_disclosure, identity_options
-    return (_of_original(options.NAME, module.REFERENCE, module.supports, module.undecided),)
+    return (_of_disclosure(identity_disclosure.DISCLOSURE, large_enough),)
 
 
-def _of_original(
-    model: str,
-    reference: str,
-    supported: Callable[[Requirement, Policy, Sequence[type[Axis]]], str | None],
-    unknown: Callable[[Requirement], Finding],
-) -> Assessor:
+def no_value_over(requirement: Requirement[attribute_options.Options], sensitive: Attribute) -> Fraction:
+    """Return the l by frequency from which on no risk exceeds its limit, whatever is suppressed to reach it.
+
+    Of n people with the same quasi-identifiers k are kept, k_u of them with the value u, and m, m_u suppressed among M.
+    With k_u <= k/l and m_u <= M_u <= M/l the risk (k_u + m_u m/M)/n is at most (k + m)/(l n) = 1/l.
+    """
+    return max((1 / requirement.options.limit_of(label) for label in sensitive.domain or ()), default=Fraction(1))
+
+
+def large_enough(requirement: Requirement[identity_options.Options], sensitive: Attribute) -> Fraction:
+    """Return the l by frequency from which on the chance to be linked stays within an entry.
+
+    Whoever is kept has l people beside him at least, and so is whoever is suppressed: the chance is at most 1/l.
+    """
+    del sensitive
+    return 1 / requirement.options.threshold
+
+
+def _of_disclosure(model: DisclosureModel, frequency: Callable[[Requirement, Attribute], Fraction]) -> Assessor:
     """Return the assessor of a model of disclosure, which needs to know who was suppressed."""
 
-    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, SuppressionChannel)
-        if isinstance(original, int):
-            return unknown(requirement)
+    def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
         from rrpolicy.privacy.suppression import disclosure
 
         return disclosure.assess(requirement, channel, original)
 
-    def holds(requirement: Requirement, channel: Channel, original: Original | int) -> bool:
-        assert isinstance(channel, SuppressionChannel)
-        if isinstance(original, int):
-            return False
+    def holds(requirement: Requirement, channel: SuppressionChannel, original: Original) -> bool:
         from rrpolicy.privacy.suppression import disclosure
 
         return disclosure.holds(requirement, channel, original)
 
-    return Assessor(model, SuppressionChannel, (), Basis.ORIGINAL, reference, assess, supported, holds=holds)
+    return Assessor(
+        *(model.name, SuppressionChannel, (), Basis.ORIGINAL, model.reference, assess, model.supports),
+        holds=holds,
+        adversary=model.adversary,
+        assumptions=model.assumptions,
+        frequency=frequency,
+    )
 
 
-def _assessor(model: str, reference: str, find: Find) -> Assessor:
-    def assess(requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
-        assert isinstance(channel, SuppressionChannel)
-        if isinstance(original, int):
-            return undecided(model, _limit(requirement))
+def _of_classes(model: str, told: ClassModel) -> Assessor:
+    def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
         from rrpolicy.privacy.suppression.classes import planned_classes
 
-        return find(requirement, original.policy, planned_classes(requirement, channel, original))
+        return told.held(requirement, original.policy, planned_classes(requirement, channel, original))
 
-    def measure(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Finding:
+    def measure(requirement: Requirement, policy: Policy, channel: SuppressionChannel, written: Written) -> Finding:
         from rrpolicy.privacy.suppression.classes import labels_within
 
-        assert isinstance(channel, SuppressionChannel)
         names = [c.name for c in channel.known]
         within = {c.name: labels for c in channel.known if (labels := labels_within(requirement, c.attribute))}
-        sensitive = channel.sensitive
-        found = written.classes("data", names, [sensitive.name], within, None)
-        return find(requirement, policy, _renamed(found, sensitive.name, sensitive.attribute))
+        column = channel.sensitive
+        found = written.classes("data", names, [column.name], within, None)
+        of_attribute = replace(found, histograms={column.attribute: found.histograms[column.name]})
+        return told.held(requirement, policy, of_attribute)
 
-    layout = l_diversity.layout if model == l_diversity.NAME else None
     return Assessor(
-        model, SuppressionChannel, (), Basis.RELEASE, reference, assess, supports, measure=measure, layout=layout
+        *(model, SuppressionChannel, (), Basis.RELEASE, told.reference, assess, supports),
+        measure=measure,
+        layout=told.layout,
+        adversary=READER,
     )
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse subgroups by what is not taken to be known, and more than one sensitive attribute."""
-    named = getattr(requirement.options, "sensitive", None)
-    if named is not None and len(targets(named, policy)) != 1:
+    if len(requirement.protects(policy)) > 1:
         return "records are parted by one sensitive attribute"
     return of_classes(requirement, policy, axes)
-
-
-def _renamed(classes: Classes, column: str, attribute: str) -> Classes:
-    from dataclasses import replace
-
-    return replace(classes, histograms={attribute: classes.histograms[column]})
-
-
-def _limit(requirement: Requirement) -> Fraction:
-    options = requirement.options
-    if isinstance(options, k_anonymity.Options):
-        return Fraction(options.k)
-    if isinstance(options, l_diversity.Options):
-        return options.limit
-    assert isinstance(options, t_closeness.Options)
-    return options.t

@@ -166,13 +166,11 @@ def holds(requirement: Requirement, channel: SuppressionChannel, original: Origi
 
 def risks(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionRisks:
     """Return every risk that an entry of `attribute-disclosure` speaks of."""
-    options = requirement.options
-    assert isinstance(options, attribute.Options)
     parted = parting(channel, original)
     evidence, column = parted.evidence, channel.sensitive
     group, value = np.nonzero(chosen(evidence, requirement, column.attribute, column.labels))
     people = evidence.histograms[group, value]
-    limits = tuple(options.limit(label) for label in column.labels)
+    limits = tuple(requirement.options.limit_of(label) for label in column.labels)
     share = people / evidence.n[group]
     return SuppressionRisks(column.attribute, evidence, column.labels, group, value, people, share, limits, parted)
 

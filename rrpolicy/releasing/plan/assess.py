@@ -140,7 +140,7 @@ def _finding(  # noqa: PLR0917 what it passes on
     if written is not None and assessor.measure is not None:
         finding = assessor.measure(requirement, policy, channel, written)
     else:
-        finding = assessor.assess(requirement, channel, original)
+        finding = assessor.finding(requirement, channel, original)
     return replace(
         finding,
         requirement=words(requirement, registry),

@@ -13,10 +13,10 @@ from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
-from rrpolicy.finding import Basis, Derived, Finding, Verdict
+from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Attribute, Policy, Requirement
-from rrpolicy.privacy.model import Assessor, Order
+from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.assess import words
 from rrpolicy.releasing.plan.derived import impossible, possible
@@ -174,7 +174,7 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
                 "RR226",
                 "the policy requires nothing: there is no [[privacy]] entry",
                 policy.place("policy"),
-                hint='say what must hold, such as\n[[privacy]]\nmodel = "local-dp"\nepsilon = 4',
+                hint="say what must hold" + _such_as(registry),
             )
         )
     for requirement in policy.requirements:
@@ -182,6 +182,12 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
         if reason is not None:
             found.append(Problem("RR227", f"{requirement.model}: {reason}", requirement.place))
     return tuple(found)
+
+
+def _such_as(registry: Registry) -> str:
+    """Return an entry of the first model that has an example."""
+    examples = ((name, getattr(model, "example", "")) for name, model in registry.privacy_models.items())
+    return next((f', such as\n[[privacy]]\nmodel = "{name}"\n{keys}' for name, keys in examples if keys), "")
 
 
 def _refused(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
@@ -231,21 +237,13 @@ def _decide(
 ) -> Finding:
     """Assess at the fewest and at very many records: a verdict that is the same at both needs no data."""
     described = words(requirement, registry)
-    undecided = Finding(
-        requirement.model,
-        requirement.model,
-        described,
-        requirement.place,
-        None,
-        None,
-        Verdict.UNDECIDED,
-        assessor.basis_of(requirement.max_records),
-        "decided by `rrpolicy plan`, which reads the data",
-    )
-    if fixed is None or assessor.basis_of(requirement.max_records) > Basis.CHANNEL:
+    basis = assessor.basis_of(requirement.max_records)
+    who = "decided by `rrpolicy plan`, which reads the data"
+    undecided = replace(conclude(requirement, None, None, basis, who, limit=None), requirement=described)
+    if fixed is None or basis > Basis.CHANNEL:
         return undecided
     try:
-        fewest, most = (assessor.assess(requirement, fixed, n) for n in (policy.source.min_rows or 1, MANY_RECORDS))
+        fewest, most = (assessor.finding(requirement, fixed, n) for n in (policy.source.min_rows or 1, MANY_RECORDS))
     except RRPolicyError:
         return undecided
     if fewest.verdict is not most.verdict:

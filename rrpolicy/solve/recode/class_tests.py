@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.privacy.classes.histograms import at_most
-from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.solve.recode.lattice import ClassTest
 from rrpolicy.solve.recode.levels import Recoded
 from rrpolicy.solve.recode.rollup import Ladder, Tables, finest
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy, Requirement
-    from rrpolicy.privacy.classes.histograms import Mask
-    from rrpolicy.privacy.model import Assessor
+    from rrpolicy.privacy.model import Assessor, PerClass
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
@@ -94,11 +90,19 @@ def class_tests(
             others.append((requirement, assessor))
             continue
         for one in assessor.per_class(requirement, policy):
-            joint = None if one.sensitive is None else sensitive.setdefault(one.sensitive, len(sensitive))
             monotone = one.monotone_with_suppression if suppressing else one.monotone
-            concerned = tuple(_category(policy, place, name, value) for name, value in one.where.items())
-            tests.append(ClassTest(requirement.model, joint, one.holds, monotone, concerned))
+            tests.append(_test(requirement.model, one, policy, place, sensitive, monotone=monotone))
     return ClassTests(tuple(sensitive), tuple(tests), tuple(others))
+
+
+def _test(
+    name: str, one: PerClass, policy: Policy, place: Mapping[str, int], sensitive: dict[str, int], *, monotone: bool
+) -> ClassTest:
+    """Return a requirement on classes by the numbers of attributes; of its subgroup, what makes classes counts."""
+    joint = None if one.sensitive is None else sensitive.setdefault(one.sensitive, len(sensitive))
+    known = {attribute: value for attribute, value in one.where.items() if attribute in place}
+    concerned = tuple(_category(policy, place, attribute, value) for attribute, value in known.items())
+    return ClassTest(name, joint, one.holds, monotone, concerned, one.peaks)
 
 
 def _category(policy: Policy, place: Mapping[str, int], name: str, value: Value) -> tuple[int, int]:
@@ -106,56 +110,13 @@ def _category(policy: Policy, place: Mapping[str, int], name: str, value: Value)
 
 
 def sufficient(tests: ClassTests, policy: Policy, attributes: Sequence[Recoded]) -> ClassTests:
-    """Return tests of classes that suffice for disclosure, which only an assessor of a whole channel decides.
-
-    In a class of n records the chance to be linked is 1/n. The risk of a value is the most records with it that one
-    combination of the quasi-identifiers has, over n: exactly, with the sensitive attributes released as they are. What
-    is asked against attackers who know the other sensitive attributes is left to the assessor.
-    """
+    """Return tests of classes that suffice for what only assessors of whole channels decide, where these know some."""
     place = {a.attribute.name: number for number, a in enumerate(attributes)}
     sensitive = {name: number for number, name in enumerate(tests.sensitive)}
-    added: list[ClassTest] = []
-    for requirement, _ in tests.others:
-        options = requirement.options
-        known = {name: value for name, value in requirement.where.items() if name in place}
-        concerned = tuple(_category(policy, place, name, value) for name, value in known.items())
-        if isinstance(options, identity_options.Options):
-            enough = _at_least(options.threshold)
-            added.append(ClassTest(requirement.model, None, enough, monotone=True, concerned=concerned))
-        elif isinstance(options, attribute_options.Options):
-            for name in attribute_options.targets(options, policy):
-                only = requirement.where.get(name)
-                limits = [
-                    options.limit(label) if only in {None, label} else Fraction(1)
-                    for label in policy.attributes[name].domain or ()
-                ]
-                joint = sensitive.setdefault(name, len(sensitive))
-                added.append(
-                    ClassTest(
-                        requirement.model, joint, _any, monotone=True, concerned=concerned, peaks=_no_peak_over(limits)
-                    )
-                )
+    added = [
+        _test(requirement.model, one, policy, place, sensitive, monotone=one.monotone)
+        for requirement, assessor in tests.others
+        if assessor.sufficient is not None
+        for one in assessor.sufficient(requirement, policy)
+    ]
     return ClassTests(tuple(sensitive), (*tests.tests, *added), tests.others)
-
-
-def _any(histograms: Ints) -> Mask:
-    return np.ones(len(histograms), dtype=bool)
-
-
-def _at_least(threshold: Fraction) -> Callable[[Ints], Mask]:
-    def holds(histograms: Ints) -> Mask:
-        sizes = histograms.sum(axis=1)
-        return np.asarray(at_most(np.ones_like(sizes), sizes, threshold) | (sizes == 0), dtype=bool)
-
-    return holds
-
-
-def _no_peak_over(limits: Sequence[Fraction]) -> Callable[[Ints, Ints], Mask]:
-    def holds(histograms: Ints, peaks: Ints) -> Mask:
-        sizes = histograms.sum(axis=1)
-        fine = np.ones(len(sizes), dtype=bool)
-        for value, limit in enumerate(limits):
-            fine &= at_most(peaks[:, value], sizes, limit)
-        return fine
-
-    return holds

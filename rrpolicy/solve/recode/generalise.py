@@ -10,7 +10,6 @@ import numpy as np
 
 from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.solve.recode.class_tests import ClassTests, class_tests, sufficient, tables
 from rrpolicy.solve.recode.lattice import Choice, ClassTest, Search
 from rrpolicy.solve.recode.levels import Goal, Recoded, axes_at
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
 
 
-MONOTONE = (attribute_options.NAME, identity_options.NAME)
-"""Models of which whatever holds of a node holds of every coarser one, if nothing is suppressed: data processing."""
 FORCED = "people whom attributes tell apart that are released as they are fail one"
 
 
@@ -75,7 +72,7 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
         return channel is None or all(a.accepts(r, channel, original) for r, a in tests.others)
 
     suppressing = most > 0 and bool(tests.tests)
-    lasting = bool(tests.others) and not suppressing and all(r.model in MONOTONE for r, _ in tests.others)
+    lasting = bool(tests.others) and not suppressing and all(a.monotone for _, a in tests.others)
     search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting)
     best = search.best()
     if best is None:

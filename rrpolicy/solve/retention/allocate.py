@@ -225,9 +225,9 @@ def _in_the_way(
     if assessor.floor is not None and not isinstance(task.original, int):
         for floor in assessor.floor(requirement, template.channel, task.original, template.names):
             if not floor.feasible:
-                yield floor.of, floor.text, _alone(requirement, floor.limit, task) or floor.hints
+                yield floor.of, floor.text, floor.hints
         return
-    finding = assessor.assess(requirement, least, task.original)
+    finding = assessor.finding(requirement, least, task.original)
     if finding.verdict is not Verdict.HOLDS:
         yield requirement.model, _reached(finding), _above_all(finding, task)
 
@@ -245,13 +245,6 @@ def _above_all(finding: Finding, task: Task) -> tuple[str, ...]:
     if reached is None or limit is None or reached.value > limit or limit < task.records:
         return ()
     return (f"ask for less: nothing hides anybody among more than the table's {task.records:,} records",)
-
-
-def _alone(requirement: Requirement, limit: Fraction, task: Task) -> tuple[str, ...]:
-    """Return the hint for a chance of linking below that of drawing anybody: neither noise nor coarsening helps."""
-    if requirement.model != "identity-disclosure" or limit * task.records >= 1:
-        return ()
-    return (f"ask for 1/{task.records} or more: among {task.records:,} people everybody is drawn with that chance",)
 
 
 def _extreme(finding: Finding) -> str:

@@ -1,0 +1,82 @@
+"""What the models of disclosure share: axes that tell how they are read back, the table, and nothing loaded before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.base import Axis
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.finding import Basis
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.privacy.model import Assessor, Layout, PerClass, refuse_layout, unreadable
+
+if TYPE_CHECKING:
+    from rrpolicy.finding import Finding
+    from rrpolicy.privacy.model import MinimumRisk, Smooth
+    from rrpolicy.source.protocol import Original
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What computes a model of disclosure on product channels; each as of `Assessor`."""
+
+    assess: Callable[[Requirement, Product, Original], Finding]
+    holds: Callable[[Requirement, Product, Original], bool]
+    smooth: Callable[[Requirement, Product, Original], Smooth]
+    floor: Callable[[Requirement, Product, Original, Collection[str]], Sequence[MinimumRisk]]
+    sufficient: Callable[[Requirement, Policy], tuple[PerClass, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class DisclosureModel:
+    """A model of disclosure as its assessors for every kind of channel need it.
+
+    Attributes:
+        name: of the model.
+        reference: where the formula stands.
+        adversary: whom it speaks of.
+        assumptions: what it rests on in any case.
+        unfit: why a requirement cannot be limited to its subgroup, or None.
+        computed: loads what computes it.
+        layout: as of `Assessor`.
+    """
+
+    name: str
+    reference: str
+    adversary: str
+    assumptions: tuple[str, ...]
+    unfit: Callable[[Requirement, Policy], str | None]
+    computed: Callable[[], Computed]
+    layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
+
+    def supports(self, requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+        """Refuse axes that do not tell how they read back, and subgroups by what the attacker does not know."""
+        return unreadable(axes) or self.unfit(requirement, policy)
+
+    def assessor(self) -> Assessor:
+        """Return the assessor for product channels."""
+
+        def computed(requirement: Requirement, channel: Product, original: Original) -> Computed:
+            axes = [(axis.attributes, type(axis)) for axis in channel.axes]
+            refuse_layout(self.layout, requirement, original.policy, axes)
+            return self.computed()
+
+        return Assessor(
+            self.name,
+            Product,
+            (Axis,),
+            Basis.ORIGINAL,
+            self.reference,
+            lambda *asked: computed(*asked).assess(*asked),
+            self.supports,
+            lambda *asked: computed(*asked).smooth(*asked),
+            holds=lambda *asked: computed(*asked).holds(*asked),
+            layout=self.layout,
+            floor=lambda *asked: self.computed().floor(*asked),
+            adversary=self.adversary,
+            assumptions=self.assumptions,
+            monotone=True,
+            sufficient=lambda *asked: self.computed().sufficient(*asked),
+        )
