@@ -20,7 +20,6 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.untrusted.formulas import CONVENTION, Handling
 
 SCHEMA = 1
-ROLES = ("identifier", "excluded", "quasi-identifier", "sensitive", "insensitive")
 
 _SEMVER = (
     r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$"

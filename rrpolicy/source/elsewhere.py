@@ -84,10 +84,6 @@ class Resized:
         """Return the contingency table of categorical attributes."""
         return self._joint.marginal(*attributes)
 
-    def cells(self) -> int:
-        """Return the number of distinct rows, at most N."""
-        return min(self.table.cells(), self.records)
-
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield N records in the canonical order of these columns."""
         passed = 0

@@ -77,9 +77,8 @@ def _refuse(problems: Sequence[Problem]) -> None:
 
 @dataclass(frozen=True)
 class Whole:
-    """What one pass over all distinct rows tells: how many, their fingerprint, a systematic sample of the records."""
+    """What one pass over all distinct rows tells: their fingerprint, and a systematic sample of the records."""
 
-    cells: int
     content: bytes
     sample: pa.Table
 
@@ -135,10 +134,6 @@ class TableOriginal:
         if wanted not in self._tables:
             self._tables[wanted] = table
         return table
-
-    def cells(self) -> int:
-        """Return the number of distinct rows over all released columns."""
-        return self._whole.cells
 
     def content(self) -> bytes:
         """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC."""
@@ -247,20 +242,17 @@ class TableOriginal:
     def _whole(self) -> Whole:
         """Learn in one pass what only all distinct rows tell."""
         coded, carried = self.categorical, self.carried
-        cells = 0
         sample = Systematic(self.records)
 
         def counted() -> Iterator[pa.RecordBatch]:
-            nonlocal cells
             joint = None if carried else self._tables.get(frozenset(a.name for a in coded))
             for batch in self.snapshot.tally(coded, [a.name for a in carried]) if joint is None else _table(joint):
-                cells += batch.num_rows
                 sample.take(batch)
                 yield batch
 
         digest = row_digest(counted())
         named = canonical([[a.name, None if a.domain is None else list(a.domain)] for a in (*coded, *carried)])
-        return Whole(cells, hashlib.sha256(hashlib.sha256(named).digest() + digest).digest(), sample.table())
+        return Whole(hashlib.sha256(hashlib.sha256(named).digest() + digest).digest(), sample.table())
 
 
 def _surprising(way: Counts) -> tuple[int, int]:

@@ -125,10 +125,6 @@ class Original(Protocol):
         """Return the contingency table of categorical attributes; memoised, and rolled up from finer ones."""
         ...
 
-    def cells(self) -> int:
-        """Return the number of distinct rows over all released columns (carried ones included)."""
-        ...
-
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield all records in the canonical order of their original values.
 

@@ -76,11 +76,6 @@ class TableInMemory:
         ones: Ints = np.ones(self.records, dtype=np.int64)
         return tabulate(attributes, shape, table, ones)
 
-    def cells(self) -> int:
-        """Return the number of distinct rows."""
-        names = [*self.codes, *self.carried]
-        return int(self._sorted(names).group_by(names).aggregate([]).num_rows)
-
     def sample(self, *columns: str) -> pa.Table:
         """Return every s-th record in canonical order."""
         return systematic(self.rows(*self.codes, *self.carried), self.records).select(list(columns))

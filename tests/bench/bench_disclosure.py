@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.probability import keep_probability
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction
@@ -70,7 +71,8 @@ def original(shape: tuple[int, ...], codes: Any, n: Any, sensitive: int = 1) -> 
 
 def channel(table: Any, retention: Fraction) -> Product:
     """Return one retention probability for all."""
-    axes = [Retention.retaining(a.name, a.domain, retention) for a in table.policy.attributes.values()]
+    attributes = table.policy.attributes.values()
+    axes = [Retention.uniform(a.name, a.domain, keep_probability(retention, len(a.domain))) for a in attributes]
     return Product(tuple(axes), (), tuple(table.policy.attributes))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.probability import keep_probability
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
@@ -77,7 +78,10 @@ def one_float_a_record(seed: int, records: int = RECORDS) -> None:
 
 def main() -> None:
     table: Any = Table()
-    axes = tuple(Retention.retaining(a, [f"{i:02d}" for i in range(d)], Fraction(4, 5)) for a, d in SIZES.items())
+    axes = tuple(
+        Retention.uniform(a, [f"{i:02d}" for i in range(d)], keep_probability(Fraction(4, 5), d))
+        for a, d in SIZES.items()
+    )
     counts = table.counts(*SIZES)
     codes, n = counts.codes[:, 0].astype(np.int64), counts.n
 

@@ -15,6 +15,7 @@ import pytest
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.probability import keep_probability
 from rrpolicy.channel.product import draw as drawing
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.conform import FALSE_ALARM
@@ -27,9 +28,13 @@ DOMAINS = {"a": ("x", "y"), "b": ("p", "q", "r", "s", "t"), "c": ("k", "l", "m",
 RHO = Fraction(3, 5)
 
 
+def kept(name: str, labels: Any, rho: Fraction) -> Retention:
+    return Retention.uniform(name, labels, keep_probability(rho, len(labels)))
+
+
 def retaining(rho: Fraction, *changed: Any) -> Product:
     other = {axis.attributes[0]: axis for axis in changed}
-    axes = tuple(other.get(name) or Retention.retaining(name, labels, rho) for name, labels in DOMAINS.items())
+    axes = tuple(other.get(name) or kept(name, labels, rho) for name, labels in DOMAINS.items())
     return Product(axes, (), tuple(DOMAINS))
 
 
@@ -111,7 +116,7 @@ def test_what_was_put_in_place_of_the_draw_is_found(people, drawn_and_tested, se
         ),
         "a row-stochastic matrix": (retaining(RHO, matrix), retaining(RHO, transposed)),
         "another plan": (promised, retaining(F(2, 5))),
-        "another plan of one attribute": (promised, retaining(RHO, Retention.retaining("d", DOMAINS["d"], F(1)))),
+        "another plan of one attribute": (promised, retaining(RHO, kept("d", DOMAINS["d"], F(1)))),
     }
     for name, (plan, drawn) in wrong.items():
         finding = drawn_and_tested(plan, drawn, original, seed)
@@ -128,7 +133,7 @@ def test_noise_shared_between_attributes_is_found(people, collector, monkeypatch
         def stream(self, *purpose: str) -> Any:
             return super().stream("all", *purpose[:0])
 
-    axes = (Retention.retaining("b", DOMAINS["b"], RHO), Retention.retaining("d", DOMAINS["d"], RHO))
+    axes = (kept("b", DOMAINS["b"], RHO), kept("d", DOMAINS["d"], RHO))
     product, original = Product(axes, (), ("b", "d"), "records"), people()
     original.codes["d"][:] = original.codes["b"]
     sink = collector()
@@ -217,7 +222,7 @@ def test_what_is_too_large_or_cannot_be_listed_is_said(memory):
     many = tuple(f"{i:04d}" for i in range(1_500))
     rng = np.random.default_rng(1)
     original = memory({"a": many, "b": many}, {"a": rng.integers(0, 1_500, 3_000), "b": rng.integers(0, 1_500, 3_000)})
-    product = Product((Retention.retaining("a", many, RHO), Retention.retaining("b", many, RHO)), (), ("a", "b"))
+    product = Product((kept("a", many, RHO), kept("b", many, RHO)), (), ("a", "b"))
     rows = [(many[a], many[b], 1) for a, b in zip(original.codes["a"], original.codes["b"], strict=True)]
     finding = product.conforms(original, {"data": reader(rows, ("a", "b"))})
 

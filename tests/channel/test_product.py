@@ -215,11 +215,11 @@ def test_the_path_is_chosen_by_what_is_public_and_types_are_filled_in(survey):
 def test_two_tables_that_differ_in_one_record_take_the_same_path(survey):
     """With 65,536 different rows the one was drawn cell by cell, with 65,537 the other record by record."""
     pair = Product((Identity.of("a", range(300)), Identity.of("b", range(300))), (), ("a", "b"))
-    one, other = survey(values=3), survey(values=3)
-    one.records = other.records = 70_000
-    one.cells, other.cells = lambda: 65_536, lambda: 65_537
+    original = survey(values=3)
+    original.records = 70_000
+    original.counts = original.rows = lambda *_: pytest.fail("the path depends on what the records are")
 
-    assert pair.settle(one).to_json() == pair.settle(other).to_json()
+    assert pair.settle(original).sampler == "records"
 
 
 def test_few_categories_are_drawn_cell_by_cell_and_what_would_not_fit_in_memory_is_not(survey):

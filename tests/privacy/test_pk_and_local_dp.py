@@ -171,7 +171,7 @@ def test_k_of_a_product_is_that_of_its_kronecker_product() -> None:
     st.lists(st.tuples(st.integers(2, 6), st.fractions(F(1, 10), F(9, 10), max_denominator=20)), min_size=1, max_size=4)
 )
 def test_epsilons_of_axes_add(parts: list[tuple[int, Fraction]]) -> None:
-    axes = [Retention.retaining(f"a{i}", letters(d), rho) for i, (d, rho) in enumerate(parts)]
+    axes = [Retention.uniform(f"a{i}", letters(d), keep_probability(rho, d)) for i, (d, rho) in enumerate(parts)]
 
     finding = local_dp.assess(dp(3), product(*axes), 100)
 

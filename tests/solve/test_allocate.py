@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,7 +18,7 @@ from rrpolicy.channel.product.expected_error import expected_squared_error
 from rrpolicy.errors import RequirementError
 from rrpolicy.policy.model import Attribute, Bins, Role
 from rrpolicy.privacy.model import Smooth
-from rrpolicy.solve.retention.objective import Variable, whole_table
+from rrpolicy.solve.retention.objective import ExpectedError, Variable, marginal
 from rrpolicy.solve.retention.optimal import equalise, minimise
 from rrpolicy.solve.retention.problem import Allocation
 from rrpolicy.solve.retention.rounding import RAISES, pulled_back, raised_to_limit
@@ -80,7 +81,8 @@ def test_the_objective_is_the_error_formula(channel, counts, workload):
     rho = np.array([0.35, 0.8])
     keep = [Fraction(35, 100) + Fraction(65, 400), Fraction(8, 10) + Fraction(2, 40)]
 
-    found = objective(template, marginals, Table(counts)).squared_error(rho, counts.records)
+    goal = objective(template, marginals, Table(counts))
+    found = sum(t.weight for t in goal.terms) * math.expm1(goal.value(rho) - goal.offset) / counts.records
 
     filled = template.filled(keep)
     wanted = [(m.weight, m.marginal) for m in marginals] or [(1, ("a", "b", "x", "y"))]
@@ -145,7 +147,9 @@ def capped(limit, seen=None, bound=False):
         "product",
         bound,
     )
-    task = Allocation((Variable("a", (4,)), Variable("b", (4,))), whole_table(sizes), (smooth,), feasible)
+    task = Allocation(
+        (Variable("a", (4,)), Variable("b", (4,))), ExpectedError((marginal(1.0, (0, 1), sizes),)), (smooth,), feasible
+    )
     return task, asked
 
 

@@ -35,6 +35,12 @@ def qi(name: str, *domain: object, **keys: object) -> Attribute:
     return Attribute(name, Role.QUASI_IDENTIFIER, domain or None, observed=not domain, release_as=name, **keys)  # type: ignore[arg-type]
 
 
+def distinct(original: TableOriginal) -> int:
+    """Return the number of distinct rows over all released columns."""
+    names = [a.name for a in original.policy.released]
+    return pa.Table.from_batches(original.rows(*names)).group_by(names).aggregate([]).num_rows
+
+
 def carried(name: str, **keys: object) -> Attribute:
     return Attribute(name, Role.INSENSITIVE, None, release_as=name, **keys)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import DataError
 
-from .conftest import carried, qi
+from .conftest import carried, distinct, qi
 
 NAMES = [
     'with "quotes"',
@@ -57,9 +57,9 @@ def test_columns_of_any_name_in_parquet(name, opened, parquet):
     with opened(path, qi(name, "x", HOSTILE), carried("other", assume_unlinkable="test")) as original:
         assert original.counts(name).n.tolist() == [2, 1]
         assert [b.schema.names for b in original.rows("other", name)] == [["other", name]]
-        assert original.cells() == 3
+        assert distinct(original) == 3
     with opened(path, carried(name, assume_unlinkable="test"), qi("other", 1, 2)) as original:
-        assert original.cells() == 3
+        assert distinct(original) == 3
     path = parquet({name: ["x", HOSTILE, "x"], "other": ["1", "2", "2"]})
     with opened(path, qi("other", "2", "1"), qi(name, "x", HOSTILE)) as original:
         assert original.counts(name, "other").codes.tolist() == [[0, 0], [0, 1], [1, 0]]

@@ -26,7 +26,6 @@ def test_a_rewritten_file_is_noticed_by_every_read(opened, parquet):
         lambda o: o.unchanged(),
         lambda o: list(o.rows("a", "c")),
         lambda o: o.content(),
-        lambda o: o.cells(),
         lambda o: o.snapshot.distinct(qi("a"), 5),
         lambda o: o.snapshot.tally([qi("a", "x", "y")]).read_all(),
     ):

@@ -271,7 +271,6 @@ def test_a_table_in_memory_counts_what_it_holds():
 
     assert counts.codes.tolist() == [[0, 2], [1, 0], [1, 1]]
     assert counts.n.tolist() == [2, 1, 1]
-    assert table.cells() == 3
     assert table.records == 4
     assert np.array_equal(np.concatenate([b.column("b") for b in table.rows("b", "a")]), [0, 0, 1, 1])
     assert table.content() == TableInMemory.of(PAIR, {"a": [2, 0, 1, 2], "b": [0, 1, 1, 0]}).content()

@@ -113,13 +113,6 @@ class Retention(Single):
         return cls(attribute, tuple(labels), category_column(attribute, labels, release_as), (block,))
 
     @classmethod
-    def retaining(
-        cls, attribute: str, labels: Sequence[Value], retention: Fraction, release_as: str | None = None
-    ) -> Self:
-        """Build the axis of one block from its retention probability rho."""
-        return cls.uniform(attribute, labels, keep_probability(retention, len(labels)), release_as)
-
-    @classmethod
     def in_blocks(
         cls,
         attribute: str,

@@ -134,20 +134,6 @@ def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
     return axis.back(norms, 0)
 
 
-def inverse_norms(axis: Axis) -> Array:
-    """Return the squared norm of each column of the matrix that undoes an axis, (released_size,).
-
-    Raises:
-        DataError: RR335 if the matrix cannot be undone.
-        ValueError: if the axis does not list its released values.
-    """
-    import numpy as np
-
-    if isinstance(axis, (Identity, Retention)):
-        return np.broadcast_to(np.asarray(mean_norms(axis, axis.attributes)), (axis.original_size,)).copy()
-    return _weights_squared(axis, frozenset(axis.attributes))
-
-
 def axis_codes(counts: Counts, axes: Sequence[Axis]) -> list[Ints]:
     """Return the original cell of each row of counts on each axis; coupled attributes share one.
 

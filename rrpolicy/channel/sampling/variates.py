@@ -37,28 +37,6 @@ _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 Parts = tuple[Ints, Ints, Ints]
 
 
-def binomial(n: Ints, numerator: int, denominator: int, stream: Stream) -> Ints:
-    """Draw Binomial(n, numerator/denominator) for many cells, exactly.
-
-    Args:
-        n: (cells,) records in each; >= 0.
-        numerator: of the probability; any size.
-        denominator: positive; any size.
-        stream: random bits; about 2 n are read.
-
-    Returns:
-        (cells,) successes.
-
-    Raises:
-        ValueError: if the probability is not in [0, 1].
-    """
-    if not 0 <= numerator <= denominator or denominator < 1:
-        raise ValueError("a probability lies in [0, 1]")
-    if numerator == denominator:
-        return n.astype(np.int64, copy=True)
-    return _binomials(n, np.zeros(len(n), np.int64), Expansions([numerator], [denominator]), stream)
-
-
 def _binomials(n: Ints, which: Ints, chances: Expansions, stream: Stream) -> Ints:
     """Draw Binomial(n[i], probability which[i]) for each i."""
     success = np.zeros(len(n), dtype=np.int64)

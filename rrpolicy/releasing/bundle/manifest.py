@@ -17,7 +17,6 @@ from rrpolicy.releasing.tables.sink import Written
 
 SCHEMA = "rrpolicy.release/1"
 NAME = "release.json"
-CHUNK = 1 << 20
 
 
 def manifest(

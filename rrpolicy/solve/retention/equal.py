@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 
 LEAST_DIGITS = 5
@@ -29,68 +29,6 @@ def common_retention(holds: Callable[[float], bool]) -> float:
             low = middle
         else:
             high = middle
-
-
-def retention_epsilon(sizes: Sequence[int], retention: float) -> float:
-    """Return epsilon of retention-replacement with one rho on attributes of the given numbers of categories.
-
-    sum_a log(p_a/q_a) = sum_a log(1 + d_a rho/(1 - rho)); Ikarashi et al. 2014. An attribute of one category adds 0.
-    """
-    varied = [d for d in sizes if d > 1]
-    if retention >= 1:
-        return math.inf if varied else 0.0
-    odds = retention / (1 - retention)
-    return math.fsum(math.log1p(d * odds) for d in varied)
-
-
-def epsilon_for_k(records: int, k: Fraction | float) -> float:
-    """Return the epsilon that Pk-anonymity allows: log((N-1)/(k-1))/2 (Ikarashi et al. 2014).
-
-    Args:
-        records: N.
-        k: required; 1 < k < N.
-
-    Raises:
-        ValueError: if k does not lie between 1 and N.
-    """
-    if not 1 < k < records:
-        raise ValueError(f"k must lie between 1 and the number of records, got k = {k} for {records} records")
-    return math.log((records - 1) / float(k - 1)) / 2
-
-
-def common_retention_for_epsilon(sizes: Sequence[int], epsilon: float) -> float:
-    """Return the largest common retention probability with sum_a log(p_a/q_a) <= epsilon.
-
-    Args:
-        sizes: numbers of categories of the randomised attributes.
-        epsilon: > 0.
-
-    Raises:
-        ValueError: if epsilon is not positive.
-
-    References:
-        Ikarashi, Kikuchi, Chida, Takahashi 2014, Algorithms 1 and 2.
-    """
-    if not epsilon > 0:
-        raise ValueError(f"epsilon must be positive, got {epsilon}")
-    return common_retention(lambda rho: retention_epsilon(sizes, rho) <= epsilon)
-
-
-def common_retention_for_k(sizes: Sequence[int], records: int, k: Fraction | float) -> float:
-    """Return the largest common retention probability that is Pk-anonymous.
-
-    Args:
-        sizes: numbers of categories of the randomised attributes.
-        records: N.
-        k: required; 1 < k < N.
-
-    Raises:
-        ValueError: if k does not lie between 1 and N.
-
-    References:
-        Ikarashi, Kikuchi, Chida, Takahashi 2014, Algorithm 3.
-    """
-    return common_retention_for_epsilon(sizes, epsilon_for_k(records, k))
 
 
 def round_down(keep: Fraction | float, size: int, digits: int = LEAST_DIGITS) -> Fraction:

@@ -73,17 +73,6 @@ class ExpectedError:
     terms: tuple[Term, ...]
     offset: float = 0.0
 
-    def sums(self, retention: Array) -> Array:
-        """Return sum_v pi[v] prod_a h_a(v_a) of each term, shape (terms,)."""
-        return np.array(
-            [float(t.mass @ np.prod(column_norms(t.sizes, retention[t.variables]), axis=1)) for t in self.terms]
-        )
-
-    def squared_error(self, retention: Array, records: int) -> float:
-        """Return the weighted sum of E||pi^ - pi||^2 of this table, not normalised."""
-        weights = np.array([t.weight for t in self.terms])
-        return max(0.0, float(weights @ (self.sums(retention) - 1)) / records)
-
     def value(self, retention: Array) -> float:
         """Return the objective at retentions in (0, 1], shape (variables,)."""
         return self.value_and_gradient(retention)[0]
@@ -99,11 +88,6 @@ class ExpectedError:
             np.add.at(slope, term.variables, product @ (-2 * (1 - 1 / term.sizes) / rho**3 / norms))
         scale = sum(t.weight for t in self.terms)
         return math.log(total / scale) + self.offset, slope / total
-
-
-def whole_table(sizes: Sequence[int]) -> ExpectedError:
-    """Return sum_a log ||P_a^-1||_F^2 for retention on these sizes (Guo, Ying, Wu 2011, Problem 1)."""
-    return ExpectedError((marginal(1.0, range(len(sizes)), sizes),), math.fsum(math.log(d) for d in sizes))
 
 
 def marginal(weight: float, variables: Sequence[int], sizes: Sequence[int]) -> Term:
