@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrpolicy.channel.table import Column, text
+from rrpolicy.engine.arrays import as_numpy, listed, numbers, places, texts
 from rrpolicy.source.counts import Codes, Ints
 
 _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
@@ -37,14 +38,14 @@ def labels(column: Column) -> pa.Array:
     known = _TYPES.get(column.type)
     if known is not None and all(type(label) in known[1] for label in column.labels):
         try:
-            return pa.array(column.labels, known[0])
+            return listed(column.labels, known[0])
         except (OverflowError, pa.ArrowInvalid):
             pass  # declared wider than the column is: as numbers of any column
     if column.type != "VARCHAR" and column.labels:
         for kind, classes in ((pa.bool_(), {bool}), (pa.int64(), {int}), (pa.float64(), {int, float})):
             if {type(label) for label in column.labels} <= classes:
-                return pa.array(column.labels, kind)
-    return pa.array([text(label) for label in column.labels], pa.string())
+                return listed(column.labels, kind)
+    return texts([text(label) for label in column.labels])
 
 
 def engine_type(column: Column) -> str:
@@ -55,7 +56,7 @@ def engine_type(column: Column) -> str:
 def order(values: pa.Array) -> Ints:
     """Return the positions that sort values in canonical order: ascending, text by code points, nulls last."""
     # UTF-8 keeps the order of code points byte by byte, and arrow compares text by its bytes
-    places: Ints = pc.array_sort_indices(values, order="ascending", null_placement="at_end").to_numpy().astype(np.int64)
+    places: Ints = as_numpy(pc.array_sort_indices(values, order="ascending", null_placement="at_end")).astype(np.int64)
     return places
 
 
@@ -69,12 +70,12 @@ def ranks(column: Column) -> Ints:
 
 def in_canonical_order(column: Column) -> pa.Array:
     """Return the labels sorted canonically: the dictionary that goes with `ranks`."""
-    return labels(column).take(pa.array(order(labels(column))))
+    return labels(column).take(numbers(order(labels(column))))
 
 
 def dictionary(codes: Ints | Codes, values: pa.Array) -> pa.DictionaryArray:
     """Return values[codes] as a dictionary array."""
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), values)
+    return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int32)), values)
 
 
 def read_codes(column: Column, values: pa.Array) -> Ints:
@@ -87,12 +88,11 @@ def read_codes(column: Column, values: pa.Array) -> Ints:
     domain = labels(column)
     if pa.types.is_dictionary(values.type):
         of_dictionary = np.append(read_codes(column, values.dictionary), -1)
-        indices = values.indices.cast(pa.int64()).fill_null(len(values.dictionary))
-        codes: Ints = of_dictionary[indices.to_numpy(zero_copy_only=False)]
+        indices = values.indices.cast(pa.int64())
+        codes: Ints = of_dictionary[as_numpy(indices, absent=len(values.dictionary))]
         return codes
     try:
         values = values.cast(domain.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return np.full(len(values), -1, dtype=np.int64)
-    found: Ints = pc.index_in(values, value_set=domain).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    return places(values, domain)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.estimate.counts.condition import Condition
@@ -142,7 +143,7 @@ class DealtRelease(Release):
         plain = [axis for axis in axes if axis is not shared]
         table = self._joined(shared, plain, targets, condition)
         codes = dict(zip(map(id, plain), codes_of(plain, table), strict=True))
-        codes[id(shared)] = table.column("target").to_numpy().astype(np.int64)
+        codes[id(shared)] = as_numpy(table.column("target")).astype(np.int64)
         shape = [targets.shape[1] if axis is shared else len(axis.released) for axis in axes]
         flat: Ints = np.zeros(table.num_rows, dtype=np.int64)
         for axis, size in zip(axes, shape, strict=True):
@@ -150,7 +151,7 @@ class DealtRelease(Release):
         cells = math.prod(shape)
 
         def sums(name: str) -> Array:
-            return np.bincount(flat, table.column(name).to_numpy(), cells).astype(np.float64).reshape(shape)
+            return np.bincount(flat, as_numpy(table.column(name)), cells).astype(np.float64).reshape(shape)
 
         return sums("estimate"), sums("least"), sums("most")
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.canonical import canonical
+from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.source import surprises
@@ -220,9 +221,9 @@ class TableOriginal:
         if found is None or attribute.assume_unlinkable is None:
             singles, nulls = 0, 0
             for batch in self.snapshot.tally([], [attribute.name]):
-                n = batch.column(1).to_numpy()
+                n = as_numpy(batch.column(1))
                 singles += int(np.count_nonzero(n == 1))
-                nulls += int(n[~batch.column(0).is_valid().to_numpy(zero_copy_only=False)].sum())
+                nulls += int(n[~as_numpy(batch.column(0).is_valid())].sum())
             yield from surprises.check_singles(attribute, singles, self.records)
             found = found or (nulls, 0)
         yield from surprises.check_carried(attribute, *found)
@@ -233,7 +234,7 @@ class TableOriginal:
         shape = tuple(len(a.domain or ()) for a in attributes)
         codes, n = [np.zeros((0, len(names)), np.int32)], [np.zeros(0, np.int64)]
         for batch in self.snapshot.tally(attributes):
-            columns = [c.to_numpy() for c in batch.columns]
+            columns = [as_numpy(c) for c in batch.columns]
             codes.append(np.column_stack(columns[:-1]) if names else np.zeros((len(columns[-1]), 0), np.int32))
             n.append(columns[-1])
         return tabulate(names, shape, np.concatenate(codes), np.concatenate(n))
@@ -265,8 +266,8 @@ def _table(counts: Counts) -> Iterator[pa.RecordBatch]:
     """Yield a table as `Snapshot.tally` does."""
     for start in range(0, len(counts.n), BATCH):
         part = slice(start, start + BATCH)
-        columns = [pa.array(np.ascontiguousarray(counts.codes[part, i])) for i in range(len(counts.attributes))]
-        yield pa.record_batch([*columns, pa.array(counts.n[part])], names=[*counts.attributes, MULTIPLICITY])
+        columns = [numbers(np.ascontiguousarray(counts.codes[part, i])) for i in range(len(counts.attributes))]
+        yield pa.record_batch([*columns, numbers(counts.n[part])], names=[*counts.attributes, MULTIPLICITY])
 
 
 def _repeated(counts: Counts) -> Iterator[pa.RecordBatch]:
@@ -274,5 +275,5 @@ def _repeated(counts: Counts) -> Iterator[pa.RecordBatch]:
     ends = np.cumsum(counts.n)
     for start in range(0, int(ends[-1]) if len(ends) else 0, BATCH):
         cell = np.searchsorted(ends, np.arange(start, min(start + BATCH, int(ends[-1]))), side="right")
-        columns = [pa.array(np.ascontiguousarray(counts.codes[cell, i])) for i in range(len(counts.attributes))]
+        columns = [numbers(np.ascontiguousarray(counts.codes[cell, i])) for i in range(len(counts.attributes))]
         yield pa.record_batch(columns, names=list(counts.attributes))

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.background import Beside
+from rrpolicy.engine.arrays import as_numpy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -133,7 +134,7 @@ def _canonical(coded: pa.Array) -> tuple[str, list[Buffer]]:
     import pyarrow as pa
 
     column = _plain(coded)
-    validity: Buffer = b"" if column.null_count == 0 else column.is_valid().cast(pa.uint8()).to_numpy()
+    validity: Buffer = b"" if column.null_count == 0 else as_numpy(column.is_valid().cast(pa.uint8()))
     if _is_list(column.type):
         return _lists(column, validity)
     kind, values = _values(column)
@@ -149,7 +150,7 @@ def _is_list(kind: pa.DataType) -> bool:
 def _lists(column: pa.Array, validity: Buffer) -> tuple[str, list[Buffer]]:
     import pyarrow.compute as pc
 
-    lengths = pc.fill_null(pc.list_value_length(column), 0).cast("int64").to_numpy()
+    lengths = as_numpy(pc.list_value_length(column).cast("int64"), absent=0)
     kind, parts = _canonical(pc.list_flatten(column))
     return f"list<{kind}>", [validity, lengths.astype("<i8", copy=False), *parts]
 
@@ -157,13 +158,12 @@ def _lists(column: pa.Array, validity: Buffer) -> tuple[str, list[Buffer]]:
 def _values(column: pa.Array) -> tuple[str, list[Buffer]]:
     """Return kind and bytes of a column whose nulls stand apart."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind, types = column.type, pa.types
     if types.is_null(kind):
         return "null", []
     if types.is_boolean(kind):
-        return "boolean", [pc.fill_null(column, pa.scalar(value=False)).cast(pa.uint8()).to_numpy()]
+        return "boolean", [as_numpy(column.cast(pa.uint8()), absent=0)]
     if types.is_integer(kind):
         return "integer", [_integers(column.cast(pa.int64()))]
     if types.is_floating(kind):
@@ -203,17 +203,15 @@ def _spelled(column: pa.Array) -> tuple[str, list[Buffer]]:
 
 
 def _integers(column: pa.Array) -> Buffer:
-    import pyarrow.compute as pc
 
-    integers: Buffer = pc.fill_null(column, 0).to_numpy().astype("<i8", copy=False)
+    integers: Buffer = as_numpy(column, absent=0).astype("<i8", copy=False)
     return integers
 
 
 def _numbers(column: pa.Array) -> Buffer:
     import numpy as np
-    import pyarrow.compute as pc
 
-    values = pc.fill_null(column, 0.0).to_numpy() + 0.0
+    values = as_numpy(column, absent=0.0) + 0.0
     values[np.isnan(values)] = np.nan
     numbers: Buffer = values.astype("<f8", copy=False)
     return numbers

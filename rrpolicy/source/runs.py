@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -49,15 +50,15 @@ def _distinct(rows: pa.RecordBatch) -> pa.RecordBatch:
     starts = np.flatnonzero(_new(rows))
     if len(starts) == rows.num_rows:
         return rows
-    n = np.add.reduceat(rows.column(rows.num_columns - 1).to_numpy(), starts)
-    distinct = rows.take(pa.array(starts))
-    return pa.RecordBatch.from_arrays([*distinct.columns[:-1], pa.array(n)], schema=rows.schema)
+    n = np.add.reduceat(as_numpy(rows.column(rows.num_columns - 1)), starts)
+    distinct = rows.take(numbers(starts))
+    return pa.RecordBatch.from_arrays([*distinct.columns[:-1], numbers(n)], schema=rows.schema)
 
 
 def singly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield rows with a last column `MULTIPLICITY` of ones."""
     for batch in batches:
-        ones = pa.array(np.ones(batch.num_rows, dtype=np.int64))
+        ones = numbers(np.ones(batch.num_rows, dtype=np.int64))
         yield batch.append_column(pa.field(MULTIPLICITY, pa.int64()), ones)
 
 
@@ -77,10 +78,10 @@ def _differs(column: pa.Array) -> Mask:
     if pa.types.is_list(column.type):
         return np.ones(len(column) - 1, dtype=bool)
     if column.null_count == 0 and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        values = column.to_numpy()
+        values = as_numpy(column)
         return np.asarray(values[1:] != values[:-1])
     later, before = column.slice(1), column.slice(0, len(column) - 1)
-    differs: Mask = pc.fill_null(pc.not_equal(later, before), pa.scalar(value=False)).to_numpy(zero_copy_only=False)
+    differs: Mask = as_numpy(pc.not_equal(later, before), absent=False)
     if column.null_count:
-        differs = differs | (later.is_null().to_numpy(False) != before.is_null().to_numpy(False))  # noqa: FBT003 a copy
+        differs = differs | (as_numpy(later.is_null()) != as_numpy(before.is_null()))
     return differs

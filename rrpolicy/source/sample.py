@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
+from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.protocol import MULTIPLICITY
 
 MOST = 250_000
@@ -29,13 +30,13 @@ class Systematic:
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Take from the next distinct rows, in canonical order, the last column their multiplicities."""
-        ends = self._seen + np.cumsum(batch.columns[-1].to_numpy())
+        ends = self._seen + np.cumsum(as_numpy(batch.columns[-1]))
         if not len(ends):
             return
         first = -(-self._seen // self._step) * self._step
         chosen = np.searchsorted(ends, np.arange(first, int(ends[-1]), self._step), side="right")
         self._seen = int(ends[-1])
-        self._parts.append(batch.select(range(batch.num_columns - 1)).take(pa.array(chosen)))
+        self._parts.append(batch.select(range(batch.num_columns - 1)).take(numbers(chosen)))
 
     def table(self) -> pa.Table:
         """Return the records taken."""
@@ -52,6 +53,6 @@ def systematic(rows: Iterable[pa.RecordBatch], records: int, most: int = MOST) -
     """
     sample = Systematic(records, most)
     for batch in rows:
-        ones = pa.array(np.ones(batch.num_rows, dtype=np.int64))
+        ones = numbers(np.ones(batch.num_rows, dtype=np.int64))
         sample.take(pa.record_batch([*batch.columns, ones], names=[*batch.schema.names, MULTIPLICITY]))
     return sample.table()

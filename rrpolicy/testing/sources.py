@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.duckdb.encoding import NULL
 from rrpolicy.source.protocol import MULTIPLICITY, Snapshot, Source
@@ -46,7 +47,7 @@ def _check_snapshot(snapshot: Snapshot, policy: Policy) -> None:
         tally.schema.names == [*(a.name for a in attributes), MULTIPLICITY],
         "tally() returns a column a attribute, then n",
     )
-    counts = tally.column(MULTIPLICITY).to_numpy()
+    counts = as_numpy(tally.column(MULTIPLICITY))
     demand(bool(np.all(counts > 0)), "tally() returns an empty cell")
     demand(int(counts.sum()) == snapshot.records(), "tally() does not add up to records()")
     for attribute in attributes:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from rrpolicy.channel.anatomy.deal import Dealt, Small, deal
 from rrpolicy.channel.values import dictionary, in_canonical_order, ranks
+from rrpolicy.engine.arrays import as_numpy, numbers
 
 if TYPE_CHECKING:
     from rrpolicy.channel.anatomy.channel import AnatomyChannel
@@ -64,8 +65,8 @@ def _write_st(groups: AnatomyChannel, dealt: Dealt, sink: Sink) -> None:
             code = np.concatenate((code, np.array([r for _, r in joined], dtype=code.dtype)))
             order = np.lexsort((code, number))
             number, code = number[order], code[order]
-        ones = pa.array(np.ones(len(number), dtype=np.int32))
-        batch = pa.RecordBatch.from_arrays([pa.array(number), dictionary(code, values), ones], names=names)
+        ones = numbers(np.ones(len(number), dtype=np.int32))
+        batch = pa.RecordBatch.from_arrays([numbers(number), dictionary(code, values), ones], names=names)
         sink.write(groups.tables()[1].name, batch, in_order=True)
 
 
@@ -96,7 +97,7 @@ def _write_cells(groups: AnatomyChannel, original: Original, members: Small, sin
         many = np.diff(np.append(first, len(keys)))
         cell, keys = cell[first], keys[first]
         arrays = [dictionary(code[base + cell], v) for code, v in zip(columns, values, strict=True)]
-        batch = pa.RecordBatch.from_arrays([*arrays, pa.array(keys - cell * most)], names=names)
+        batch = pa.RecordBatch.from_arrays([*arrays, numbers(keys - cell * most)], names=names)
         sink.write(groups.tables()[0].name, batch, many, in_order=True)
 
 
@@ -135,9 +136,9 @@ def _write_records(groups: AnatomyChannel, original: Original, members: Small, s
     names = [*(c.name for c in groups.known), groups.group.name]
     done = 0
     for batch in _sorted_rows(groups, original):
-        number = pa.array(members[done : done + batch.num_rows].astype(np.int64))
+        number = numbers(members[done : done + batch.num_rows].astype(np.int64))
         columns = [
-            dictionary(ranks(c)[batch.column(c.attribute).to_numpy()], in_canonical_order(c))
+            dictionary(ranks(c)[as_numpy(batch.column(c.attribute))], in_canonical_order(c))
             if c.labels
             else batch.column(c.attribute)
             for c in groups.known

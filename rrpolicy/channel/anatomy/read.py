@@ -12,6 +12,7 @@ import pyarrow as pa
 from rrpolicy.channel.anatomy.schedule import groups_of
 from rrpolicy.channel.product.read import read_released, unchanged_agree
 from rrpolicy.channel.values import read_codes
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -157,5 +158,5 @@ class _Kept:
 
 def _integers(column: pa.Array) -> Ints:
     """Return whole numbers, 0 for none."""
-    numbers: Ints = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers: Ints = as_numpy(column, absent=0).astype(np.int64)
     return numbers

@@ -28,6 +28,7 @@ from rrpolicy.channel.document import (
     expect,
 )
 from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.section import Section
 
 if TYPE_CHECKING:
@@ -138,11 +139,11 @@ class Sets(MixedIn, Several):
 
         from rrpolicy.channel.values import labels
 
-        starts = pa.array(np.arange(len(released) + 1, dtype=np.int32) * np.int32(self.set_size))
+        starts = numbers(np.arange(len(released) + 1, dtype=np.int32) * np.int32(self.set_size))
         shape = [len(domain.labels) for domain in self.original]
         parts = np.unravel_index(released.ravel(), shape)
         return tuple(
-            pa.ListArray.from_arrays(starts, labels(entries(column)).take(pa.array(part)))
+            pa.ListArray.from_arrays(starts, labels(entries(column)).take(numbers(part)))
             for column, part in zip(self.released, parts, strict=True)
         )
 
@@ -158,7 +159,7 @@ class Sets(MixedIn, Several):
 
         flat: Ints | None = None
         for column, lists in zip(self.released, columns, strict=True):
-            lengths = lists.value_lengths().fill_null(-1).to_numpy(zero_copy_only=False)
+            lengths = as_numpy(lists.value_lengths(), absent=-1)
             if (lengths != self.set_size).any():
                 return None
             codes = read_codes(entries(column), lists.flatten())

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from rrpolicy.channel.product.cells import Cells
 from rrpolicy.channel.values import dictionary, in_canonical_order, order, ranks
+from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.runs import counted, singly
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
     """
     own = [axis_stream(streams, axis) for axis in product.axes]
     for rows in _limited(_exactly(tally(original, _names(product)), _BATCH)):
-        n = rows.column(rows.num_columns - 1).to_numpy()
+        n = as_numpy(rows.column(rows.num_columns - 1))
         if not product.countable or int(n.sum()) < _SELDOM * len(n):
             sink.write(TABLE, _one_by_one(product, original, _repeated(rows, n), own))
             continue
@@ -92,7 +93,7 @@ def _batches(product: Product, cells: Cells, values: Sequence[pa.Array]) -> Iter
     for low in range(0, len(cells), _BATCH):
         part = slice(low, low + _BATCH)
         arrays = [
-            dictionary(cells.slot(i, part), v) if labels else v.take(pa.array(cells.slot(i, part)))
+            dictionary(cells.slot(i, part), v) if labels else v.take(numbers(cells.slot(i, part)))
             for i, (v, labels) in enumerate(zip(values, known, strict=True))
         ]
         yield pa.RecordBatch.from_arrays(arrays, names=list(product.order)), cells.n[part]
@@ -123,7 +124,7 @@ def axis_stream(streams: Streams, axis: Axis) -> Stream:
 
 
 def _codes(column: pa.Array | pa.ChunkedArray) -> Ints:
-    codes: Ints = column.to_numpy().astype(np.int64)
+    codes: Ints = as_numpy(column).astype(np.int64)
     return codes
 
 
@@ -147,19 +148,19 @@ def _exactly(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Record
 def _limited(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Cut distinct rows, the last column their counts, such that no part has more records than are taken at a time."""
     for batch in batches:
-        n = batch.column(batch.num_columns - 1).to_numpy()
+        n = as_numpy(batch.column(batch.num_columns - 1))
         ends = np.cumsum(n)
         for low in range(0, int(ends[-1]), _RECORDS):
             high = min(low + _RECORDS, int(ends[-1]))
             part = slice(int(np.searchsorted(ends, low, side="right")), int(np.searchsorted(ends, high)) + 1)
             count = np.minimum(ends[part], high) - np.maximum(ends[part] - n[part], low)
             rows = batch.slice(part.start, part.stop - part.start)
-            yield pa.RecordBatch.from_arrays([*rows.columns[:-1], pa.array(count)], schema=batch.schema)
+            yield pa.RecordBatch.from_arrays([*rows.columns[:-1], numbers(count)], schema=batch.schema)
 
 
 def _repeated(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
     """Return each row as often as it counts."""
-    return rows if len(n) == int(n.sum()) else rows.take(pa.array(np.repeat(np.arange(len(n)), n)))
+    return rows if len(n) == int(n.sum()) else rows.take(numbers(np.repeat(np.arange(len(n)), n)))
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -204,7 +205,7 @@ def _original_cells(product: Product, original: Original) -> tuple[Cells, list[p
 
 def _cells_of(product: Product, original: Original, rows: pa.Table) -> tuple[Cells, list[pa.Array]]:
     """Return the same of rows over the axes' attributes and the carried columns, the last column their counts."""
-    n = rows.column(rows.num_columns - 1).to_numpy().astype(np.int64)
+    n = as_numpy(rows.column(rows.num_columns - 1)).astype(np.int64)
     attributes = [a for axis in product.axes for a in axis.attributes]
     codes = np.column_stack([_codes(rows.column(a)) for a in attributes] or [np.zeros((len(n), 0), np.int64)])
     factors = [_factorise(rows.column(c.attribute).combine_chunks()) for c in product.carried]
@@ -231,7 +232,7 @@ def _factorise(values: pa.Array) -> tuple[Ints, pa.Array]:
     where = order(coded.dictionary)
     rank = np.empty(len(where), dtype=np.int64)
     rank[where] = np.arange(len(where))
-    return rank[coded.indices.to_numpy(zero_copy_only=False)], coded.dictionary.take(pa.array(where))
+    return rank[as_numpy(coded.indices)], coded.dictionary.take(numbers(where))
 
 
 @runtime_checkable

@@ -14,6 +14,7 @@ from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.draw import flatten, released_shape, tally
 from rrpolicy.channel.values import read_codes
+from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def read_released(product: Product, reader: pa.RecordBatchReader, subsets: Seque
     kept = _Kept(product)
     records = 0
     for batch in reader:
-        n = batch.column(MULTIPLICITY).to_numpy(zero_copy_only=False).astype(np.int64)
+        n = as_numpy(batch.column(MULTIPLICITY)).astype(np.int64)
         records += int(n.sum())
         codes = [_codes(axis, batch) for axis in product.axes]
         known = [code if code is not None else n for code in codes]
@@ -122,9 +123,9 @@ class _Kept:
         """Take a batch."""
         if not self._slots and not self._carried:
             return
-        columns = {f"axis {slot}": pa.array(codes[slot]) for slot in self._slots}
+        columns = {f"axis {slot}": numbers(codes[slot]) for slot in self._slots}
         columns |= {f"carried {name}": _plain(batch.column(name)) for name in self._carried}
-        self._parts.append(_added_up(pa.table({**columns, "n": pa.array(n)})))
+        self._parts.append(_added_up(pa.table({**columns, "n": numbers(n)})))
         self._rows += self._parts[-1].num_rows
         if len(self._parts) > 1 and self._rows > max(_ROWS, 2 * self._parts[0].num_rows):
             self._parts = [_added_up(pa.concat_tables(self._parts))]
@@ -147,7 +148,7 @@ def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+        values = pc.if_else(pc.is_nan(values), pa.nulls(1, values.type)[0], values)
     return values
 
 
@@ -157,16 +158,16 @@ def unchanged_agree(product: Product, original: Original, released: Released, sl
     carried = [c.attribute for c in product.carried]
     if carried:
         before = pa.Table.from_batches(tally(original, [*attributes, *carried]))
-        codes = np.column_stack([before.column(a).to_numpy() for a in attributes] or [np.zeros((before.num_rows, 0))])
+        codes = np.column_stack([as_numpy(before.column(a)) for a in attributes] or [np.zeros((before.num_rows, 0))])
         n = before.column(MULTIPLICITY)
     else:
         counts = original.counts(*attributes)
-        before, codes, n = None, counts.codes, pa.chunked_array([pa.array(counts.n)])
+        before, codes, n = None, counts.codes, pa.chunked_array([numbers(counts.n)])
     columns, start = {}, 0
     for slot in slots:
         width = len(product.axes[slot].attributes)
         part = becomes(product.axes[slot], codes[:, start : start + width].astype(np.int64))
-        columns[f"axis {slot}"] = pa.array(flatten(part, released_shape(product.axes[slot])))
+        columns[f"axis {slot}"] = numbers(flatten(part, released_shape(product.axes[slot])))
         start += width
     for column in product.carried:
         columns[f"carried {column.name}"] = _plain(before.column(column.attribute))

@@ -20,6 +20,7 @@ from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.document import MalformedError, expect, read_column, read_list
 from rrpolicy.channel.table import Column, Decoder, TableSpec
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.finding import Finding
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -167,7 +168,7 @@ class SuppressionChannel(Channel):
         expected, parts, counts = self.released(original), [], []
         for batch in released[TABLE]:
             parts.append(np.stack([read_codes(c, batch.column(c.name)) for c in self.columns], axis=1))
-            counts.append(batch.column(MULTIPLICITY).to_numpy(zero_copy_only=False).astype(np.int64))
+            counts.append(as_numpy(batch.column(MULTIPLICITY)).astype(np.int64))
         rows = np.concatenate([np.zeros((0, len(self.columns)), np.int64), *parts]).astype(np.int32)
         found = tabulate(self.attributes, expected.shape, rows, np.concatenate([np.zeros(0, np.int64), *counts]))
         same = np.array_equal(found.codes, expected.codes) and np.array_equal(found.n, expected.n)

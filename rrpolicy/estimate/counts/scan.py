@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rrpolicy.channel.table import Column, text
+from rrpolicy.engine.arrays import as_numpy, listed
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
@@ -63,7 +64,7 @@ def count(
     """
     n = f"coalesce(sum({identifier(data.times)}), 0)::BIGINT" if data.times else "count(*)"
     table = _grouped(data, axes, [f"{n} AS n"], condition, parameters)
-    return codes_of(axes, table), np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+    return codes_of(axes, table), np.asarray(as_numpy(table.column("n")), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,14 @@ def total(
     rest = f"({y} - CAST({centre!r} AS DOUBLE))" if math.isfinite(centre) else y
     parts = [f"count({y}) AS n", f"sum({rest}) AS first", f"sum({rest} * {rest}) AS second"]
     table = _grouped(data, axes, parts, condition, parameters)
-    first, second = (np.nan_to_num(table.column(c).to_numpy(), nan=0.0) for c in ("first", "second"))
+    first, second = (np.nan_to_num(as_numpy(table.column(c)), nan=0.0) for c in ("first", "second"))
     if not math.isfinite(centre) or not np.isfinite([*first, *second]).all():
         raise PolicyError(
             Problem("RR274", f"{value!r} holds infinite numbers or NaN", hint="leave them out by a condition")
         )
     missing = int(whole.column("missing")[0].as_py())
     return Sums(
-        codes_of(axes, table), np.asarray(table.column("n").to_numpy(), np.int64), centre, first, second, missing
+        codes_of(axes, table), np.asarray(as_numpy(table.column("n")), np.int64), centre, first, second, missing
     )
 
 
@@ -236,7 +237,7 @@ def _held(axis: SetWeights, cells: Any) -> Ints:
     if cells.null_count:
         names = ", ".join(map(repr, axis.columns))
         raise unlike_description(f"{names} holds values outside its domain, or sets of another size")
-    return np.asarray(cells.to_numpy(), dtype=np.int64)
+    return np.asarray(as_numpy(cells), dtype=np.int64)
 
 
 def _no_glob(path: str) -> str:
@@ -253,14 +254,14 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
     for j, part in enumerate(parts):
         labels = list(dict.fromkeys(c[j] for c in axis.released))
         try:
-            known = pa.array(map(text, labels) if pa.types.is_string(part.type) else labels, type=part.type)
+            known = listed([*map(text, labels)] if pa.types.is_string(part.type) else labels, part.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise unlike_description(f"the column {axis.columns[j]!r} is of another type") from error
         codes = pc.index_in(part, value_set=known)
         if codes.null_count:
             raise unlike_description(f"the column {axis.columns[j]!r} holds a value outside its domain")
         position = {v: i for i, v in enumerate(labels)}
-        flat = flat * len(labels) + codes.to_numpy().astype(np.int64)
+        flat = flat * len(labels) + as_numpy(codes).astype(np.int64)
         cell = cell * len(labels) + np.array([position[c[j]] for c in axis.released], dtype=np.int64)
         size *= len(labels)
     order = np.argsort(cell)

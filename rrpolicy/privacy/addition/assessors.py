@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.product.channel import Product
+from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.epsilon.exposure import exposure
@@ -201,7 +202,7 @@ def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple
     least = {axis.attributes: axis.original_size for axis in sets}
     records = 0
     for batch in written.distinct("data"):
-        records += int(np.asarray(batch.column(MULTIPLICITY)).sum())
+        records += int(as_numpy(batch.column(MULTIPLICITY)).sum())
         for axis in sets:
             held = [_held(batch.column(c.name), c.spelled) for c in axis.columns()]
             owner = held[0][0]
@@ -221,10 +222,9 @@ def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple
 def _held(lists: pa.Array, labels: Sequence[Value]) -> tuple[Ints, Ints]:
     """Return (entries,) the row of each entry and its place among the labels; -1 for what is none of them."""
     import numpy as np
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     entries = lists.flatten()
-    known = pa.array(labels, entries.type)
-    code = pc.index_in(entries, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64), code
+    known = listed(labels, entries.type)
+    code = places(entries, known)
+    return as_numpy(pc.list_parent_indices(lists)).astype(np.int64), code

@@ -19,6 +19,7 @@ import numpy as np
 
 from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.values import read_codes
+from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors
 from rrpolicy.privacy.cells import alike_rows
@@ -215,11 +216,9 @@ def _codes(column: Column, evidence: Evidence, place: int, array: pa.Array) -> I
     """Return the category of each row as the evidence numbers it; -1 for one that it does not know."""
     if column.labels:
         return read_codes(column, array).astype(np.int64)
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    known = pa.array(evidence.labels[place], type=array.type)
-    found: Ints = pc.index_in(array, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    known = listed(evidence.labels[place], array.type)
+    found: Ints = places(array, known)
     return found
 
 
@@ -278,5 +277,5 @@ def _values(channel: AnatomyChannel, written: Written) -> Iterator[tuple[Ints, I
 
 def _integers(column: pa.Array) -> Ints:
     """Return whole numbers, 0 for none."""
-    numbers: Ints = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers: Ints = as_numpy(column, absent=0).astype(np.int64)
     return numbers

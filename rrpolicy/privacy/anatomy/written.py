@@ -10,6 +10,7 @@ import numpy as np
 
 from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.anatomy.schedule import groups_of
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -64,5 +65,5 @@ def _rows(
 
 def _integers(column: pa.Array) -> Ints:
     """Return whole numbers, 0 for none."""
-    numbers: Ints = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers: Ints = as_numpy(column, absent=0).astype(np.int64)
     return numbers

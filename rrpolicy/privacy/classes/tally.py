@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.canonical import Value
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _table(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
 
 
 def _array(table: pa.Table, name: str) -> Any:
-    return table.column(name).to_numpy()
+    return as_numpy(table.column(name))
 
 
 def _number(connection: duckdb.DuckDBPyConnection, sql: str) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _sampled(original: Original, carried: Sequence[str], others: Sequence[str]) 
     sample = original.sample(*carried, *others)
     columns = sample.columns
     codes = [_groups(column) for column in columns[: len(carried)]]
-    second = [np.asarray(column.combine_chunks(), dtype=np.int64) for column in columns[len(carried) :]]
+    second = [as_numpy(column).astype(np.int64) for column in columns[len(carried) :]]
     ones = np.ones(len(second[0]), dtype=np.int64)
     whole = len(ones) == original.records
     standing = Standing.EXACT if whole else Standing.ESTIMATE
@@ -125,11 +126,11 @@ def _groups(column: pa.ChunkedArray) -> Ints:
     encoded = column.combine_chunks()
     if not pa.types.is_dictionary(encoded.type):
         encoded = pc.dictionary_encode(encoded, null_encoding="encode")
-    codes = np.asarray(encoded.indices, dtype=np.int64)
+    codes = as_numpy(encoded.indices).astype(np.int64)
     values = encoded.dictionary
     if len(values) <= GROUPS:
         return codes
-    order = np.asarray(pc.sort_indices(values), dtype=np.int64)
+    order = as_numpy(pc.sort_indices(values)).astype(np.int64)
     count = np.bincount(codes, minlength=len(values))[order]
     before = np.concatenate(([0], np.cumsum(count)[:-1]))
     group = np.empty(len(values), dtype=np.int64)

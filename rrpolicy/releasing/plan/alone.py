@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Channel
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Attribute, Policy
@@ -50,6 +51,6 @@ def _singles(attribute: Attribute, original: Original) -> int:
 
     found = 0
     for batch in tally(original, [attribute.name]):
-        alone = batch.column(1).to_numpy() == 1
-        found += int((alone & batch.column(0).is_valid().to_numpy(zero_copy_only=False)).sum())
+        alone = as_numpy(batch.column(1)) == 1
+        found += int((alone & as_numpy(batch.column(0).is_valid())).sum())
     return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.connect import checked_type
 from rrpolicy.errors import DataError, Problem
 
@@ -65,7 +66,7 @@ def label_places(values: pa.Array, labels: pa.Array, name: str) -> Ints:
     places = pc.index_in(values, value_set=labels)
     if places.null_count:
         raise ValueError(f"the draw released values of {name!r} outside its labels")
-    found: Ints = places.to_numpy()
+    found: Ints = as_numpy(places)
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.engine.arrays import constant, texts
 from rrpolicy.releasing.tables.column_types import arrow_schema
 from rrpolicy.releasing.tables.rows import plain, repeated
 from rrpolicy.untrusted import formulas
@@ -38,9 +39,9 @@ class CsvTable:
 
         fields = [_field(plain(c), escape=e) for c, e in zip(rows.columns, self._escaped, strict=True)]
         fields[-1] = pc.binary_join_element_wise(
-            fields[-1], pa.scalar("\r\n", pa.large_string()), pa.scalar("", pa.large_string())
+            fields[-1], constant("\r\n", pa.large_string()), constant("", pa.large_string())
         )
-        lines = pc.binary_join_element_wise(*fields, pa.scalar(",", pa.large_string()))
+        lines = pc.binary_join_element_wise(*fields, constant(",", pa.large_string()))
         whole = repeated(lines, n).cast(pa.large_binary())
         offsets, data = whole.buffers()[1:]
         if data is not None:
@@ -75,12 +76,12 @@ def _field(column: pa.Array, *, escape: bool = False) -> pa.Array:
     kind = column.type
     if pa.types.is_list(kind):
         spelled = [None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()]
-        return _field(pa.array(spelled, pa.string()))
+        return _field(texts(spelled))
     text = column.cast(pa.large_string())
     if pa.types.is_string(kind):
-        quote = pa.scalar('"', pa.large_string())
+        quote = constant('"', pa.large_string())
         inner = pc.replace_substring(text, '"', '""')
         if escape:
             inner = pc.replace_substring_regex(inner, formulas.PATTERN, r"'\1")
-        text = pc.binary_join_element_wise(quote, inner, quote, pa.scalar("", pa.large_string()))
-    return pc.fill_null(text, "")
+        text = pc.binary_join_element_wise(quote, inner, quote, constant("", pa.large_string()))
+    return pc.fill_null(text, constant("", text.type))

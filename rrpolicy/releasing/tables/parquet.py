@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.background import Beside
 from rrpolicy.channel.table import TableSpec
+from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.releasing.tables.column_types import arrow_schema
 from rrpolicy.releasing.tables.rows import category_names, coded, plain, repeated
 
@@ -81,5 +82,5 @@ class ParquetTable:
         known = coded(column)
         codes = known.indices.cast(self._schema.field(name).type.index_type)
         if len(n) != int(n.sum()):
-            codes = repeated(codes, n) if codes.null_count else pa.array(np.repeat(codes.to_numpy(), n))
+            codes = repeated(codes, n) if codes.null_count else numbers(np.repeat(as_numpy(codes), n))
         return pa.DictionaryArray.from_arrays(codes, known.dictionary)

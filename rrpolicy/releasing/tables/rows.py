@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rrpolicy.engine.arrays import numbers
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -62,11 +64,10 @@ def bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.Recor
 def repeated(values: pa.Array, n: Ints) -> pa.Array:
     """Return each value n times."""
     import numpy as np
-    import pyarrow as pa
 
     if len(n) == int(n.sum()):
         return values
-    return values.take(pa.array(np.repeat(np.arange(len(n), dtype=np.int32), n)))
+    return values.take(numbers(np.repeat(np.arange(len(n), dtype=np.int32), n)))
 
 
 def category_names(spec: TableSpec) -> Sequence[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
+from rrpolicy.engine.arrays import as_numpy, constant, numbers
 from rrpolicy.releasing.tables.column_types import arrow_schema, label_places
 from rrpolicy.releasing.tables.formats import Format, Grouping, file_name, open_writer
 from rrpolicy.releasing.tables.spool import Spool
@@ -125,7 +126,7 @@ class _TableSink:
                 continue
             plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
             plain = plain if plain.type == field.type else plain.cast(field.type)
-            columns.append(pc.add(plain, pa.scalar(0.0, field.type)) if pa.types.is_floating(field.type) else plain)
+            columns.append(pc.add(plain, constant(0.0, field.type)) if pa.types.is_floating(field.type) else plain)
         return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
 
 
@@ -144,7 +145,7 @@ class _Ordered:
         import pyarrow as pa
 
         self._counts.add(rows, n)
-        counted = rows.append_column(pa.field(MULTIPLICITY, pa.int64()), pa.array(n, pa.int64()))
+        counted = rows.append_column(pa.field(MULTIPLICITY, pa.int64()), numbers(n))
         self._digest.update(counted)
         self._rows.write(rows, n)
 
@@ -205,12 +206,12 @@ def _coded_counts(columns: Sequence[pa.Array], weights: Ints | None) -> list[Int
     coded = [c for c in columns if pa.types.is_dictionary(c.type)]
     sizes = [len(c.dictionary) for c in coded]
     if math.prod(sizes) > _TOGETHER:
-        alone = (np.bincount(c.indices.to_numpy(), weights, minlength=s) for c, s in zip(coded, sizes, strict=True))
+        alone = (np.bincount(as_numpy(c.indices), weights, minlength=s) for c, s in zip(coded, sizes, strict=True))
     else:
         number = np.zeros(len(columns[0]) if columns else 0, dtype=np.int32)
         for column, size in zip(coded, sizes, strict=True):
             number *= size
-            number += column.indices.to_numpy()
+            number += as_numpy(column.indices)
         joint = np.bincount(number, weights, minlength=math.prod(sizes)).reshape(sizes)
         alone = (joint.sum(axis=tuple(j for j in range(len(sizes)) if j != i)) for i in range(len(sizes)))
     return [next(alone) if pa.types.is_dictionary(c.type) else None for c in columns]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.engine.arrays import as_numpy, listed, numbers
 from rrpolicy.engine.connect import batches, engine
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.releasing.tables.column_types import arrow_schema, label_places
@@ -61,7 +62,7 @@ class Spool:
         import pyarrow as pa
 
         columns = [key.pack(rows) for key in self._keys]
-        columns.append(pa.array(n, pa.int64()))
+        columns.append(numbers(n))
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._writer.schema))
 
     def close(self) -> None:
@@ -86,7 +87,7 @@ class Spool:
                 for key, column in zip(self._keys, batch.columns, strict=False):
                     columns |= key.unpack(column)
                 ordered = [columns[name] for name in self._schema.names]
-                yield pa.RecordBatch.from_arrays(ordered, names=self._schema.names), batch.column("n").to_numpy()
+                yield pa.RecordBatch.from_arrays(ordered, names=self._schema.names), as_numpy(batch.column("n"))
         self._path.unlink()
 
 
@@ -111,17 +112,17 @@ class _Packed:
             column = rows.column(name)
             number *= len(labels)
             if pa.types.is_dictionary(column.type):
-                number += label_places(column.dictionary, labels, name)[column.indices.to_numpy()]
+                number += label_places(column.dictionary, labels, name)[as_numpy(column.indices)]
             else:
                 number += label_places(column, labels, name)
-        return pa.array(number.astype(self.type.to_pandas_dtype()))
+        return numbers(number.astype(self.type.to_pandas_dtype()))
 
     def unpack(self, column: pa.Array) -> dict[str, pa.Array]:
         import pyarrow as pa
 
-        ranks = digits(column.to_numpy(), tuple(map(len, self._labels)))
+        ranks = digits(as_numpy(column), tuple(map(len, self._labels)))
         return {
-            name: pa.DictionaryArray.from_arrays(pa.array(rank), labels)
+            name: pa.DictionaryArray.from_arrays(numbers(rank), labels)
             for name, labels, rank in zip(self._names, self._labels, ranks, strict=True)
         }
 
@@ -163,7 +164,5 @@ def _keys(columns: list[Column], schema: pa.Schema) -> list[_Packed | _Plain]:
 
 def _in_order(labels: pa.Array) -> pa.Array:
     """Return labels in canonical order: numbers by value, text by code points (which UTF-8's bytes sort by)."""
-    import pyarrow as pa
-
     values = labels.to_pylist()
-    return pa.array(sorted(values, key=lambda v: v.encode() if isinstance(v, str) else v), labels.type)
+    return listed(sorted(values, key=lambda v: v.encode() if isinstance(v, str) else v), labels.type)

@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rrpolicy.engine.arrays import numbers, texts
+
 _CHUNK = 1 << 17
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -113,15 +115,15 @@ def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
     ids = (np.arange(start, start + count, dtype=np.int64) * 2_654_435 + 97) % 1_000_000_007
     return pa.table(
         {
-            "person_id": pa.array([f"P{i:010d}" for i in ids.tolist()]),
+            "person_id": texts([f"P{i:010d}" for i in ids.tolist()]),
             "sex": _texts(SEX, sex),
-            "age": pa.array(age),
+            "age": numbers(age),
             "education": _texts(EDUCATION, education, unanswered),
             "region": _texts(REGION, region),
             "occupation": _texts(OCCUPATION, occupation),
             "disease": _texts(DISEASE, disease),
             "income_band": _texts(INCOME_BAND, income),
-            "hours": pa.array(hours),
+            "hours": numbers(hours),
         }
     )
 
@@ -134,9 +136,7 @@ def _pick(random: np.random.Generator, weights: Floats) -> Indices:
 
 
 def _texts(labels: tuple[str, ...], codes: Indices, null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int8), mask=null), pa.array(labels)).cast(
-        pa.string()
-    )
+    return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int8), null), texts(labels)).cast(pa.string())
 
 
 def _between(at: Mapping[int, Sequence[int]], age: Indices) -> Floats:

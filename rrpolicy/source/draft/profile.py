@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import Family, family
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> Profile:
     values: list[Any] = []
     cuts: list[Cut] = []
     for batch in snapshot.tally([], [name]):
-        column, n = batch.column(0), batch.column(1).to_numpy()
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        column, n = batch.column(0), as_numpy(batch.column(1))
+        valid = as_numpy(column.is_valid())
         nulls += int(n[~valid].sum())
         singles += int((n[valid] == 1).sum())
         distinct += int(valid.sum())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.duckdb.encoding import NULL
 
 if TYPE_CHECKING:
@@ -45,12 +46,10 @@ class Pack:
             number = f"({number}) * {radix} + ({code}) + {-NULL}"
         return f"({number})::{self.type}"
 
-    def unpack(self, numbers: pa.Array) -> Iterator[pa.Array]:
+    def unpack(self, packed: pa.Array) -> Iterator[pa.Array]:
         """Yield the int32 codes of each attribute, in order."""
-        import pyarrow as pa
-
-        for digit in digits(numbers.to_numpy(), self.radices):
-            yield pa.array(digit + digit.dtype.type(NULL))
+        for digit in digits(as_numpy(packed), self.radices):
+            yield numbers(digit + digit.dtype.type(NULL))
 
 
 def digits(numbers: Ints, radices: tuple[int, ...]) -> list[Codes]:

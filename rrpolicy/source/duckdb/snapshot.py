@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical import Value
+from rrpolicy.engine.arrays import listed
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.policy.model import Attribute
@@ -254,8 +255,8 @@ class _Query:
         for table, how in (e.joined for e in self.encoded if e.joined):
             kind = {"VARCHAR": pa.string(), "HUGEINT": pa.decimal128(38, 0), "BIGINT": pa.int64()}.get(how.type)
             kind = pa.string() if how.type in MOMENTS else kind
-            values = pa.array(how.values, kind or pa.float64())
-            yield table, pa.table({"value": values, "code": pa.array(how.places, pa.int32())})
+            values = listed(how.values, kind or pa.float64())
+            yield table, pa.table({"value": values, "code": listed(how.places, pa.int32())})
 
     @property
     def packed(self) -> list[str]:

@@ -1,0 +1,90 @@
+"""Arrow arrays of what Python and numpy hold, and back.
+
+pyarrow's own ways there and back look whether something is of pandas, and import that to know: a third of a second that
+no command needs. Here values are handed over as the buffers that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def numbers(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return numbers as an array, not copied where they lie side by side.
+
+    Args:
+        values: (n,) whole numbers or floating-point numbers.
+        absent: (n,) where there is a null.
+    """
+    flat = np.ascontiguousarray(values)
+    kind = pa.from_numpy_dtype(flat.dtype)
+    return pa.Array.from_buffers(kind, len(flat), [None if absent is None else _bits(~absent), pa.py_buffer(flat)])
+
+
+def texts(values: Collection[str | None]) -> pa.Array:
+    """Return texts; None is a null."""
+    encoded = [b"" if value is None else value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)])
+    if ends[-1] > np.iinfo(np.int32).max:
+        return pa.array(values, pa.string())
+    known = _bits(np.array([value is not None for value in values], np.bool_))
+    buffers = [known, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+
+
+def listed(values: Collection[Any], kind: pa.DataType) -> pa.Array:
+    """Return values as an array of a type.
+
+    Raises:
+        OverflowError: for a whole number that no type has room for.
+        pa.ArrowInvalid: for a value that is none of the type's.
+    """
+    classes = {type(value) for value in values}
+    if classes <= {str} and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return texts(values).cast(kind)
+    if classes <= {bool} and pa.types.is_boolean(kind):
+        return pa.Array.from_buffers(kind, len(values), [None, _bits(np.array(values, np.bool_))])
+    if (classes <= {int} and pa.types.is_integer(kind)) or (classes <= {float} and pa.types.is_floating(kind)):
+        try:
+            return numbers(np.array(values, kind.to_pandas_dtype()))
+        except OverflowError:
+            pass  # what is said of it is said there
+    return pa.array(values, kind)
+
+
+def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = None) -> npt.NDArray[Any]:
+    """Return a column as numpy has it.
+
+    Args:
+        column: (n,) of any type; numbers that lie in one piece, none of them missing, are not copied.
+        absent: what stands for a null.
+    """
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    kind = whole.type
+    if whole.null_count and absent is not None:
+        whole = pc.fill_null(whole, constant(absent, kind))
+    if pa.types.is_boolean(kind) and not whole.null_count:
+        return np.from_dlpack(whole.cast(pa.uint8())).view(np.bool_)
+    if whole.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return np.asarray(whole.to_numpy(zero_copy_only=False))
+    return np.from_dlpack(whole)
+
+
+def places(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
+    """Return (n,) where each value stands among those that are known, -1 for one that does not."""
+    return as_numpy(pc.index_in(values, value_set=known), absent=-1).astype(np.int64)
+
+
+def constant(value: float | bool | str, kind: pa.DataType) -> pa.Scalar:
+    """Return one value, as the functions of `pyarrow.compute` take it."""
+    return listed([value], kind)[0]
+
+
+def _bits(mask: npt.NDArray[np.bool_]) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(mask, bitorder="little"))
