@@ -8,10 +8,10 @@ from dataclasses import fields
 from functools import cache
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
-from rrpolicy.plugin import Report, by_value, percent
+from rrpolicy.plugin import Report, by_value, percent, template_environment
 from rrpolicy_reports import drawing, wording
 
 PAGE = "page.html"
@@ -37,14 +37,7 @@ def style_source() -> str:
 @cache
 def environment() -> Environment:
     """Return the templates' environment: everything is escaped, nothing may be undefined."""
-    made = Environment(
-        loader=PackageLoader("rrpolicy_reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=wording.shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = template_environment("rrpolicy_reports", wording.shown)
     made.filters |= {
         "label": wording.label,
         "sentence": wording.sentence,

@@ -7,12 +7,12 @@ no command needs. Here values are handed over as the buffers that they are.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
 
 
 def numbers(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
@@ -22,6 +22,9 @@ def numbers(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = Non
         values: (n,) whole numbers or floating-point numbers.
         absent: (n,) where there is a null.
     """
+    import numpy as np
+    import pyarrow as pa
+
     flat = np.ascontiguousarray(values)
     kind = pa.from_numpy_dtype(flat.dtype)
     return pa.Array.from_buffers(kind, len(flat), [None if absent is None else _bits(~absent), pa.py_buffer(flat)])
@@ -29,6 +32,9 @@ def numbers(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = Non
 
 def texts(values: Collection[str | None]) -> pa.Array:
     """Return texts; None is a null."""
+    import numpy as np
+    import pyarrow as pa
+
     encoded = [b"" if value is None else value.encode() for value in values]
     ends = np.cumsum([0, *map(len, encoded)])
     if ends[-1] > np.iinfo(np.int32).max:
@@ -45,6 +51,9 @@ def listed(values: Collection[Any], kind: pa.DataType) -> pa.Array:
         OverflowError: for a whole number that no type has room for.
         pa.ArrowInvalid: for a value that is none of the type's.
     """
+    import numpy as np
+    import pyarrow as pa
+
     classes = {type(value) for value in values}
     if classes <= {str} and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return texts(values).cast(kind)
@@ -65,6 +74,10 @@ def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = N
         column: (n,) of any type; numbers that lie in one piece, none of them missing, are not copied.
         absent: what stands for a null.
     """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = whole.type
     if whole.null_count and absent is not None:
@@ -78,6 +91,9 @@ def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = N
 
 def places(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
     """Return (n,) where each value stands among those that are known, -1 for one that does not."""
+    import numpy as np
+    import pyarrow.compute as pc
+
     return as_numpy(pc.index_in(values, value_set=known), absent=-1).astype(np.int64)
 
 
@@ -87,4 +103,7 @@ def constant(value: float | bool | str, kind: pa.DataType) -> pa.Scalar:
 
 
 def _bits(mask: npt.NDArray[np.bool_]) -> pa.Buffer:
+    import numpy as np
+    import pyarrow as pa
+
     return pa.py_buffer(np.packbits(mask, bitorder="little"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from typing import ParamSpec
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from rrpolicy.engine import quoting
@@ -14,6 +14,7 @@ from rrpolicy.estimate.counts.scan import scan
 from rrpolicy.releasing.handout import markdown, r
 from rrpolicy.releasing.handout.treatment import treatment
 from rrpolicy.releasing.handout.weights import typed
+from rrpolicy.templates import template_environment
 from rrpolicy.untrusted import formulas
 from rrpolicy.untrusted.printable import visible
 
@@ -27,15 +28,7 @@ def environment() -> Environment:
     Filters return `Markup`, which marks text as written for its place; `finalize` refuses any other. So nothing is
     left for autoescape to escape, which is on for the sake of the mark: macros and blocks keep it.
     """
-    made = Environment(
-        loader=PackageLoader("rrpolicy.releasing.handout"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_checked,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    made = template_environment("rrpolicy.releasing.handout", _checked, keep_trailing_newline=True)
     filters: dict[str, Callable[..., str]] = {
         "prose": markdown.prose,
         "code": lambda value: markdown.code(str(value)),

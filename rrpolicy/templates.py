@@ -1,0 +1,87 @@
+"""Jinja for what is written from templates, compiled once for an installation as Python compiles modules.
+
+What compiling gave lies in the `__pycache__` beside the templates, where Python keeps that of the package itself: who
+can write there can change the package. It is found by the digest of a template, the versions of Python and Jinja, and
+when this file was changed; nothing else goes into it, as filters are not applied to constants while compiling.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Any
+
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.nodes import Expr, Impossible, TemplateData
+
+
+def template_environment(
+    package: str, finalize: Callable[[Any], Any], *, keep_trailing_newline: bool = False
+) -> Environment:
+    """Return the environment of a package's templates: everything is escaped, nothing may be undefined.
+
+    Args:
+        package: whose folder `templates` holds them.
+        finalize: called with every value that is written.
+        keep_trailing_newline: whether a template's last line ends as the file's does.
+    """
+    made = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=keep_trailing_newline,
+        optimized=False,
+        bytecode_cache=_Compiled(Path(str(files(package) / "templates"))),
+    )
+    made.code_generator_class = _AtRunTime
+    return made
+
+
+class _AtRunTime(CodeGenerator):
+    """Leaves everything but the templates' own text to be computed when it is written."""
+
+    def _output_child_to_const(self, node: Expr, frame: Frame, finalize: Any) -> str:
+        if isinstance(node, TemplateData):
+            return super()._output_child_to_const(node, frame, finalize)
+        raise Impossible
+
+
+class _Compiled(BytecodeCache):
+    """Code objects of templates, kept where those of modules are, and written under the same conditions."""
+
+    def __init__(self, templates: Path) -> None:
+        self._folder = Path(cache_from_source(str(templates / "template.py"))).parent
+        made_by = sys.implementation.cache_tag, version("jinja2"), str(Path(__file__).stat().st_mtime_ns)
+        self._suffix = "-".join(made_by)
+
+    def _path(self, bucket: Bucket) -> Path:
+        return self._folder / f"{bucket.key}.{self._suffix}"
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError, EOFError, ValueError, TypeError):
+            digest, code = self._path(bucket).read_bytes().split(b"\n", 1)
+            if digest.decode() == bucket.checksum:
+                bucket.code = marshal.loads(code)  # noqa: S302 - where the package's own code lies
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if sys.dont_write_bytecode:
+            return
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self._folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(bucket.checksum.encode() + b"\n" + marshal.dumps(bucket.code))
+            Path(name).replace(self._path(bucket))
