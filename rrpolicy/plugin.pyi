@@ -82,6 +82,6 @@ from rrpolicy.solve.retention.allocate import allocate as allocate, refuse_witho
 from rrpolicy.solve.retention.workload import Marginal as Marginal, workload_problems as workload_problems
 from rrpolicy.solve.suppression import tuple_suppression as tuple_suppression
 from rrpolicy.source.protocol import Original as Original, Snapshot as Snapshot, Source as Source
-from rrpolicy.templates import template_environment as template_environment
+from rrpolicy.untrusted.templates import template_environment as template_environment
 from rrpolicy.untrusted.printable import visible as visible
 from rrpolicy.utility.metric import UtilityMetric as UtilityMetric

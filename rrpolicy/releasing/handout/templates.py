@@ -14,9 +14,9 @@ from rrpolicy.estimate.counts.scan import scan
 from rrpolicy.releasing.handout import markdown, r
 from rrpolicy.releasing.handout.treatment import treatment
 from rrpolicy.releasing.handout.weights import typed
-from rrpolicy.templates import template_environment
 from rrpolicy.untrusted import formulas
 from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.templates import template_environment
 
 P = ParamSpec("P")
 
