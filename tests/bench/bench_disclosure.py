@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,13 @@ import numpy as np
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.probability import keep_probability
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
+from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction
 from rrpolicy.privacy.evidence import gather, sides
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.source.counts import Counts, tabulate
+from rrpolicy.testing import policy_of
 from tests.bench import Ratio, least
 
 WIDE = (1000, 1000, 1000)
@@ -53,19 +53,7 @@ def original(shape: tuple[int, ...], codes: Any, n: Any, sensitive: int = 1) -> 
         name: Attribute(name, role, tuple(f"{k}" for k in range(d)))
         for name, role, d in zip(names, roles, shape, strict=True)
     }
-    policy = Policy(
-        name="p",
-        version="1.0.0",
-        owner="",
-        purpose="",
-        plugins=(),
-        source=SourceSettings("t.csv"),
-        attributes=attributes,
-        requirements=(),
-        mechanism=MechanismChoice("pram", SimpleNamespace()),  # type: ignore[arg-type]
-        gates=(),
-        release=ReleaseSettings(),
-    )
+    policy = policy_of(attributes.values())
     return Original(policy, tabulate(tuple(names), shape, np.asarray(codes, np.int32), np.asarray(n, np.int64)))
 
 

@@ -18,19 +18,16 @@ import pyarrow.parquet as pq
 
 from rrpolicy.policy.model import (
     Attribute,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Requirement,
     Role,
-    SourceSettings,
 )
 from rrpolicy.privacy.models import k_anonymity, l_diversity
 from rrpolicy.solve.recode.class_tests import class_tests, tables
 from rrpolicy.solve.recode.lattice import Search
 from rrpolicy.solve.recode.levels import class_attributes, recoded
 from rrpolicy.solve.recode.loss import Loss
-from rrpolicy.testing import TableInMemory
+from rrpolicy.testing import TableInMemory, policies
 from tests.bench import Ratio, least
 
 RECORDS = 10**6
@@ -58,15 +55,12 @@ def policy_of(names: tuple[str, ...]) -> Policy:
         for n in names
     ]
     diseases = tuple(f"disease {i}" for i in range(DISEASES))
-    attributes = {a.name: a for a in [*found, Attribute("disease", Role.SENSITIVE, diseases, release_as="disease")]}
+    found.append(Attribute("disease", Role.SENSITIVE, diseases, release_as="disease"))
     wanted = (
         Requirement("k-anonymity", k_anonymity.Options(k=3)),
         Requirement("l-diversity", l_diversity.Options(kind=l_diversity.Kind.DISTINCT, l=Fraction(3))),
     )
-    return Policy(
-        "bench", "1.0.0", "o", "p", (), SourceSettings("none"), attributes, wanted,
-        MechanismChoice("l-diversity", wanted[0].options), (), ReleaseSettings(),
-    )  # fmt: skip
+    return policies.policy_of(found, wanted, "l-diversity", wanted[0].options)
 
 
 def codes() -> dict[str, Any]:

@@ -7,14 +7,9 @@ import re
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 [attributes]
 sex = {{ role = "quasi-identifier", domain = ["F", "M"], unchanged = "a test" }}
 "the town, or none" = {{ role = "quasi-identifier", domain = ["A", "B", "C"], unchanged = "a test" }}
@@ -29,7 +24,7 @@ name = "{mechanism}"
 [release]
 format = "csv"
 {accept}
-"""
+""")
 READS = '[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = 0.9'
 
 

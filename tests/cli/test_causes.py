@@ -8,14 +8,9 @@ import shutil
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 ill = { role = "sensitive", domain = ["no", "yes"] }
@@ -25,7 +20,7 @@ model = "attribute-disclosure"
 threshold = "1/2"
 [mechanism]
 name = "rr-s"
-"""
+""")
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
 Rows = list[tuple[Any, ...]]
 
@@ -399,13 +400,7 @@ def test_a_csv_file_is_read_as_it_shows_and_that_is_said(packed, tmp_path, capsy
     assert "note: read as the file shows, with delimiter ';', encoding latin-1, decimal ',', 2 lines before" in told
 
 
-SPELLED = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+SPELLED = policy_text("""\
 missing = ["NA"]
 [source.csv]
 delimiter = ":"
@@ -421,7 +416,7 @@ k = 2
 [mechanism]
 name = "l-diversity"
 
-"""
+""")
 
 
 def test_a_policy_says_how_its_table_is_read_and_its_release_is_read_as_it_is(tmp_path, capsys):

@@ -7,14 +7,9 @@ import json
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 ill = { role = "sensitive", domain = ["no", "yes"] }
@@ -23,7 +18,7 @@ model = "pk-anonymity"
 k = 2
 [mechanism]
 name = "pram"
-"""
+""")
 TOO_STRICT = '[[utility]]\nmetric = "expected-l2"\nmax = 1e-9\n'
 CONDITIONAL = POLICY.replace(
     "[mechanism]",

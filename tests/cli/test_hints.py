@@ -7,14 +7,9 @@ import re
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 "ill, or not" = { role = "sensitive", domain = ["no", "yes"] }
@@ -31,7 +26,7 @@ scope = "attribute"
 name = "pram"
 [release]
 accept = ["parameters:sex", "parameters:ill, or not", "parameters:town", "released"]
-"""
+""")
 
 
 @pytest.fixture

@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 [attributes]
 sex = {{ role = "quasi-identifier", domain = ["F", "M"], release_as = "gender" }}
 town = {{ role = "quasi-identifier", domain = ["A", "B", "C", "D"], hierarchy = [{{ ab = ["A", "B"], cd = ["C", "D"] }}] }}
@@ -23,7 +18,7 @@ ill = {{ role = "sensitive", domain = ["no", "yes"] }}
 {0}
 [mechanism]
 {1}
-"""
+""")
 
 
 @pytest.fixture

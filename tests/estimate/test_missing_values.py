@@ -14,6 +14,7 @@ from rrpolicy.canonical import canonical, digest
 from rrpolicy.cli.main import main
 from rrpolicy.releasing.bundle.datapackage import datapackage
 from rrpolicy.releasing.handout.files import public_files
+from rrpolicy.testing import policy_text
 
 SEX, AGE = ["F", "M"], [20, 40, "unknown"]
 
@@ -154,13 +155,7 @@ def test_the_data_package_names_it(survey):
     assert "missingValues" not in fields["sex"]
 
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 [attributes]
 age = { role = "quasi-identifier", domain = [20, 40], outside = "other", nulls = "unknown" }
 rooms = { role = "insensitive", domain = [1, 2], outside = "more", unchanged = "a test" }
@@ -171,7 +166,7 @@ scope = "attribute"
 [mechanism]
 name = "pram"
 keep_probability = { age = 0.9 }
-"""
+""")
 
 
 def test_a_text_for_what_is_outside_of_numbers_is_in_no_average(tmp_path):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Verdict
-from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
+from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import risks
 from rrpolicy.privacy.disclosure.identity import links
 from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
@@ -26,6 +25,7 @@ from rrpolicy.privacy.disclosure.reconstruction import reconstruction
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.source.counts import Counts, tabulate
+from rrpolicy.testing import policy_of
 
 TRAINING = 30162
 """Records of Adult's training file without missing values, on which the published parameters were computed."""
@@ -48,19 +48,7 @@ class Original:
 
 def original(domains: dict[str, Sequence[str]], sensitive: str, codes: Any, n: Any) -> Any:
     role = {name: Role.SENSITIVE if name == sensitive else Role.QUASI_IDENTIFIER for name in domains}
-    policy = Policy(
-        name="p",
-        version="1.0.0",
-        owner="",
-        purpose="",
-        plugins=(),
-        source=SourceSettings("t.csv"),
-        attributes={name: Attribute(name, role[name], tuple(d)) for name, d in domains.items()},
-        requirements=(),
-        mechanism=MechanismChoice("pram", SimpleNamespace()),  # type: ignore[arg-type]
-        gates=(),
-        release=ReleaseSettings(),
-    )
+    policy = policy_of([Attribute(name, role[name], tuple(d)) for name, d in domains.items()])
     shape = tuple(len(d) for d in domains.values())
     return Original(policy, tabulate(tuple(domains), shape, np.asarray(codes, np.int32), np.asarray(n, np.int64)))
 

@@ -11,14 +11,12 @@ from rrpolicy.errors import Place
 from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import (
     Attribute,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Requirement,
     Role,
-    SourceSettings,
 )
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, local_dp, pk_anonymity
+from rrpolicy.testing import policy_of
 
 MODELS = (pk_anonymity, local_dp, attribute_disclosure, identity_disclosure)
 ASSESSORS = {assessor.model: assessor for model in MODELS for assessor in model.assessors()}
@@ -39,24 +37,13 @@ def requirement(model: str, **options: Any) -> Requirement:
     return Requirement(model, OPTIONS[model](**options))
 
 
-def policy_of(
+def placed(
     attributes: Sequence[Attribute], mechanism: str, options: Any, requirements: Sequence[Requirement] = ()
 ) -> Policy:
+    """Return a policy in which the keys of the mechanism have places."""
     keys = ["mechanism", *(f"mechanism.{table}" for table in type(options).model_fields)]
-    return Policy(
-        name="test",
-        version="1.0.0",
-        owner="tests",
-        purpose="tests",
-        plugins=(),
-        source=SourceSettings("none"),
-        attributes={a.name: a for a in attributes},
-        requirements=tuple(requirements),
-        mechanism=MechanismChoice(mechanism, options),
-        gates=(),
-        release=ReleaseSettings(),
-        places={key: Place("policy.toml", line, 1, key) for line, key in enumerate(keys, 1)},
-    )
+    places = {key: Place("policy.toml", line, 1, key) for line, key in enumerate(keys, 1)}
+    return policy_of(attributes, requirements, mechanism, options, places=places)
 
 
 def task_of(policy: Policy, original: Any) -> Task:
@@ -65,7 +52,7 @@ def task_of(policy: Policy, original: Any) -> Task:
 
 @pytest.fixture(scope="session")
 def make() -> Mapping[str, Callable[..., Any]]:
-    return {"attribute": attribute, "requirement": requirement, "policy": policy_of, "task": task_of}
+    return {"attribute": attribute, "requirement": requirement, "policy": placed, "task": task_of}
 
 
 @pytest.fixture(scope="session")

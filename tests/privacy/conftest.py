@@ -13,12 +13,11 @@ import pytest
 
 from rrpolicy.policy.model import (
     Attribute,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Role,
     SourceSettings,
 )
+from rrpolicy.testing import policy_of
 
 
 @pytest.fixture
@@ -31,23 +30,12 @@ def policy() -> Callable[..., Policy]:
         min_rows: int | None = None,
         **options: Any,
     ) -> Policy:
-        attributes = {
-            name: Attribute(name, Role(role), ("a", "b"), assume_unlinkable=(unlinkable or {}).get(name))
+        attributes = [
+            Attribute(name, Role(role), ("a", "b"), assume_unlinkable=(unlinkable or {}).get(name))
             for name, role in roles.items()
-        }
-        return Policy(
-            name="p",
-            version="1.0.0",
-            owner="",
-            purpose="",
-            plugins=(),
-            source=SourceSettings("t.csv", min_rows=min_rows),
-            attributes=attributes,
-            requirements=(),
-            mechanism=MechanismChoice("pram", SimpleNamespace(**options)),  # type: ignore[arg-type]
-            gates=(),
-            release=ReleaseSettings(),
-        )
+        ]
+        source = SourceSettings("t.csv", min_rows=min_rows)
+        return policy_of(attributes, (), "pram", SimpleNamespace(**options), source=source)  # type: ignore[arg-type]
 
     return make
 

@@ -27,9 +27,7 @@ from rrpolicy.finding import Basis, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import (
     Attribute,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Requirement,
     Role,
     SourceSettings,
@@ -38,7 +36,7 @@ from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
 from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.releasing.tables.written import open_written
-from rrpolicy.testing import TableInMemory
+from rrpolicy.testing import TableInMemory, policy_of
 
 AGES = ("10", "20", "30", "40", "50")
 DECADES = ("10-29", "10-29", "30-59", "30-59", "30-59")
@@ -76,9 +74,7 @@ def people() -> Policy:
         Attribute("sex", Role.QUASI_IDENTIFIER, SEXES),
         Attribute("disease", Role.SENSITIVE, DISEASES, nulls="Unknown", scale="ordinal", hierarchy=HIERARCHY),
     )
-    choice, source = MechanismChoice("none", k_anonymity.Options(k=1)), SourceSettings("t.csv")
-    named = {a.name: a for a in attributes}
-    return Policy("p", "1.0.0", "", "", (), source, named, (), choice, (), ReleaseSettings())
+    return policy_of(attributes)
 
 
 def channel(suppressed=None) -> Product:

@@ -18,6 +18,7 @@ from rrpolicy.privacy.classes.histograms import Histograms, at_most, largest
 from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
 from rrpolicy.privacy.models.l_diversity import Kind
 from rrpolicy.privacy.models.t_closeness import Distance
+from rrpolicy.testing import policy_of
 
 
 @st.composite
@@ -341,16 +342,12 @@ def test_a_coarser_table_may_have_to_suppress_more(sensitive_of, name, table):
 @pytest.fixture(scope="module")
 def sensitive_of():
     """Return a maker of policies whose sensitive attribute has so many ordered values and a hierarchy."""
-    from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Role, SourceSettings
+    from rrpolicy.policy.model import Attribute, Policy, Role
 
     def make(values: int) -> Policy:
         domain = tuple(f"{i}" for i in range(values))
         levels = (domain, tuple(f"g{i // 2}" for i in range(values)), ("*",) * values)
-        attribute = Attribute("s", Role.SENSITIVE, domain, scale="ordinal", hierarchy=levels)
-        nothing = k_anonymity.Options(k=1)
-        source, release = SourceSettings("t.csv"), ReleaseSettings()
-        choice = MechanismChoice("none", nothing)
-        return Policy("p", "1.0.0", "", "", (), source, {"s": attribute}, (), choice, (), release)
+        return policy_of([Attribute("s", Role.SENSITIVE, domain, scale="ordinal", hierarchy=levels)])
 
     return make
 

@@ -14,12 +14,9 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import (
     Attribute,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Requirement,
     Role,
-    SourceSettings,
 )
 from rrpolicy.privacy.anatomy.assessors import (
     attribute_disclosure_assessors,
@@ -31,7 +28,7 @@ from rrpolicy.privacy.classes.histograms import Histograms
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
 from rrpolicy.privacy.models.thresholds import group_size
 from rrpolicy.source.protocol import MULTIPLICITY
-from rrpolicy.testing import TableInMemory
+from rrpolicy.testing import TableInMemory, policy_of
 
 (DIVERSITY,), (ATTRIBUTE,) = l_diversity_assessors(), attribute_disclosure_assessors()
 (LINKING,), (ANONYMITY,) = identity_disclosure_assessors(), k_anonymity_assessors()
@@ -55,19 +52,7 @@ def policy(*requirements: Requirement) -> Policy:
         Attribute("age", Role.QUASI_IDENTIFIER, ("young", "old", "oldest"), release_as="age"),
         Attribute("disease", Role.SENSITIVE, VALUES, release_as="disease"),
     ]
-    return Policy(
-        name="test",
-        version="1.0.0",
-        owner="tests",
-        purpose="tests",
-        plugins=(),
-        source=SourceSettings("none"),
-        attributes={a.name: a for a in attributes},
-        requirements=requirements,
-        mechanism=MechanismChoice("anatomy", l_diversity.Options(kind="distinct", l=2)),
-        gates=(),
-        release=ReleaseSettings(),
-    )
+    return policy_of(attributes, requirements, "anatomy", l_diversity.Options(kind="distinct", l=2))
 
 
 def channel(size: int) -> AnatomyChannel:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,10 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.policy.model import (
     Attribute,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Role,
-    SourceSettings,
 )
+from rrpolicy.testing import policies
 from rrpolicy.testing.memory import TableInMemory
 
 Law = dict[tuple[int, ...], dict[Any, Fraction]]
@@ -35,21 +32,8 @@ Law = dict[tuple[int, ...], dict[Any, Fraction]]
 
 def policy_of(attributes: Mapping[str, tuple[str, Sequence[str] | None]]) -> Policy:
     """Return a policy from name -> (role, domain)."""
-    return Policy(
-        name="p",
-        version="1.0.0",
-        owner="",
-        purpose="",
-        plugins=(),
-        source=SourceSettings("t.csv"),
-        attributes={
-            n: Attribute(n, Role(role), None if d is None else tuple(d)) for n, (role, d) in attributes.items()
-        },
-        requirements=(),
-        mechanism=MechanismChoice("pram", SimpleNamespace()),  # type: ignore[arg-type]
-        gates=(),
-        release=ReleaseSettings(),
-    )
+    named = attributes.items()
+    return policies.policy_of([Attribute(n, Role(role), None if d is None else tuple(d)) for n, (role, d) in named])
 
 
 @dataclass

@@ -7,14 +7,9 @@ import json
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 town = { role = "quasi-identifier", domain = "observed", unchanged = "counts by town are public" }
@@ -30,7 +25,7 @@ attributes = ["sex"]
 keep_probability = { sex = 0.8 }
 [release]
 accept = ["domain:town", "released"]
-"""
+""")
 
 
 @pytest.fixture

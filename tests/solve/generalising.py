@@ -13,15 +13,12 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import (
     Attribute,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Requirement,
     Role,
-    SourceSettings,
 )
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity, t_closeness
-from rrpolicy.testing import TableInMemory
+from rrpolicy.testing import TableInMemory, policies
 
 MODELS = {m.NAME: m for m in (k_anonymity, l_diversity, t_closeness, attribute_disclosure, identity_disclosure)}
 VALUES = ("s0", "s1", "s2", "s3")
@@ -65,10 +62,7 @@ def attributes(*, nominal: bool = False) -> tuple[Attribute, ...]:
 
 
 def policy_of(found: Sequence[Attribute], requirements: Sequence[Requirement], options: Any) -> Policy:
-    return Policy(
-        "test", "1.0.0", "o", "p", (), SourceSettings("none"), {a.name: a for a in found},
-        tuple(requirements), MechanismChoice("l-diversity", options), (), ReleaseSettings(),
-    )  # fmt: skip
+    return policies.policy_of(found, requirements, "l-diversity", options)
 
 
 def task_of(policy: Policy, rows: Sequence[Sequence[int]]) -> Task:

@@ -10,22 +10,20 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pydantic import BaseModel
 
 from rrpolicy.canonical import Value
 from rrpolicy.policy.model import (
     PLAIN,
     Attribute,
     CsvSettings,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Role,
     SourceSettings,
 )
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.original import TableOriginal
+from rrpolicy.testing import policy_of
 
 Open = Callable[..., AbstractContextManager[TableOriginal]]
 
@@ -49,11 +47,7 @@ def dropped(name: str, role: Role = Role.IDENTIFIER) -> Attribute:
     return Attribute(name, role, None, release_as=name)
 
 
-class NoOptions(BaseModel):
-    pass
-
-
-def policy_of(
+def policy_at(
     uri: object,
     *attributes: Attribute,
     table: str | None = None,
@@ -62,20 +56,8 @@ def policy_of(
     missing: tuple[Value, ...] = (),
     csv: CsvSettings = PLAIN.csv,
 ) -> Policy:
-    return Policy(
-        name="test",
-        version="1.0.0",
-        owner="tests",
-        purpose="tests",
-        plugins=(),
-        source=SourceSettings(str(uri), table, min_rows, missing=missing, csv=csv),
-        attributes={a.name: a for a in attributes},
-        requirements=(),
-        mechanism=MechanismChoice("none", NoOptions()),
-        gates=(),
-        release=ReleaseSettings(),
-        folder=folder,
-    )
+    source = SourceSettings(str(uri), table, min_rows, missing=missing, csv=csv)
+    return policy_of(attributes, source=source, folder=folder)
 
 
 @pytest.fixture
@@ -86,7 +68,7 @@ def opened(tmp_path: Path) -> Open:
 
     @contextmanager
     def open_(uri: object, *attributes: Attribute, **keys: object) -> Iterator[TableOriginal]:
-        policy = policy_of(uri, *attributes, **keys)  # type: ignore[arg-type]
+        policy = policy_at(uri, *attributes, **keys)  # type: ignore[arg-type]
         with open_original(policy, sources, tmp_path / "scratch") as original:
             yield original
 

@@ -7,14 +7,9 @@ import json
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 [attributes]
 town = {{ role = "quasi-identifier", domain = "observed", hierarchy = {town}{nulls} }}
 year = {{ role = "quasi-identifier", domain = "observed", hierarchy = [{{ old = [1, 2], new = [3, 4] }}] }}
@@ -26,7 +21,7 @@ k = 20
 name = "l-diversity"
 [release]
 accept = ["domain:town", "domain:year", "node", "released"]
-"""
+""")
 INLINE = '[{ north = ["A", "B", "none"], south = ["C", "D", "E"] }, { all = ["north", "south"] }]'
 
 

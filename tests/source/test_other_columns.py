@@ -7,14 +7,9 @@ import json
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "people"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text("""\
 {other}
 [attributes]
 sex = {{ role = "quasi-identifier", domain = ["F", "M"] }}
@@ -26,7 +21,7 @@ epsilon = 4
 [mechanism]
 name = "pram"
 keep_probability = {{ sex = 0.8, ill = 0.8 }}
-"""
+""")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.original import read
 
-from .conftest import policy_of, qi
+from .conftest import policy_at, qi
 
 TEXTS = st.sampled_from(["", "a", "A", "b", "'", '"', "ä", "NULL", "é", "e\u0301", "x" * 20])
 INTEGERS = st.integers(-4, 4) | st.sampled_from([2**53 + 1, -(2**62)])
@@ -90,6 +90,6 @@ def test_tally_and_rows_are_what_plain_python_counts(drawn):
             assert tally == sorted((*codes, n) for codes, n in expected.items())
             assert rows == sorted(expected.elements())
             if all(c >= 0 for codes in expected for c in codes):
-                original = read(policy_of(path, *attributes), snapshot)
+                original = read(policy_at(path, *attributes), snapshot)
                 joint = original.counts(*names)
                 assert dict(zip(map(tuple, joint.codes.tolist()), joint.n.tolist(), strict=True)) == expected

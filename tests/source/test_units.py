@@ -26,7 +26,7 @@ from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.units import Units, units_of
 
-from .conftest import dropped, policy_of, qi
+from .conftest import dropped, policy_at, qi
 
 TYPES: dict[str, tuple[st.SearchStrategy[Any], pa.DataType]] = {
     "text": (st.sampled_from(["", "a", "A", "é", "e\u0301", "x" * 30, "\0"]), pa.string()),
@@ -72,7 +72,7 @@ def test_many_units_of_texts_are_counted_in_parts(tmp_path: Path, monkeypatch: p
 
 
 def visits(uri: object, *, unit: str | None = None, most: int = 1) -> Policy:
-    policy = policy_of(uri, dropped("id"), dropped("house", Role.EXCLUDED), qi("sex", "f", "m"))
+    policy = policy_at(uri, dropped("id"), dropped("house", Role.EXCLUDED), qi("sex", "f", "m"))
     return replace(policy, source=replace(policy.source, unit=unit, max_records=most))
 
 
@@ -128,8 +128,8 @@ def test_records_without_a_unit_are_refused(tmp_path: Path) -> None:
 
 def test_of_no_identifier_and_of_several_nothing_is_known(tmp_path: Path) -> None:
     path = written(tmp_path, ["a", "a", "a"])
-    both = policy_of(path, dropped("id"), dropped("house"), qi("sex", "f", "m"))
-    neither = policy_of(path, dropped("id", Role.EXCLUDED), dropped("house", Role.EXCLUDED), qi("sex", "f", "m"))
+    both = policy_at(path, dropped("id"), dropped("house"), qi("sex", "f", "m"))
+    neither = policy_at(path, dropped("id", Role.EXCLUDED), dropped("house", Role.EXCLUDED), qi("sex", "f", "m"))
 
     for policy in (both, neither):
         with open_original(policy, {".csv": DuckDBSource()}, tmp_path / "scratch") as original:
@@ -171,5 +171,5 @@ def test_the_refusal_is_the_same_for_neighbours(tmp_path: Path) -> None:
 
 def test_the_demo_table_has_one_record_a_person(tmp_path: Path) -> None:
     with DemoSource().open("demo:survey?records=500", None, tmp_path) as snapshot:
-        policy = policy_of("demo:survey", dropped("person_id"))
+        policy = policy_at("demo:survey", dropped("person_id"))
         assert units_of(policy, snapshot) == Units({1: 500})

@@ -16,16 +16,13 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.policy.model import (
     Attribute,
-    MechanismChoice,
     Policy,
-    ReleaseSettings,
     Requirement,
     Role,
-    SourceSettings,
 )
 from rrpolicy.privacy.models import local_dp, pk_anonymity
 from rrpolicy.source.duckdb.source import DuckDBSource
-from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_source
+from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_source, policy_of
 
 THIRD = Fraction(1, 3)
 RECTANGULAR = [["7/10", "1/10"], ["1/10", "7/10"], ["1/5", "1/5"]]
@@ -150,19 +147,7 @@ def test_a_sampler_with_another_chance_is_caught():
 
 
 def policy(*attributes: Attribute, uri: str = "none") -> Policy:
-    return Policy(
-        "test",
-        "1.0.0",
-        "o",
-        "p",
-        (),
-        SourceSettings(uri),
-        {a.name: a for a in attributes},
-        (),
-        MechanismChoice("pram", pk_anonymity.Options(k=2)),
-        (),
-        ReleaseSettings(),
-    )
+    return policy_of(attributes, mechanism="pram", options=pk_anonymity.Options(k=2), uri=uri)
 
 
 CHANNELS = tuple(

@@ -15,27 +15,17 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Standing
-from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Role, SourceSettings
-from rrpolicy.testing import TableInMemory
+from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.expected_l2 import ExpectedL2, Options
 
 METRIC = ExpectedL2()
 GENDERS, DISEASES = ("Male", "Female"), ("Cancer", "Flu", "Anemia")
-POLICY = Policy(
-    "toy",
-    "1.0.0",
-    "o",
-    "p",
-    (),
-    SourceSettings("none"),
-    {
-        "gender": Attribute("gender", Role.QUASI_IDENTIFIER, GENDERS, release_as="g"),
-        "disease": Attribute("disease", Role.SENSITIVE, DISEASES, release_as="d"),
-    },
-    (),
-    MechanismChoice("pram", Options()),
-    (),
-    ReleaseSettings(),
+POLICY = policy_of(
+    [
+        Attribute("gender", Role.QUASI_IDENTIFIER, GENDERS, release_as="g"),
+        Attribute("disease", Role.SENSITIVE, DISEASES, release_as="d"),
+    ]
 )
 
 

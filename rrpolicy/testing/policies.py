@@ -1,0 +1,92 @@
+"""Policies for the tests of plugins: resolved ones, and files, with defaults for all that a test says nothing of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from rrpolicy.canonical import Value
+from rrpolicy.policy.model import (
+    Attribute,
+    MechanismChoice,
+    Policy,
+    ReleaseSettings,
+    Requirement,
+    Role,
+    SourceSettings,
+)
+
+
+class NoOptions(BaseModel):
+    """The options of a mechanism that has none."""
+
+
+def policy_of(
+    attributes: Iterable[Attribute] | Mapping[str, Sequence[Value]],
+    requirements: Iterable[Requirement] = (),
+    mechanism: str = "none",
+    options: BaseModel | None = None,
+    **more: Any,
+) -> Policy:
+    """Return a resolved policy, as mechanisms, assessors and `TableInMemory` take it.
+
+        policy_of({"sex": ["f", "m"]}, [Requirement("local-dp", Options(epsilon=2))], "acme-oue", OUE(keep="3/4"))
+
+    Args:
+        attributes: in the order of the released columns; or the domain of each quasi-identifier, by name.
+        requirements: with their options validated.
+        mechanism: the name of the mechanism that it chooses.
+        options: of the mechanism; `NoOptions` by default.
+        more: any other field of `Policy`; `uri` for a source that is only named.
+    """
+    if isinstance(attributes, Mapping):
+        named = attributes.items()
+        attributes = [Attribute(n, Role.QUASI_IDENTIFIER, tuple(domain), release_as=n) for n, domain in named]
+    stated: dict[str, Any] = {
+        "name": "test",
+        "version": "1.0.0",
+        "owner": "tests",
+        "purpose": "tests",
+        "plugins": (),
+        "source": SourceSettings(more.pop("uri", "none")),
+        "mechanism": MechanismChoice(mechanism, NoOptions() if options is None else options),
+        "gates": (),
+        "release": ReleaseSettings(),
+    }
+    return Policy(attributes={a.name: a for a in attributes}, requirements=tuple(requirements), **(stated | more))
+
+
+def policy_text(tables: str, uri: str = "people.csv", name: str = "people", **keys: str) -> str:
+    r"""Return the text of a policy file.
+
+        policy_text('[attributes]\nsex = { role = "quasi-identifier", domain = ["f", "m"] }\n[mechanism]\n...')
+
+    Args:
+        tables: all of it but `schema`, `[policy]` and `[source]`, as TOML.
+        uri: of the table.
+        name: of the policy.
+        keys: other keys of `[policy]` that are plain text, such as owner and purpose.
+    """
+    stated = "".join(f'{key} = "{value}"\n' for key, value in {"name": name, "version": "1.0.0", **keys}.items())
+    return f'schema = 1\n[policy]\n{stated}[source]\nuri = "{uri}"\n{tables}'
+
+
+def write_csv(path: Path, columns: Mapping[str, Sequence[object]]) -> Path:
+    """Write a table as CSV, all text in quotes, and return its path.
+
+    Args:
+        path: of the file.
+        columns: values by column; None is a null.
+    """
+    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    path.write_text("".join(",".join(map(_cell, row)) + "\n" for row in rows), encoding="utf-8", newline="")
+    return path
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace('"', '""') + '"'
+    return "" if value is None else str(value)
