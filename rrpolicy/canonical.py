@@ -60,17 +60,6 @@ def number(value: float) -> Json:
     return value
 
 
-def parse_number(document: Json) -> float:
-    """Read what `number` wrote.
-
-    Raises:
-        ValueError: if the document is not a number.
-    """
-    if isinstance(document, (int, float, str)) and not isinstance(document, bool):
-        return float(document)
-    raise ValueError(f"not a number: {document!r}")
-
-
 def exact(value: Fraction) -> str:
     """Return a rational as text: `4/5`, `1`."""
     return str(value)

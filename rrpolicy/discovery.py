@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
-from rrpolicy.registry import GROUP, PluginInfo, Registry
+from rrpolicy.offer import PluginInfo
+from rrpolicy.registry import GROUP, Registry
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

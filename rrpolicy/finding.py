@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
-from rrpolicy.canonical import Json, exact, number
+from rrpolicy.canonical import Json
+from rrpolicy.codec.fields import UNWRITTEN, called
+from rrpolicy.codec.reading import read
+from rrpolicy.codec.writing import record
 from rrpolicy.errors import Place
 from rrpolicy.untrusted.printable import listed
 
@@ -52,9 +55,14 @@ class Measure:
     standing: Standing = Standing.EXACT
     error: float = 0.0
 
-    def to_json(self) -> Json:
-        """Return `{value, standing, error}`."""
-        return {"value": number(self.value), "standing": self.standing.value, "error": number(self.error)}
+
+class Origin(StrEnum):
+    """Where a parameter comes from; what is chosen from the data is a statistic of the data."""
+
+    POLICY = "fixed by the policy"
+    RECORDS = "solved from the requirements and the number of records"
+    DATA = "chosen from the data"
+    ELSEWHERE = "chosen on another table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +82,6 @@ class Derived:
     def __str__(self) -> str:
         """Return the id with its meaning."""
         return f"{self.id}: {self.meaning}"
-
-    def to_json(self) -> Json:
-        """Return `{id, meaning}`."""
-        return {"id": self.id, "meaning": self.meaning}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +103,8 @@ class Companion:
     basis: Basis
     meaning: str
     of: str = ""
-    compares_tables: bool = False
+    compares_tables: bool = field(default=False, metadata=UNWRITTEN)
     given: tuple[str, ...] = ()
-
-    def to_json(self) -> Json:
-        """Return the companion with its basis as a lower-case word."""
-        return {
-            "name": self.name,
-            "measure": self.measure.to_json(),
-            "basis": self.basis.name.lower(),
-            "meaning": self.meaning,
-            "of": self.of,
-            "given": list(self.given),
-        }
 
 
 class Named(Protocol):
@@ -193,16 +186,6 @@ class Profile:
     before: tuple[int, ...] | None = None
     top: tuple[tuple[str, float, int], ...] = ()
 
-    def to_json(self) -> Json:
-        """Return the profile as plain data."""
-        return {
-            "quantity": self.quantity,
-            "edges": [number(e) for e in self.edges],
-            "people": list(self.people),
-            "before": None if self.before is None else list(self.before),
-            "top": [{"group": g, "value": number(v), "people": n} for g, v, n in self.top],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -233,20 +216,20 @@ class Finding:
     code: str
     model: str
     requirement: str
-    place: Place | None
+    place: Place | None = field(metadata=UNWRITTEN)
     reached: Measure | None
-    limit: Fraction | None
+    limit: Fraction | None = field(metadata=called("limit_exact"))
     verdict: Verdict | None
     basis: Basis
     adversary: str
     assumptions: tuple[str, ...] = ()
     beside: tuple[Companion, ...] = ()
     profile: Profile | None = None
-    groups_over: int = 0
-    people_over: int = 0
+    groups_over: int | None = 0
+    people_over: int | None = 0
     reference: str = ""
     assessor: str = ""
-    compares_tables: bool = False
+    compares_tables: bool = field(default=False, metadata=UNWRITTEN)
     given: tuple[str, ...] = ()
 
     @property
@@ -277,37 +260,75 @@ class Finding:
         )
         return replace(self, beside=beside, given=ids, assumptions=(*assumed, assumption))
 
-    def to_json(self, up_to: Basis = Basis.ORIGINAL) -> Json:
-        """Return the finding as plain data, with numbers only up to a basis.
+    def up_to(self, basis: Basis) -> Finding:
+        """Return the finding with numbers only up to a basis; public/ may hold those up to RELEASE.
 
         Args:
-            up_to: numbers whose basis lies above are left out (public/ passes RELEASE), the limit with them: which of
-                several limits binds is a statistic too. The requirement and the verdict always stay.
+            basis: numbers whose basis lies above are left out, the limit with them: which of several limits binds is a
+                statistic too. The requirement and the verdict always stay.
         """
-        shown = self.basis <= up_to
-        audit = up_to is Basis.ORIGINAL
+        if basis is Basis.ORIGINAL:
+            return self
+        beside = tuple(companion for companion in self.beside if companion.basis <= basis)
+        shown = replace(self, beside=beside, profile=None, groups_over=None, people_over=None)
+        return shown if self.basis <= basis else replace(shown, reached=None, limit=None)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the finding as plain data; of its place the line alone, as the policy's digest names the file."""
         return {
-            "code": self.code,
-            "model": self.model,
-            "requirement": self.requirement,
-            "place": None if self.place is None else place_to_json(self.place),
-            "reached": self.reached.to_json() if shown and self.reached is not None else None,
-            "limit": float(self.limit) if shown and self.limit is not None else None,
-            "limit_exact": exact(self.limit) if shown and self.limit is not None else None,
-            "verdict": None if self.verdict is None else self.verdict.value,
-            "basis": self.basis.name.lower(),
-            "adversary": self.adversary,
-            "assumptions": list(self.assumptions),
-            "beside": [c.to_json() for c in self.beside if c.basis <= up_to],
-            "profile": self.profile.to_json() if audit and self.profile is not None else None,
-            "groups_over": self.groups_over if audit else None,
-            "people_over": self.people_over if audit else None,
-            "reference": self.reference,
-            "assessor": self.assessor,
-            "given": list(self.given),
+            **record(self),
+            "place": place_to_json(self.place),
+            "limit": None if self.limit is None else float(self.limit),
         }
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json]) -> Finding:
+        """Read what `to_json` wrote; the place is in no file.
 
-def place_to_json(place: Place) -> Json:
+        Raises:
+            ValueError: if it is none.
+        """
+        told = {key: value for key, value in document.items() if key not in {"place", "limit"}}
+        place = document.get("place")
+        return read(cls, told, {"place": None if place is None else read(Place, place, {"file": ""})})
+
+
+@dataclass(frozen=True, slots=True)
+class UtilityFinding:
+    """One [[utility]] entry and what is to be expected.
+
+    Attributes:
+        metric: its name.
+        options: of the metric.
+        expected: None where N and the channel do not tell, or for the public.
+        limit: the most it may be.
+        verdict: whether it is met.
+        meaning: what the number says.
+        place: where the policy states it; no document tells.
+    """
+
+    metric: str
+    options: Mapping[str, Json]
+    expected: Measure | None
+    limit: Fraction = field(metadata=called("limit_exact"))
+    verdict: Verdict
+    meaning: str
+    place: Place | None = field(default=None, metadata=UNWRITTEN)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the finding as plain data."""
+        return {**record(self), "limit": float(self.limit)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json]) -> UtilityFinding:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: if it is none.
+        """
+        return read(cls, {key: value for key, value in document.items() if key != "limit"})
+
+
+def place_to_json(place: Place | None) -> Json:
     """Return where a finding is asked for, without the file: that is named by the policy's digest."""
-    return {"line": place.line, "column": place.column, "key": place.key}
+    return None if place is None else {"line": place.line, "column": place.column, "key": place.key}

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from rrpolicy.canonical import Json
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Derived, Measure
+from rrpolicy.finding import Derived, Measure, Origin
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor
 
@@ -21,15 +19,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 Options = TypeVar("Options", bound=BaseModel)
-
-
-class Origin(StrEnum):
-    """Where a parameter comes from; what is chosen from the data is a statistic of the data."""
-
-    POLICY = "fixed by the policy"
-    RECORDS = "solved from the requirements and the number of records"
-    DATA = "chosen from the data"
-    ELSEWHERE = "chosen on another table"
 
 
 def parameters_of(attribute: str) -> Derived:
@@ -101,14 +90,6 @@ class Remark:
     name: str
     text: str
     measure: Measure | None = None
-
-    def to_json(self) -> Json:
-        """Return the remark as plain data."""
-        return {
-            "name": self.name,
-            "text": self.text,
-            "measure": None if self.measure is None else self.measure.to_json(),
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Offering something by name before it is imported, so that a policy loads only what it uses."""
+"""Offering something by name before it is imported, so that a policy loads only what it uses; and who offered."""
 
 from __future__ import annotations
 
@@ -29,6 +29,24 @@ class Offer:
         module, _, attribute = self.where.partition(":")
         thing = getattr(importlib.import_module(module), attribute)
         return thing() if isinstance(thing, type) else thing
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """A loaded plugin: its entry point's name, its distribution and version, the hooks it implements."""
+
+    name: str
+    distribution: str
+    version: str
+    hooks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    """What a plan depends on: rrpolicy's version, and the plugins."""
+
+    rrpolicy: str
+    plugins: tuple[PluginInfo, ...]
 
 
 class Lazy(Mapping[str, T], Generic[T]):

@@ -18,11 +18,20 @@ from rrpolicy.channel.base import (
     Sink as Sink,
     Transition as Transition,
 )
+from rrpolicy.channel.decoders import (
+    AdditionDecoder as AdditionDecoder,
+    AnatomyDecoder as AnatomyDecoder,
+    Decoder as Decoder,
+    IdentityDecoder as IdentityDecoder,
+    MatrixDecoder as MatrixDecoder,
+    RecodeDecoder as RecodeDecoder,
+    RetentionDecoder as RetentionDecoder,
+)
 from rrpolicy.channel.probability import keep_probability as keep_probability
 from rrpolicy.channel.product.channel import Product as Product
 from rrpolicy.channel.sampling.variates import split_by_columns as split_by_columns
 from rrpolicy.channel.suppression.channel import SuppressionChannel as SuppressionChannel
-from rrpolicy.channel.table import Column as Column, Decoder as Decoder, TableSpec as TableSpec
+from rrpolicy.channel.table import Column as Column, TableSpec as TableSpec
 from rrpolicy.errors import (
     DataError as DataError,
     PolicyError as PolicyError,
@@ -35,6 +44,7 @@ from rrpolicy.finding import (
     Derived as Derived,
     Finding as Finding,
     Measure as Measure,
+    Origin as Origin,
     Standing as Standing,
     Verdict as Verdict,
     by_value as by_value,
@@ -42,7 +52,6 @@ from rrpolicy.finding import (
 from rrpolicy.hookspecs import hookimpl as hookimpl
 from rrpolicy.mechanism import (
     Mechanism as Mechanism,
-    Origin as Origin,
     Outline as Outline,
     Proposal as Proposal,
     Remark as Remark,

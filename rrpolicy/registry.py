@@ -17,9 +17,8 @@ import pluggy
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
-from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem, RefusedError
-from rrpolicy.offer import Lazy, Offer
+from rrpolicy.offer import Lazy, Offer, PluginInfo
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
@@ -32,25 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GROUP = "rrpolicy"
-
-
-@dataclass(frozen=True, slots=True)
-class PluginInfo:
-    """A loaded plugin: its entry point's name, its distribution and version, the hooks it implements."""
-
-    name: str
-    distribution: str
-    version: str
-    hooks: tuple[str, ...]
-
-    def to_json(self) -> Json:
-        """Return the plugin as plain data."""
-        return {
-            "name": self.name,
-            "distribution": self.distribution,
-            "version": self.version,
-            "hooks": list(self.hooks),
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, Protocol
 
-from rrpolicy.canonical import Json, number
+from rrpolicy.canonical import Json
+from rrpolicy.codec.reading import read
+from rrpolicy.codec.writing import record
 from rrpolicy.section import Fact, Section
 
 SCHEMA = "rrpolicy.report/1"
@@ -177,6 +179,8 @@ class UtilityRow:
 class Report:
     """Everything a page shows. Template variables are these fields and no others; a test holds this."""
 
+    schema: ClassVar[str] = SCHEMA
+
     page: Literal["public", "audit"] = field(metadata={"help": "which of the two pages"})
     title: str = field(metadata={"help": "the policy's name and version, and the release's label"})
     decision: str = field(metadata={"help": "released: every requirement holds; or what does not"})
@@ -197,9 +201,9 @@ class Report:
         metadata={"help": "versions, plugins, digests; times and commits on the audit page"}
     )
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, Json]:
         """Return the report as plain data under its schema's name."""
-        return {"schema": SCHEMA, **_plain(asdict(self))}
+        return record(self)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Report:
@@ -208,15 +212,7 @@ class Report:
         Raises:
             ValueError: if the schema is unknown or a field is missing, of another type, or unknown.
         """
-        from pydantic import TypeAdapter
-
-        if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
-            raise ValueError(f"not a report of schema {SCHEMA}")
-        fields = {key: value for key, value in document.items() if key != "schema"}
-        unknown = sorted(fields.keys() - cls.__dataclass_fields__.keys())
-        if unknown:
-            raise ValueError(f"a report has no field {', '.join(unknown)}")
-        return TypeAdapter(cls).validate_python(fields)
+        return read(cls, document)
 
 
 def json_schema() -> dict[str, Any]:
@@ -245,15 +241,6 @@ def _with_infinities(schema: Any) -> Any:
     if schema.get("type") == "number":
         return {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}
     return {key: _with_infinities(value) for key, value in schema.items() if key != "title"}
-
-
-def _plain(value: Any) -> Any:
-    """Return dataclass data as JSON carries it: lists for tuples, text for infinities."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return number(value) if isinstance(value, float) else value
 
 
 class Renderer(Protocol):

@@ -11,8 +11,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from rrpolicy.canonical import Json
+from rrpolicy.channel.decoders import Decoder
 from rrpolicy.channel.probability import log_up
-from rrpolicy.channel.table import Column, Decoder, TableSpec
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.codec.reading import read
+from rrpolicy.codec.writing import record
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.section import Section
 
@@ -86,16 +89,15 @@ class Channel(ABC):
         del records, original
         return ()
 
-    @abstractmethod
     def to_json(self) -> Json:
         """Return all of it, `{"kind", "version", …}`; audit-class."""
+        return record(self)
 
-    @abstractmethod
     def to_public_json(self) -> Json:
-        """Return what an analyst and a public verification need."""
+        """Return what an analyst and a public verification need: no field that is marked for the audit."""
+        return record(self, public=True)
 
     @classmethod
-    @abstractmethod
     def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Self:
         """Read what `to_json` or `to_public_json` wrote.
 
@@ -106,6 +108,8 @@ class Channel(ABC):
         Raises:
             ValueError: if the version is unknown or the document is not of this kind.
         """
+        del kinds
+        return read(cls, document)
 
 
 class Axis(ABC):
@@ -189,22 +193,22 @@ class Axis(ABC):
         del records
         return ()
 
-    @abstractmethod
     def to_json(self) -> Json:
         """Return all of it, `{"kind", "version", …}`."""
+        return record(self)
 
-    @abstractmethod
     def to_public_json(self) -> Json:
-        """Return what may be published of it."""
+        """Return what may be published of it: no field that is marked for the audit."""
+        return record(self, public=True)
 
     @classmethod
-    @abstractmethod
     def from_json(cls, document: Mapping[str, Json]) -> Self:
         """Read what `to_json` or `to_public_json` wrote.
 
         Raises:
             ValueError: if the version is unknown or the document is not of this kind.
         """
+        return read(cls, document)
 
 
 @runtime_checkable

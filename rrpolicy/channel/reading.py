@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.document import UnknownVersionError
+from rrpolicy.codec.reading import UnknownVersionError
 from rrpolicy.errors import DataError, Problem, RefusedError
 
 T = TypeVar("T")
 
 
-def channel_from_json(document: Json, kinds: Mapping[str, type[Channel | Axis]]) -> Channel:
+def channel_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Channel:
     """Read a channel.
 
     Args:

@@ -31,9 +31,10 @@ def command(
     waiting = [name for name in installed_distributions() if name not in loaded]
     if json:
         from rrpolicy.canonical import pretty
+        from rrpolicy.codec.writing import plain
 
         document: Json = {
-            "plugins": [info.to_json() for info in registry.plugins],
+            "plugins": plain(registry.plugins),
             "offers": {what: list(names) for what, names in _offers(registry).items()},
             "installed_but_not_loaded": list(waiting),
         }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy import door
 from rrpolicy.canonical import Json
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.untrusted.printable import listed, visible
@@ -66,7 +67,7 @@ def _document(name: str, checked: Checked, status: int) -> Json:
         "policy": {"name": policy.name, "version": policy.version, "digest": policy.digest()},
         "extends": list(policy.baselines),
         "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
-        "derived": [statistic.to_json() for statistic in checked.derived],
+        "derived": plain(checked.derived),
         "unchanged": {a.name: a.why_unchanged for a in checked.unchanged},
         "warnings": list(checked.warnings),
         "problems": [],
@@ -75,9 +76,7 @@ def _document(name: str, checked: Checked, status: int) -> Json:
 
 def _with_origin(finding: Finding, stated: Stated) -> Json:
     """Return a finding with the baseline that it comes from, and why it adds nothing, if so."""
-    document = finding.to_json()
-    assert isinstance(document, dict)
-    return {**document, "origin": stated.origin, "void": stated.void}
+    return {**finding.to_json(), "origin": stated.origin, "void": stated.void}
 
 
 def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:

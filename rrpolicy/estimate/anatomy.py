@@ -63,7 +63,7 @@ class DealtRelease(Release):
         own = IdentityWeights(shared.columns, shared.original, shared.original)
         columns = replace(self.columns, axes={**self.columns.axes, **dict.fromkeys(own.columns, own)})
         values = replace(self.values, times=shared.count)
-        return Release(self.folder, self.document, self.records, columns, values)
+        return Release(self.folder, self.manifest, columns, values)
 
     def tables(
         self,

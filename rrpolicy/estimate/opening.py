@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from rrpolicy.canonical import Value
-from rrpolicy.channel.document import read_column
-from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.channel.table import Column, TableSpec, type_of
 from rrpolicy.engine.quoting import type_name
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.scan import DataFile
 from rrpolicy.estimate.release import Release
-from rrpolicy.estimate.sealed import NAME, check_seal, no_release, read_release
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.manifest.manifest import NAME, Manifest
+from rrpolicy.manifest.sealed import check_seal, no_release, read_release
+
+TOGETHER = ({"data"}, {"qit", "st"})
+"""Tables that releases consist of."""
 
 
 def open_release(path: str | Path, *, verify: bool = True) -> Release:
@@ -36,53 +36,42 @@ def open_release(path: str | Path, *, verify: bool = True) -> Release:
     folder = Path(path)
     if (folder / "public" / NAME).is_file():
         folder = folder / "public"
-    document = read_release(folder)
-    try:
-        release = _release(folder, document)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, StopIteration) as error:
-        raise no_release(folder, f"its {NAME} contradicts itself") from error
+    manifest = read_release(folder)
+    release = release_of(folder, manifest)
     if verify:
-        check_seal(folder, document, [table["path"] for table in document["data"]["tables"].values()])
+        check_seal(folder, manifest.to_json(), [table.path for table in manifest.data.tables.values()])
     return release
 
 
-def decoder_from_json(document: Mapping[str, Any]) -> Decoder:
-    """Read what `Decoder.to_json` wrote."""
-    return Decoder(
-        attributes=tuple(document["attributes"]),
-        form=document["form"],
-        parameters=document["parameters"],
-        unbiased=document["unbiased"],
-        independent=document["independent"],
-    )
-
-
-def column_from_json(document: Mapping[str, Any]) -> Column:
-    """Read what `Column.to_json` wrote; the engine type is filled in from the labels if it is not there.
+def described(column: Column) -> Column:
+    """Return a column with its engine type, from the labels if the manifest does not name one.
 
     Raises:
-        ValueError: if a field is missing or of another type, or the type is not a plain type's name (it becomes part
-            of queries).
+        ValueError: if that is not a plain type's name (it becomes part of queries).
     """
-    column = read_column(dict(document))
-    type_ = column.type or engine_type(column.labels) + ("[]" if column.kind == "set" else "")
+    type_ = column.type or type_of(column.labels) + ("[]" if column.kind == "set" else "")
     return replace(column, type=type_ and type_name(type_))
 
 
-def engine_type(labels: tuple[Value, ...]) -> str:
-    """Return DuckDB's type for a column of these labels; "" if there are none."""
-    if not labels:
-        return ""
-    if all(isinstance(v, bool) for v in labels):
-        return "BOOLEAN"
-    if any(isinstance(v, (str, bool)) for v in labels):
-        return "VARCHAR"
-    return "BIGINT" if all(isinstance(v, int) for v in labels) else "DOUBLE"
+def release_of(folder: Path, manifest: Manifest) -> Release:
+    """Return a release from its manifest; release.json itself need not be written yet.
+
+    Args:
+        folder: public/, with the data files.
+        manifest: of the release.
+
+    Raises:
+        PolicyError: RR260, RR269, RR270 as `open_release`.
+    """
+    try:
+        return _release(folder, manifest)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        raise no_release(folder, f"its {NAME} contradicts itself") from error
 
 
-def _release(folder: Path, document: Mapping[str, Any]) -> Release:
-    tables = {t["name"]: t for t in document["tables"]}
-    if set(tables) not in ({"data"}, {"qit", "st"}):
+def _release(folder: Path, manifest: Manifest) -> Release:
+    tables = {table.name: table for table in manifest.tables}
+    if set(tables) not in TOGETHER:
         raise PolicyError(
             Problem(
                 "RR270",
@@ -91,35 +80,33 @@ def _release(folder: Path, document: Mapping[str, Any]) -> Release:
                 hint="update rrpolicy",
             )
         )
-    files = {name: _data_file(folder, document, table) for name, table in tables.items()}
+    files = {name: _data_file(folder, manifest, table) for name, table in tables.items()}
     records = files.get("data") or files["qit"]
     columns = {c.name: c for file in files.values() for c in file.columns if c.kind not in {"group", "count"}}
-    decoders = tuple(decoder_from_json(d) for d in document["decoders"])
     axes: dict[str, AxisWeights] = {}
     refused: dict[str, PolicyError] = {}
-    for decoder in decoders:
+    for decoder in manifest.decoders:
         try:
             for weights in axis_weights(decoder):
                 axes.update(dict.fromkeys(weights.columns, weights))
         except PolicyError as error:
-            refused[str(decoder.parameters.get("column"))] = error
-    nulls = {a["name"]: a["nulls"] for a in document.get("attributes", ()) if a.get("nulls") is not None}
-    missing = {c.name: nulls[c.attribute] for c in columns.values() if c.attribute in nulls}
-    known = Columns.of(columns, axes, refused, missing)
+            refused.update(dict.fromkeys(decoder.columns, error))
+    nulls = ((c.name, manifest.missing(c)) for c in columns.values())
+    known = Columns.of(columns, axes, refused, {name: value for name, value in nulls if value is not None})
     if "st" in files:
         from rrpolicy.estimate.anatomy import DealtRelease
 
-        return DealtRelease(folder, document, int(document["records"]), known, records, values=files["st"])
-    return Release(folder, document, int(document["records"]), known, records)
+        return DealtRelease(folder, manifest, known, records, values=files["st"])
+    return Release(folder, manifest, known, records)
 
 
-def _data_file(folder: Path, document: Mapping[str, Any], table: Mapping[str, Any]) -> DataFile:
+def _data_file(folder: Path, manifest: Manifest, table: TableSpec) -> DataFile:
     return DataFile(
-        path=_inside(folder, document["data"]["tables"][table["name"]]["path"]),
-        format=document["data"]["format"],
-        columns=tuple(column_from_json(c) for c in table["columns"]),
-        table=table["name"],
-        formulas=document["data"]["csv_formulas"],
+        path=_inside(folder, manifest.path(table.name)),
+        format=manifest.data.format,
+        columns=tuple(map(described, table.columns)),
+        table=table.name,
+        formulas=manifest.data.csv_formulas,
     )
 
 

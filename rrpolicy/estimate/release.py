@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.counts.columns import Columns
@@ -16,6 +16,7 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Estimator, Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -35,22 +36,25 @@ class Release:
 
     Attributes:
         folder: the public/ folder.
-        document: its release.json.
-        records: N.
+        manifest: its release.json.
         columns: the released columns and how they are undone.
         data: the data file.
     """
 
     folder: Path
-    document: Mapping[str, Any] = field(repr=False)
-    records: int
+    manifest: Manifest = field(repr=False)
     columns: Columns = field(repr=False)
     data: DataFile
 
     @property
+    def records(self) -> int:
+        """Return N."""
+        return self.manifest.records
+
+    @property
     def max_records(self) -> int:
         """Return the most records that one person, or other unit of protection, may have."""
-        return int(self.document["units"]["max_records"])
+        return self.manifest.units.max_records
 
     def domain(self, column: str) -> tuple[Value, ...]:
         """Return the original categories of a released column, in domain order.

@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.document import read_column
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.sealed import read_release
-from rrpolicy.releasing.handout.contents import escaped_columns
+from rrpolicy.manifest.sealed import read_release
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
@@ -26,13 +24,13 @@ def as_released(snapshot: TableSnapshot, uri: str) -> TableSnapshot:
     """
     path = Path(uri.removeprefix("csv:"))
     try:
-        document = read_release(path.parent)
+        manifest = read_release(path.parent)
     except PolicyError:
         return snapshot  # it lies in no bundle
-    stated = document["data"]["tables"]
-    here = (t for t in document["tables"] if stated.get(t["name"], {}).get("path") == path.name)
-    columns = [read_column(column) for table in here for column in table["columns"]]
-    names = [identifier(name) for name in escaped_columns(document, columns) if name in snapshot.stored]
+    stated = manifest.data.tables
+    here = (t for t in manifest.tables if t.name in stated and stated[t.name].path == path.name)
+    escaped = (c.name for table in here for c in table.columns if manifest.escaped(c))
+    names = [identifier(name) for name in escaped if name in snapshot.stored]
     if not names:
         return snapshot
     replaced = ", ".join(f"{formulas.unescaped_sql(name)} AS {name}" for name in names)

@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
 from rrpolicy.policy.directions import RELAXABLE
+from rrpolicy.policy.model import Format
 from rrpolicy.policy.rational import Rational
 from rrpolicy.untrusted.formulas import CONVENTION, Handling
 
@@ -278,7 +279,7 @@ class MechanismTable(Table):
 class ReleaseTable(Table):
     """What is written, and what may be told."""
 
-    format: Literal["parquet", "csv", "duckdb"] = Field("parquet", description="The released data's format.")
+    format: Format = Field("parquet", description="The released data's format.")
     accept: list[Line] = Field(
         [], description="Ids of statistics derived from the data that may be told, as `plan` prints them."
     )

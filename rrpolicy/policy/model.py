@@ -10,16 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, TypeAlias
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from rrpolicy.canonical import Json, Value, canonical, digest, number
+from rrpolicy.canonical import Json, Value, canonical, digest
+from rrpolicy.codec.fields import UNWRITTEN
+from rrpolicy.codec.reading import read
+from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
 from rrpolicy.untrusted.formulas import Handling
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
+Format: TypeAlias = Literal["parquet", "csv", "duckdb"]
+"""Of released tables."""
 
 
 class Role(StrEnum):
@@ -48,6 +53,16 @@ class Bins:
 
     edges: tuple[float | str, ...]
     labels: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Bins:
+        """Read bins: an edge is a number, an infinity, or a date or time as text.
+
+        Raises:
+            ValueError: if they are none.
+        """
+        edges = (float(e) if e in {"inf", "-inf"} else e for e in document["edges"])
+        return read(cls, document, {"edges": tuple(edges)})
 
 
 def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
@@ -95,7 +110,7 @@ class Attribute:
     assume_unlinkable: str | None = None
     unchanged: str | None = None
     missing: tuple[Value, ...] | None = None
-    place: Place | None = field(default=None, compare=False)
+    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
     @property
     def categorical(self) -> bool:
@@ -106,29 +121,6 @@ class Attribute:
     def why_unchanged(self) -> str | None:
         """Return why the column may be released as it is; that it links nobody says so, too."""
         return self.assume_unlinkable if self.unchanged is None else self.unchanged
-
-    def to_json(self) -> Json:
-        """Return the attribute as plain data."""
-        return {
-            "name": self.name,
-            "role": self.role.value,
-            "domain": None if self.domain is None else list(self.domain),
-            "observed": self.observed,
-            "outside": self.outside,
-            "nulls": self.nulls,
-            "scale": self.scale,
-            "bins": None
-            if self.bins is None
-            else {
-                "edges": [number(e) if isinstance(e, float) else e for e in self.bins.edges],
-                "labels": list(self.bins.labels),
-            },
-            "release_as": self.release_as,
-            "hierarchy": None if self.hierarchy is None else [list(level) for level in self.hierarchy],
-            "assume_unlinkable": self.assume_unlinkable,
-            "unchanged": self.unchanged,
-            "missing": None if self.missing is None else list(self.missing),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +142,8 @@ class Requirement(Generic[Options_co]):
     model: str
     options: Options_co
     where: Mapping[str, Value] = field(default_factory=dict)
-    place: Place | None = field(default=None, compare=False)
-    max_records: int = 1
+    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
+    max_records: int = field(default=1, metadata=UNWRITTEN)
 
     @property
     def limit(self) -> Fraction | None:
@@ -200,10 +192,6 @@ class Requirement(Generic[Options_co]):
         named: tuple[str, ...] | None = getattr(self.options, "sensitive", None)
         return () if named is None else named or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
 
-    def to_json(self) -> Json:
-        """Return the requirement as plain data, without what it shares with all others."""
-        return {"model": self.model, "options": self.options.model_dump(mode="json"), "where": dict(self.where)}
-
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -212,11 +200,7 @@ class Gate:
     metric: str
     options: BaseModel
     max: str  # an exact rational as text, such as "1/50"
-    place: Place | None = field(default=None, compare=False)
-
-    def to_json(self) -> Json:
-        """Return the gate as plain data."""
-        return {"metric": self.metric, "options": self.options.model_dump(mode="json"), "max": self.max}
+    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +218,7 @@ class MechanismChoice:
 
     name: str
     options: BaseModel
-    place: Place | None = field(default=None, compare=False)
+    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
     plan_on: str | None = None
     plan_on_table: str | None = None
 
@@ -243,14 +227,9 @@ class MechanismChoice:
         """Return whether parameters are chosen on another table than the source."""
         return self.plan_on is not None
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, Json]:
         """Return the choice as plain data."""
-        return {
-            "name": self.name,
-            "options": self.options.model_dump(mode="json"),
-            "plan_on": self.elsewhere,
-            "plan_on_table": self.plan_on_table,
-        }
+        return {**record(self), "plan_on": self.elsewhere}
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,16 +249,6 @@ class CsvSettings:
     decimal: Literal[".", ","] = "."
     quote: str = '"'
     skip: int = 0
-
-    def to_json(self) -> Json:
-        """Return the settings as plain data."""
-        return {
-            "delimiter": self.delimiter,
-            "encoding": self.encoding,
-            "decimal": self.decimal,
-            "quote": self.quote,
-            "skip": self.skip,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +290,7 @@ class SourceSettings:
         other_columns: what becomes of columns that the policy does not name: the table is refused, or they are dropped.
     """
 
-    uri: str
+    uri: str = field(metadata=UNWRITTEN)
     table: str | None = None
     min_rows: int | None = None
     population: str | None = None
@@ -343,7 +312,7 @@ class ReleaseSettings:
         csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
     """
 
-    format: Literal["parquet", "csv", "duckdb"] = "parquet"
+    format: Format = "parquet"
     accept: tuple[str, ...] = ()
     audit_counts: bool = False
     csv_formulas: Handling = "escape"
@@ -411,26 +380,12 @@ class Policy:
                 "purpose": self.purpose,
                 "plugins": list(self.plugins),
             },
-            "source": {
-                "table": self.source.table,
-                "min_rows": self.source.min_rows,
-                "population": self.source.population,
-                "missing": list(self.source.missing),
-                "csv": self.source.csv.to_json(),
-                "unit": self.source.unit,
-                "max_records": self.source.max_records,
-                "other_columns": self.source.other_columns,
-            },
-            "attributes": [a.to_json() for a in self.attributes.values()],
-            "privacy": [r.to_json() for r in self.requirements],
-            "mechanism": self.mechanism.to_json(),
-            "utility": [g.to_json() for g in self.gates],
-            "release": {
-                "format": self.release.format,
-                "accept": list(self.release.accept),
-                "audit_counts": self.release.audit_counts,
-                "csv_formulas": self.release.csv_formulas,
-            },
+            "source": plain(self.source),
+            "attributes": plain([*self.attributes.values()]),
+            "privacy": plain(self.requirements),
+            "mechanism": plain(self.mechanism),
+            "utility": plain(self.gates),
+            "release": plain(self.release),
         }
 
     def digest(self) -> str:

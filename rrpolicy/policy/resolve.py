@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.canonical import Value, canonical, exact
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.policy.attributes import resolve_attribute, same
 from rrpolicy.policy.catalogue import Catalogue
@@ -209,7 +210,7 @@ class Resolver:
             if options is not None:
                 place = replace(at.place, key=f"privacy.{index}")
                 requirement = Requirement(str(at.value), options, where, place)
-                found.setdefault(canonical(requirement.to_json()), requirement)
+                found.setdefault(canonical(plain(requirement)), requirement)
         return list(found.values())
 
     def where(self, node: Node, attributes: Mapping[str, Attribute | None]) -> dict[str, Value]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import cast, get_args
+from typing import cast
 
 import numpy as np
 
 from rrpolicy.canonical import Json, canonical
 from rrpolicy.channel.base import Axis, Posterior, Readable, Transition
+from rrpolicy.channel.decoders import Decoder
 from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.channel.table import Form
+from rrpolicy.codec.reading import read
+from rrpolicy.codec.writing import plain
 from rrpolicy.source.counts import Codes, Ints
 from rrpolicy.testing.demand import demand
 
@@ -53,9 +55,12 @@ def _check_description(axis: Axis) -> None:
     demand(len(set(names)) == len(names), f"released columns share a name: {names}")
     strange = {column.attribute for column in columns} - set(axis.attributes)
     demand(not strange, f"columns tell of attributes that are not the axis': {sorted(strange)}")
-    demand(decoder.form in get_args(Form), f"'{decoder.form}' is not one of the six decoder forms")
+    demand(isinstance(decoder, Decoder), f"{type(decoder).__name__} is not one of the six decoders")
     demand(set(decoder.attributes) == set(axis.attributes), "the decoder tells of other attributes than the axis")
-    canonical(decoder.to_json())
+    try:
+        read(type(decoder), plain(decoder))
+    except ValueError as error:
+        raise AssertionError(f"the decoder cannot be read back: {error}") from error
 
 
 def _check_documents(axis: Axis) -> None:

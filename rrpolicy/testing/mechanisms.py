@@ -12,8 +12,8 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
-from rrpolicy.finding import Verdict
-from rrpolicy.mechanism import Mechanism, Origin, Outline, Proposal, Task
+from rrpolicy.finding import Origin, Verdict
+from rrpolicy.mechanism import Mechanism, Outline, Proposal, Task
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.source.protocol import MULTIPLICITY

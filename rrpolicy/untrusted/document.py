@@ -114,7 +114,8 @@ def _faults(value: Any, schema: Mapping[str, Any], named: Mapping[str, Any], pla
         yield from _faults(value, named[schema["$ref"].removeprefix("#/$defs/")], named, place)
         return
     if "anyOf" in schema:
-        tried = [list(_faults(value, other, named, place)) for other in schema["anyOf"]]
+        meant = [other for other in schema["anyOf"] if _may_be(value, other)] or schema["anyOf"]
+        tried = [list(_faults(value, other, named, place)) for other in meant]
         if all(tried):
             # the alternative that got furthest tells most
             yield from max(tried, key=lambda found: max(len(where) for where, _ in found))
@@ -129,6 +130,12 @@ def _faults(value: Any, schema: Mapping[str, Any], named: Mapping[str, Any], pla
         for index, item in enumerate(value):
             inner = first[index] if index < len(first) else schema.get("items", {})
             yield from _faults(item, inner, named, f"{place}[{index}]")
+
+
+def _may_be(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Return whether an object has the constants that tell an alternative from others."""
+    told = {key: inner["const"] for key, inner in schema.get("properties", {}).items() if "const" in inner}
+    return not told or (isinstance(value, dict) and all(_equal(value.get(key), own) for key, own in told.items()))
 
 
 def _wrong(value: Any, schema: Mapping[str, Any]) -> str:

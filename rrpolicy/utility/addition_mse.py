@@ -107,10 +107,11 @@ class AdditionMSE:
         """
         import numpy as np
 
+        from rrpolicy.channel.decoders import AdditionDecoder
         from rrpolicy.estimate.opening import open_release
 
         release = open_release(public, verify=False)
-        sets = [tuple(d["attributes"]) for d in release.document["decoders"] if d["form"] == "membership"]
+        sets = [d.attributes for d in release.manifest.decoders if isinstance(d, AdditionDecoder)]
         found = []
         for names in sets:
             if options.target == "table" and set(options.attributes or names) == set(names):

@@ -117,11 +117,12 @@ class ExpectedL2:
         """
         import numpy as np
 
+        from rrpolicy.channel.decoders import IdentityDecoder
         from rrpolicy.estimate.opening import open_release
 
         release = open_release(public, verify=False)
         names = options.attributes or tuple(
-            name for d in release.document["decoders"] if d["form"] != "identity" for name in d["attributes"]
+            name for d in release.manifest.decoders if not isinstance(d, IdentityDecoder) for name in d.attributes
         )
         attributes = [original.policy.attributes[name] for name in names]
         if options.target == "population" or math.prod(len(a.domain or ()) for a in attributes) > MOST_CELLS:

@@ -280,7 +280,7 @@ def test_descriptions_are_read_back():
     for channel in (groups(2), groups(3, Column("hours", "carried", (), "BIGINT", "hours"))):
         assert channel_from_json(channel.to_json(), kinds) == channel
         assert channel_from_json(channel.to_public_json(), kinds) == channel
-    for key, value in (("size", True), ("size", 9), ("sampler", "guess"), ("shown", "one"), ("known", [])):
+    for key, value in (("size", True), ("size", 9), ("sampler", "guess"), ("known", [])):
         with pytest.raises(DataError, match="RR334"):
             channel_from_json({**groups().to_json(), key: value}, kinds)
     with pytest.raises(RefusedError, match="RR404"):
@@ -293,7 +293,7 @@ def test_tables_are_joined_by_group_and_sorted():
     assert (qit.joins, values.joins) == ({"group_id": (ST, "group_id")}, {"group_id": (QIT, "group_id")})
     assert (qit.sort, values.sort) == (("sex", "age", "group_id"), ("group_id", "disease"))
     share = groups().decoders()[-1]
-    assert (share.form, share.unbiased, share.independent) == ("share", False, False)
+    assert (share.form, share.unbiased, share.independent) == ("anatomy", False, False)
     assert groups().discloses() == ()
 
 

@@ -17,6 +17,7 @@ from rrpolicy.canonical import canonical
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.matrix import Domain, Matrix
 from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.decoders import IdentityDecoder
 from rrpolicy.channel.product import draw as drawing
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.reading import channel_from_json
@@ -253,7 +254,7 @@ def test_tables_and_decoders_cover_every_released_column():
     assert [c.name for c in product.tables()[0].columns] == ["number", "race", "schooling", "sex"]
     assert product.tables()[0].sort == product.order
     assert [d.form for d in product.decoders()] == ["retention", "retention", "identity", "identity"]
-    assert product.decoders()[-1].parameters == {"columns": ["number"], "labels": [[]]}
+    assert product.decoders()[-1] == IdentityDecoder(("x",), "number", ())
     assert product.discloses() == ()
     with pytest.raises(ValueError, match="every released column"):
         Product(product.axes, (), product.order)

@@ -52,7 +52,7 @@ def test_suppressed_classes_stand_in_audit_alone():
     assert axis.suppressed_row == ("*", "*")
     assert axis.to_json()["rule"]["suppressed"] == [[0, 1]]
     public = axis.to_public_json()
-    assert public["rule"] == {"rule": "levels", "suppressing": True, "suppressed": None}
+    assert public["rule"] == {"rule": "levels", "suppressing": True}
     other = Recode.by_levels([A, B], [["u", "u", "v"], [1, 2]], suppressed=[(1, 0)])
     assert json.dumps(public) == json.dumps(other.to_public_json())
     with pytest.raises(ValueError, match="does not tell which classes"):

@@ -15,6 +15,10 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.canonical import file_digest, own_digest
+from rrpolicy.channel.decoders import Decoder
+from rrpolicy.manifest.manifest import Manifest
+
+DIGEST = "sha256:" + "0" * 64
 
 
 @dataclass
@@ -42,13 +46,12 @@ def column(name: str, labels: Sequence[Any], kind: str = "category", type_: str 
 
 
 def decoder(attributes: Sequence[str], form: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "attributes": list(attributes),
-        "form": form,
-        "parameters": dict(parameters),
-        "unbiased": True,
-        "independent": True,
-    }
+    return {"form": form, "attributes": list(attributes), "unbiased": True, "independent": True, **parameters}
+
+
+def undone(axis: Axis) -> Decoder:
+    """Return the decoder of an axis as a manifest that states it is read."""
+    return manifest([axis], 0, "parquet").decoders[0]
 
 
 def retention(name: str, labels: Sequence[Any], blocks: Sequence[tuple[Sequence[int], str]]) -> Axis:
@@ -62,17 +65,17 @@ def retention(name: str, labels: Sequence[Any], blocks: Sequence[tuple[Sequence[
     parameters = {
         "column": name,
         "labels": list(labels),
-        "blocks": [{"members": list(m), "keep_probability": k} for m, k in blocks],
+        "blocks": [{"members": list(m), "keep_probability": str(Fraction(k))} for m, k in blocks],
     }
     return Axis(decoder([name], "retention", parameters), (column(name, labels),), P)
 
 
 def matrix(name: str, released: Sequence[Any], original: Sequence[Any], rows: Sequence[Sequence[str]]) -> Axis:
     parameters = {
-        "column": name,
-        "released": list(released),
-        "original": list(original),
-        "rows": [list(r) for r in rows],
+        "columns": [name],
+        "released": [[label] for label in released],
+        "original": [[label] for label in original],
+        "rows": [[str(Fraction(v)) for v in r] for r in rows],
     }
     P = [[Fraction(v) for v in row] for row in rows]
     return Axis(decoder([name], "matrix", parameters), (column(name, released),), P)
@@ -83,7 +86,7 @@ def coupled(names: Sequence[str], cells: Sequence[Sequence[Any]], rows: Sequence
         "columns": list(names),
         "released": [list(c) for c in cells],
         "original": [list(c) for c in cells],
-        "rows": [list(r) for r in rows],
+        "rows": [[str(Fraction(v)) for v in r] for r in rows],
     }
     columns = tuple(column(n, list(dict.fromkeys(c[j] for c in cells))) for j, n in enumerate(names))
     return Axis(decoder(names, "matrix", parameters), columns, [[Fraction(v) for v in row] for row in rows])
@@ -91,17 +94,15 @@ def coupled(names: Sequence[str], cells: Sequence[Sequence[Any]], rows: Sequence
 
 def identity(name: str, labels: Sequence[Any]) -> Axis:
     P = [[Fraction(int(u == v)) for v in range(len(labels))] for u in range(len(labels))]
-    return Axis(decoder([name], "identity", {"columns": [name], "labels": [list(labels)]}), (column(name, labels),), P)
+    return Axis(decoder([name], "identity", {"column": name, "labels": list(labels)}), (column(name, labels),), P)
 
 
-def manifest(
-    axes: Sequence[Axis], records: int, file_format: str, carried: Sequence[dict[str, Any]] = ()
-) -> dict[str, Any]:
+def manifest(axes: Sequence[Axis], records: int, file_format: str, carried: Sequence[dict[str, Any]] = ()) -> Manifest:
     columns = [*(c for a in axes for c in a.columns), *carried]
-    return {
+    document = {
         "schema": "rrpolicy.release/1",
         "release": None,
-        "policy": {"name": "survey", "version": "1.0.0", "owner": "o", "purpose": "a test", "digest": "sha256:0"},
+        "policy": {"name": "survey", "version": "1.0.0", "owner": "o", "purpose": "a test", "digest": DIGEST},
         "software": {"rrpolicy": "0.1.0", "plugins": []},
         "records": records,
         "units": {"max_records": 1, "tested": True},
@@ -112,7 +113,11 @@ def manifest(
                 "role": "insensitive" if c["kind"] == "carried" else "quasi-identifier",
                 "domain": c["labels"] or None,
                 "observed": False,
+                "nulls": None,
                 "scale": "nominal",
+                "hierarchy": None,
+                "assume_unlinkable": None,
+                "unchanged": None,
             }
             for c in columns
         ],
@@ -122,12 +127,20 @@ def manifest(
         "data": {
             "format": file_format,
             "csv_formulas": "escape",
-            "tables": {"data": {"path": f"data.{file_format}", "rows": records, "digest": "sha256:" + "0" * 64}},
+            "tables": {"data": {"path": f"data.{file_format}", "rows": records, "digest": DIGEST}},
         },
+        "mechanism": "by-hand",
+        "plan_on": False,
+        "requirements": [],
         "findings": [],
+        "utility": [],
+        "origins": {},
         "derived": [],
         "assumptions": [],
+        "files": {},
+        "digest": DIGEST,
     }
+    return Manifest.from_json(document)
 
 
 def seal(folder: Path) -> None:
@@ -159,12 +172,7 @@ def draw(axis: Axis, codes: np.ndarray, rng: np.random.Generator) -> dict[str, l
 
 
 def labels(axis: Axis, released: Sequence[int]) -> dict[str, list[Any]]:
-    parameters = axis.decoder["parameters"]
-    cells = parameters.get("released") or parameters["labels"]
-    if axis.decoder["form"] == "identity":
-        cells = cells[0]
-    if len(axis.columns) == 1:
-        return {axis.columns[0]["name"]: [cells[i] for i in released]}
+    cells = axis.decoder.get("released") or [[label] for label in axis.decoder["labels"]]
     return {c["name"]: [cells[i][j] for i in released] for j, c in enumerate(axis.columns)}
 
 
@@ -182,7 +190,7 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
         folder = tmp_path / name / "public"
         folder.mkdir(parents=True)
         records = len(next(iter(rows.values())))
-        (folder / "release.json").write_text(json.dumps(manifest(axes, records, file_format, carried)))
+        (folder / "release.json").write_text(json.dumps(manifest(axes, records, file_format, carried).to_json()))
         write_data(folder, rows, file_format)
         seal(folder)
         return folder
@@ -202,6 +210,7 @@ def made() -> Any:
         identity=identity,
         column=column,
         decoder=decoder,
+        undone=undone,
         manifest=manifest,
         seal=seal,
         draw=draw,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import rrpolicy
+from rrpolicy.estimate.opening import open_release
 from rrpolicy.releasing.handout.files import public_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,7 +147,7 @@ def test_the_r_example_of_a_readme_agrees_with_python(publish, made, tmp_path):
     for i, (first, second, chosen) in enumerate(pairs):
         names = [a.columns[0]["name"] for a in [*chosen, axes[3]]]
         folder = publish([*chosen, axes[3]], {k: rows[k] for k in names}, "csv", name=f"b{i}")
-        for path, content in public_files(json.loads((folder / "release.json").read_text())).items():
+        for path, content in public_files(open_release(folder).manifest).items():
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_bytes(content)
         (folder / "data.csv").write_text(as_released({k: rows[k] for k in names}))

@@ -65,7 +65,7 @@ class Drawing:
             monkeypatch.setattr(module, "count", self._count)
 
     def _count(self, _data, axes, condition="", parameters=()):
-        names = [a.decoder["parameters"]["column"] for a in self.axes]
+        names = [a.columns[0]["name"] for a in self.axes]
         kept = self._kept(condition, tuple(parameters))
         return [self.cells[names.index(axis.columns[0])][kept] for axis in axes], self.n[kept]
 

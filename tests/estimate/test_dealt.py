@@ -21,6 +21,8 @@ from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
+from rrpolicy.offer import Software
 from rrpolicy.releasing.handout.files import public_files
 from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.counts import tabulate
@@ -58,23 +60,27 @@ class Table:
 SEALED = "sha256:" + "0" * 64
 
 
-def document(channel: AnatomyChannel, records: int, form: str, paths: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "schema": "rrpolicy.release/1",
-        "release": None,
-        "policy": {"name": "groups", "version": "1", "owner": "tests", "purpose": "tests"},
-        "records": records,
-        "units": {"max_records": 1, "tested": True},
-        "channel": channel.to_public_json(),
-        "decoders": [d.to_json() for d in channel.decoders()],
-        "tables": [t.to_json() for t in channel.tables()],
-        "data": {
-            "format": form,
-            "csv_formulas": "escape",
-            "tables": {name: {"path": path, "rows": records, "digest": SEALED} for name, path in paths.items()},
-        },
-        "assumptions": ["tests only"],
-    }
+def manifest(channel: AnatomyChannel, records: int, form: Any, paths: Mapping[str, str]) -> Manifest:
+    return Manifest(
+        release=None,
+        policy=PolicyIdentity("groups", "1", "tests", "tests", SEALED),
+        software=Software("0.1.0", ()),
+        records=records,
+        units=Units(1, tested=True),
+        mechanism="anatomy",
+        plan_on=False,
+        attributes=(),
+        channel=channel.to_public_json(),
+        decoders=channel.decoders(),
+        tables=channel.tables(),
+        data=Data(form, "escape", {name: DataTable(path, records, SEALED) for name, path in paths.items()}),
+        requirements=(),
+        findings=(),
+        utility=(),
+        origins={},
+        derived=(),
+        assumptions=("tests only",),
+    ).sealed({})
 
 
 def publish(
@@ -91,8 +97,8 @@ def publish(
     sink = FolderSink(channel.tables(), folder, form, folder)
     channel.draw(original, Streams.for_tests(seed), sink)
     written = sink.finish()
-    described = document(channel, original.records, form, {name: w.path for name, w in written.items()})
-    (folder / "release.json").write_text(json.dumps(described))
+    described = manifest(channel, original.records, form, {name: w.path for name, w in written.items()})
+    (folder / "release.json").write_text(json.dumps(described.to_json()))
     for name, content in public_files(described).items():
         (folder / name).write_bytes(content)
     return open_release(folder, verify=False)
@@ -114,8 +120,8 @@ def by_hand(folder: Path, members: list[list[tuple[int, int]]], values: list[lis
     for name, rows in (("qit", qit), ("st", st)):
         table = pa.table({c: list(v) for c, v in zip(names[name], zip(*rows, strict=True), strict=True)})
         duckdb.from_arrow(table).write_parquet(str(folder / f"{name}.parquet"))
-    described = document(CHANNEL, len(qit), "parquet", {"qit": "qit.parquet", "st": "st.parquet"})
-    (folder / "release.json").write_text(json.dumps(described))
+    described = manifest(CHANNEL, len(qit), "parquet", {"qit": "qit.parquet", "st": "st.parquet"})
+    (folder / "release.json").write_text(json.dumps(described.to_json()))
     return open_release(folder, verify=False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -13,15 +12,15 @@ from hypothesis import strategies as st
 from rrpolicy.channel.axes.categories import Domain, category_column
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Block, Retention
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.decoders import AnatomyDecoder, Block
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.opening import decoder_from_json
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
 
 
 def weights_of(axis):
-    (weights,) = axis_weights(decoder_from_json(json.loads(json.dumps(axis.decoder().to_json()))))
+    (weights,) = axis_weights(axis.decoder())
     return weights
 
 
@@ -37,12 +36,11 @@ def coupled():
 
 
 AXES = {
-    "identity": Identity("s", ("F", "M"), category_column("s", ("F", "M"))),
+    "identity": Identity("s", category_column("s", ("F", "M"))),
     "retention": Retention.uniform("s", ("a", "b", "c"), Fraction(2, 3)),
     "one category": Retention.uniform("s", ("a",), Fraction(2, 3)),
     "blocks": Retention(
         "s",
-        ("a", "b", "c", "d"),
         category_column("s", ("a", "b", "c", "d")),
         (Block((0, 2), Fraction(3, 4)), Block((1,), Fraction(1)), Block((3,), Fraction(1))),
     ),
@@ -100,22 +98,21 @@ def test_matrices_too_large_for_fractions_are_solved_in_floats(made):
     size = EXACT_LIMIT + 6
     rows = [[f"{7 if u == v else 0 + (3 if v == (u + 1) % size else 0)}/10" for v in range(size)] for u in range(size)]
     axis = made.matrix("d", range(size), range(size), rows)
-    (weights,) = axis_weights(decoder_from_json(axis.decoder))
+    (weights,) = axis_weights(made.undone(axis))
 
     np.testing.assert_allclose(axis.array.T @ weights.table, np.eye(size), atol=1e-12)
 
 
 def test_blocks_below_chance_are_undone_too(made):
     axis = made.retention("s", "abc", [((0, 1, 2), "1/5")])
-    (weights,) = axis_weights(decoder_from_json(axis.decoder))
+    (weights,) = axis_weights(made.undone(axis))
 
     np.testing.assert_allclose(axis.array.T @ weights.table, np.eye(3), atol=1e-12)
     assert weights.under(np.array([[True], [False], [False]]))[:, 0].tolist() == [False, True, True]
 
 
-def test_shares_of_groups_are_no_weights_of_released_values(made):
-    parameters = {"column": "s", "labels": ["a", "b"], "key": "g", "count": "n", "table": "st", "of": "qit"}
-    (weights,) = axis_weights(decoder_from_json(made.decoder(["s"], "share", parameters)))
+def test_shares_of_groups_are_no_weights_of_released_values():
+    (weights,) = axis_weights(AnatomyDecoder(("s",), "st", "qit", "g", "s", "n", ("a", "b"), 2))
 
     assert (weights.unbiased, weights.original) == (False, (("a",), ("b",)))
     with pytest.raises(PolicyError, match="RR288"):

@@ -7,8 +7,8 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -18,6 +18,8 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier
+from rrpolicy.estimate.opening import open_release
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.handout.files import public_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +31,8 @@ NAMES = (
 LOCALES = ("C.UTF-8", "C")
 
 
-def readme(document: dict[str, Any]) -> str:
-    return public_files(document)["README.md"].decode()
+def readme(manifest: Manifest) -> str:
+    return public_files(manifest)["README.md"].decode()
 
 
 def toml(text: str) -> str:
@@ -93,12 +95,12 @@ def run_r(code: str, folder: Path, locale: str) -> None:
 def test_the_r_of_a_readme_runs_for_every_name(randomised: Path, tmp_path: Path, locale: str) -> None:
     folder = tmp_path / "public"
     shutil.copytree(randomised, folder)
-    document = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    manifest = open_release(folder).manifest
     pairs = list(zip(NAMES[::2], NAMES[1::2], strict=True))
     parts = []
     for i, pair in enumerate(pairs):
-        chosen = [d for name in pair for d in document["decoders"] if d["attributes"] == [name]]
-        one, two = (code for kind, code in BLOCK.findall(readme(document | {"decoders": chosen})) if kind == "r")
+        chosen = tuple(d for name in pair for d in manifest.decoders if d.attributes == (name,))
+        one, two = (code for kind, code in BLOCK.findall(readme(replace(manifest, decoders=chosen))) if kind == "r")
         parts += [one, f"write.csv(data.frame(estimate, se), 'one{i}.csv')", two, f"write.csv(estimate, 'two{i}.csv')"]
 
     run_r("\n".join(parts), folder, locale)
@@ -119,22 +121,22 @@ def test_the_r_of_the_analysts_guide_runs_for_every_name(randomised: Path, tmp_p
     folder = tmp_path / "public"
     shutil.copytree(randomised, folder)
     code = next(c for kind, c in BLOCK.findall((ROOT / "docs" / "analysts.md").read_text()) if kind == "r")
-    document = json.loads((folder / "release.json").read_text(encoding="utf-8"))
-    paths = re.findall(r"^- `(weights/[^`]+)`", readme(document), re.MULTILINE)
+    manifest = open_release(folder).manifest
+    paths = re.findall(r"^- `(weights/[^`]+)`", readme(manifest), re.MULTILINE)
     assert len(paths) == len(NAMES)
     from rrpolicy.releasing.handout.r import text
 
     lines = [code, "out <- c()"]
     lines += [
         f'out <- c(out, sum(weigh({text(name)}, "yes", {text(path)})))'
-        for name, path in zip((d["attributes"][0] for d in document["decoders"]), paths, strict=True)
+        for name, path in zip((d.attributes[0] for d in manifest.decoders), paths, strict=True)
     ]
 
     run_r("\n".join([*lines, "writeLines(sprintf('%.9f', out), 'out.txt')"]), folder, locale)
 
     release = rrpolicy.open_release(folder)
     found = [float(v) for v in (folder / "out.txt").read_text().split()]
-    expected = [release.crosstab(d["attributes"][0]).estimate[0] for d in document["decoders"]]
+    expected = [release.crosstab(d.attributes[0]).estimate[0] for d in manifest.decoders]
     assert found == pytest.approx(expected, abs=1e-6)
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from rrpolicy.channel.decoders import Block
 from rrpolicy.estimate.association.apart import independent
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.association.products import products
@@ -26,7 +27,7 @@ Z = 1.959963984540054
 
 def retention(name, keep, size=2):
     cells = tuple((str(k),) for k in range(size))
-    return RetentionWeights((name,), cells, cells, ((tuple(range(size)), Fraction(keep)),))
+    return RetentionWeights((name,), cells, cells, (Block(tuple(range(size)), Fraction(keep)),))
 
 
 def ratio(n, d, v, within=(-math.inf, math.inf)):

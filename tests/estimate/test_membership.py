@@ -20,8 +20,9 @@ from rrpolicy.channel.axes.categories import Domain
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.opening import decoder_from_json, open_release
+from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.weights.sets import SetWeights, set_weights
 from rrpolicy.releasing.handout.files import public_files
 from rrpolicy.releasing.handout.weights import axes_of, weight_files
@@ -132,10 +133,9 @@ def write(publish: Any, made: Any) -> Write:
             for column, values in zip(axis.columns(), axis.values(released), strict=True):
                 lists = values.to_pylist()
                 rows[column.name] = [json.dumps(v) for v in lists] if file_format == "csv" else lists
-            axes.append(made.Axis(axis.decoder().to_json(), tuple(c.to_json() for c in axis.columns()), []))
+            axes.append(made.Axis(plain(axis.decoder()), tuple(map(plain, axis.columns())), []))
         folder = publish(axes, rows, file_format)
-        document = json.loads((folder / "release.json").read_text())
-        for path, content in public_files(document).items():
+        for path, content in public_files(open_release(folder).manifest).items():
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_bytes(content)
         (folder / "rows.json").write_text(json.dumps(rows))
@@ -266,9 +266,9 @@ def test_plain_sql_gives_the_same(write: Write, file_format: str) -> None:
 def test_weight_tables_and_the_readme_say_how(write: Write) -> None:
     folder = write("csv")
     readme = (folder / "README.md").read_text()
-    decoders = json.loads((folder / "release.json").read_text())["decoders"]
+    decoders = open_release(folder).manifest.decoders
 
-    one, together = weight_files([a for d in decoders[2:4] for a in axes_of(decoder_from_json(d))], "escape")
+    one, together = weight_files([a for d in decoders[2:4] for a in axes_of(d)], "escape")
 
     assert one.path == "weights/disease.csv"
     assert one.text.splitlines()[:2] == ['"original","weight_held","weight_not_held"', '"flu",1,-1']
@@ -284,9 +284,7 @@ def test_sets_that_the_manifest_does_not_describe_are_told(write: Write, publish
     axis, _ = axis_of(4, 2)
     typed = axis.with_columns([Column("a", "set", axis.columns()[0].labels, "VARCHAR", "a")])
     lists = [["v0", "v1"], {"missing": ["v0"], "strange": ["v0", "v9"], "null": None}[damage]]
-    folder = publish(
-        [made.Axis(typed.decoder().to_json(), tuple(c.to_json() for c in typed.columns()), [])], {"a": lists}
-    )
+    folder = publish([made.Axis(plain(typed.decoder()), tuple(map(plain, typed.columns())), [])], {"a": lists})
 
     with pytest.raises(PolicyError) as caught:
         open_release(folder).crosstab("a")
@@ -314,7 +312,7 @@ def test_intervals_cover(publish: Any, made: Any, target: Any) -> None:
     rng = np.random.default_rng(17)
     shares = np.array([0.3, 0.25, 0.2, 0.12, 0.08, 0.05])
     table = rng.choice(size, records, p=shares)
-    described = made.Axis(axis.decoder().to_json(), tuple(c.to_json() for c in axis.columns()), [])
+    described = made.Axis(plain(axis.decoder()), tuple(map(plain, axis.columns())), [])
     folder = publish([described], {"a": [[f"v{i}" for i in range(l)]] * records})
     release = open_release(folder)
     true = np.bincount(table, minlength=size) if target == "table" else shares * records

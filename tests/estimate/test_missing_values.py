@@ -130,8 +130,7 @@ def test_conditions_on_randomised_numbers_hold(survey):
 
 def test_the_readme_names_it_and_its_sql_averages_without_it(survey):
     folder, *_ = survey
-    document = json.loads((folder / "release.json").read_text())
-    for path, content in public_files(document).items():
+    for path, content in public_files(open_release(folder).manifest).items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(content)
     readme = (folder / "README.md").read_text()
@@ -146,8 +145,8 @@ def test_the_readme_names_it_and_its_sql_averages_without_it(survey):
 
 def test_the_data_package_names_it(survey):
     folder, *_ = survey
-    document = json.loads((folder / "release.json").read_text())
-    fields = {f["name"]: f for f in datapackage(document, folder)["resources"][0]["schema"]["fields"]}
+    manifest = open_release(folder).manifest
+    fields = {f["name"]: f for f in datapackage(manifest, folder)["resources"][0]["schema"]["fields"]}
 
     assert fields["age"]["type"] == "string"
     assert fields["age"]["missingValues"] == ["", "unknown"]

@@ -15,7 +15,9 @@ DISEASES = ("cold", "flu", "gout", "none")
 def sets(publish, made):
     """Diseases in sets of two, beside a randomised column and two that were randomised together."""
     rng = np.random.default_rng(11)
-    decoder = made.decoder(["disease"], "membership", {"column": "disease", "labels": list(DISEASES), "set_size": 2})
+    decoder = made.decoder(
+        ["disease"], "addition", {"columns": ["disease"], "labels": [[d] for d in DISEASES], "set_size": 2}
+    )
     disease = made.Axis(decoder, (made.column("disease", DISEASES, "set", "VARCHAR[]"),), [])
     sex = made.retention("sex", ("F", "M"), [((0, 1), "4/5")])
     cells = [("x", "1"), ("x", "2"), ("y", "1")]
@@ -35,7 +37,7 @@ def spread(publish, made):
         "original": [["20", "25", "30"]],
         "groups": [[[0, 1], [2], [0, 1, 2]]],
     }
-    decoder = made.decoder(["age"], "spread", parameters)
+    decoder = made.decoder(["age"], "recode", parameters)
     age = made.Axis(decoder, (made.column("age", ("20-29", "30", "*")),), [])
     sex = made.identity("sex", ("F", "M"))
     return open_release(publish([age, sex], {"age": ["20-29", "30", "*", "20-29"] * 5, "sex": list("FFMM") * 5}))

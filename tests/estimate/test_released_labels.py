@@ -28,7 +28,7 @@ def spread(made: Any) -> Any:
         "groups": [[list(g) for g in GROUPS], [list(g) for g in AGE_GROUPS]],
     }
     columns = (made.column("town", LABELS), made.column("age", AGE_LABELS))
-    document = made.decoder(["town", "age"], "spread", parameters) | {"unbiased": False, "independent": False}
+    document = made.decoder(["town", "age"], "recode", parameters) | {"unbiased": False, "independent": False}
     return made.Axis(document, columns, [])
 
 

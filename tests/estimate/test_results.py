@@ -64,7 +64,7 @@ def release(publish: Any, made: Any) -> Any:
         "original": [["Aby", "Bro", "Cove"]],
         "groups": [[[0], [1, 2]]],
     }
-    spread = made.decoder(["town"], "spread", towns) | {"unbiased": False, "independent": False}
+    spread = made.decoder(["town"], "recode", towns) | {"unbiased": False, "independent": False}
     axes = [
         made.retention("sex", SEX, [((0, 1), "3/5")]),
         made.retention("age", AGE, [((0, 1), "4/5")]),

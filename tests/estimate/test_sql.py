@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.handout.files import public_files
 from rrpolicy.releasing.handout.weights import file_stem
 
@@ -61,8 +62,7 @@ def write(publish, made):
             rows |= made.draw(axis, rng.integers(0, len(axis.P[0]), n), rng)
         rows["hours"] = [float(v) for v in rng.integers(0, 50, n)]
         folder = publish(axes, rows, file_format, [made.column("hours", (), "carried", "DOUBLE")])
-        document = json.loads((folder / "release.json").read_text())
-        for path, content in public_files(document).items():
+        for path, content in public_files(open_release(folder).manifest).items():
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_bytes(content)
         return folder
@@ -98,8 +98,8 @@ def test_the_views_of_estimate_sql_are_the_tables_of_python(write, file_format):
 
 def test_weights_are_written_to_the_last_bit_and_the_same_every_time(write):
     folder = write()
-    document = json.loads((folder / "release.json").read_text())
-    axes = open_release(folder).columns.axes
+    release = open_release(folder)
+    axes = release.columns.axes
 
     for name, path in [("sex", "weights/sex.csv"), (ODD, f"weights/{file_stem(ODD)}.csv")]:
         text = (folder / path).read_text()
@@ -110,7 +110,8 @@ def test_weights_are_written_to_the_last_bit_and_the_same_every_time(write):
         assert [tuple(r[:2]) for r in rows[1:]] == [
             (u[0], v[0]) for u in axes[name].released for v in axes[name].original
         ]
-    assert public_files(document) == public_files(json.loads(json.dumps(document)))
+    again = Manifest.from_json(json.loads(json.dumps(release.manifest.to_json())))
+    assert public_files(release.manifest) == public_files(again)
     assert not (folder / "weights" / "region.csv").exists()
 
 
@@ -126,7 +127,7 @@ def test_coupled_columns_have_one_weight_table(publish, made):
     rng = np.random.default_rng(2)
     data = made.draw(pair, rng.integers(0, 4, 500), rng) | made.draw(sex, rng.integers(0, 2, 500), rng)
     folder = publish([pair, sex], data)
-    for path, content in public_files(json.loads((folder / "release.json").read_text())).items():
+    for path, content in public_files(open_release(folder).manifest).items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(content)
 
@@ -209,7 +210,7 @@ def test_an_empty_label_loses_nobody(publish, made, file_format):
     town = made.identity("town", ("", "a", "b"))
     rows = {"sex": ["", "", "M", ""] * 30, "town": ["", "a", "b"] * 40}
     folder = publish([sex, town], rows, file_format)
-    for path, content in public_files(json.loads((folder / "release.json").read_text())).items():
+    for path, content in public_files(open_release(folder).manifest).items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(content)
     found = run(folder, ["estimate_sex", "estimate_by_sex_by_town"])
@@ -226,7 +227,7 @@ def test_an_empty_label_loses_nobody(publish, made, file_format):
 def test_an_interval_outside_the_possible_is_no_point(publish, made):
     sex = made.retention("sex", ("F", "M"), [((0, 1), "3/4")])
     folder = publish([sex], {"sex": ["F"] * 96 + ["M"] * 4})
-    for path, content in public_files(json.loads((folder / "release.json").read_text())).items():
+    for path, content in public_files(open_release(folder).manifest).items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(content)
     (_, rows) = run(folder, ["estimate_sex"])["estimate_sex"]

@@ -6,7 +6,6 @@ import gzip
 import os
 import subprocess
 import sys
-from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pandas as pd
 import pytest
 
 import rrpolicy
+from rrpolicy.channel.decoders import RetentionDecoder
 from rrpolicy.estimate import release as release_module
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.invert import estimators as estimators_module
@@ -96,9 +96,7 @@ def test_errors_are_below_the_published_ones(
         measured[list(truth).index(("education", "race"))]
     )
     keep = {
-        d["attributes"][0]: float(Fraction(d["parameters"]["blocks"][0]["keep_probability"]))
-        for d in release.document["decoders"]
-        if d["form"] == "retention"
+        d.attributes[0]: float(d.blocks[0].keep) for d in release.manifest.decoders if isinstance(d, RetentionDecoder)
     }
     assert set(keep) == set(COLUMNS) - {"occupation"}
     seen: dict[str, np.ndarray] = {}

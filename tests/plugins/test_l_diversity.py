@@ -20,8 +20,7 @@ from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.finding import Verdict
-from rrpolicy.mechanism import Origin
+from rrpolicy.finding import Origin, Verdict
 from rrpolicy.releasing.plan.check import check
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.preview import look_ahead

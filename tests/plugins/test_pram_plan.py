@@ -18,8 +18,8 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.expected_error import expected_squared_error
 from rrpolicy.errors import PolicyError, RequirementError
-from rrpolicy.finding import Verdict
-from rrpolicy.mechanism import Origin, Task
+from rrpolicy.finding import Origin, Verdict
+from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.testing import TableInMemory, check_mechanism
 from rrpolicy_pram.mechanism import Pram

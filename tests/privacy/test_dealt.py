@@ -115,7 +115,7 @@ def test_what_is_found_without_data_is_what_the_drawn_groups_measure(options, si
     assert found.reached == reached
     assert found.basis is Basis.CHANNEL
     measured = DIVERSITY.measure(requirement, policy(), channel(size), sink)
-    assert measured.to_json(Basis.RELEASE) == found.to_json(Basis.RELEASE)
+    assert measured.up_to(Basis.RELEASE).to_json() == found.up_to(Basis.RELEASE).to_json()
 
 
 @pytest.mark.parametrize("options", KINDS)
@@ -254,7 +254,7 @@ def test_the_informed_posterior_stands_beside_for_the_audit_alone():
     assert 0.5 < informed.measure.value <= 1
     assert found.profile is not None
     assert sum(found.profile.people) == 300
-    names = [c["name"] for c in found.to_json(Basis.RELEASE)["beside"]]  # type: ignore[index, union-attr]
+    names = [c["name"] for c in found.up_to(Basis.RELEASE).to_json()["beside"]]  # type: ignore[index, union-attr]
     assert names == ["1/l", "groups", "residues"]
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from rrpolicy.channel.axes.categories import Domain, category_column
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.matrix import Matrix
-from rrpolicy.channel.axes.retention import Block, Retention
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.decoders import Block
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement

@@ -156,7 +156,7 @@ def test_k_of_several_records_rests_on_the_table_and_epsilon_does_not() -> None:
     of_k = [c for c in (*k.beside, *epsilon.beside) if c.name in {"k", "1/k"}]
     assert len(of_k) == 3
     assert all(c.basis is Basis.ORIGINAL for c in of_k)
-    public = k.to_json(Basis.RELEASE)
+    public = k.up_to(Basis.RELEASE).to_json()
     assert isinstance(public, dict)
     assert public["reached"] is None
 

@@ -16,7 +16,8 @@ from rrpolicy.channel.axes.categories import Domain, category_column
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.axes.retention import Block, Retention
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.decoders import Block
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
 from rrpolicy.policy.model import (
@@ -72,7 +73,7 @@ def retention(
                 {u: p if u == v else (1 - p) / (len(block) - 1) for u in block} if len(block) > 1 else {v: Fraction(1)}
             )
             law[v,] = {u: chance for u, chance in each.items() if chance}
-    return Retention(name, tuple(domain), category_column(name, domain), parts), law
+    return Retention(name, category_column(name, domain), parts), law
 
 
 def column_of(rng: Random, size: int) -> list[Fraction]:

@@ -12,8 +12,9 @@ import pytest
 import rrpolicy.plugin
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
+from rrpolicy.offer import PluginInfo
 from rrpolicy.plugin import hookimpl
-from rrpolicy.registry import PluginInfo, Registry
+from rrpolicy.registry import Registry
 
 
 def info(name: str) -> PluginInfo:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rrpolicy.canonical import canonical, digest, file_digest, own_digest, pretty
 from rrpolicy.discovery import load_registry
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.bundle.execute import beside
 from rrpolicy.releasing.bundle.manifest import file_digests
 from rrpolicy.releasing.bundle.pages import audit_pieces, public_page, rendered
@@ -21,6 +22,11 @@ from rrpolicy.releasing.report.stored_findings import read_assessment
 def load(path: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(path.read_text())
     return document
+
+
+def stated(public: Path) -> Manifest:
+    """Return what a release.json says, whatever its schema asks."""
+    return Manifest.from_json(load(public / "release.json"))
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
@@ -56,7 +62,7 @@ def reseal_audit(bundle: Path) -> None:
 def refill_public(bundle: Path) -> None:
     """Make the files beside the data again from release.json, and seal it."""
     public = bundle / "public"
-    for name, content in beside(load(public / "release.json"), public).items():
+    for name, content in beside(stated(public), public).items():
         (public / name).write_bytes(content)
     reseal_public(bundle)
 
@@ -67,9 +73,9 @@ def fill_public(bundle: Path) -> None:
 
     refill_public(bundle)
     public = bundle / "public"
-    document, registry = load(public / "release.json"), load_registry()
-    channel = channel_from_json(document["channel"], registry.kinds)
-    for name, content in public_page(public, registry, channel).items():
+    manifest, registry = stated(public), load_registry()
+    channel = channel_from_json(manifest.channel, registry.kinds)
+    for name, content in public_page(public, manifest, registry, channel).items():
         (public / name).write_bytes(content)
     reseal_public(bundle)
 
@@ -98,16 +104,16 @@ def replan(bundle: Path) -> None:
 def fill_audit(bundle: Path) -> None:
     """Make both audit reports again, with what only the original tells as it stands, and seal audit.json."""
     audit, registry = bundle / "audit", load_registry()
-    record, stated = load(audit / "audit.json"), read_report(load(audit / "report.json"))
+    record, old = load(audit / "audit.json"), read_report(load(audit / "report.json"))
     plan = Plan.from_json(load(audit / "plan.json"), registry)
-    findings = load(audit / "findings.json")
-    assessment = read_assessment(findings, [None] * len(findings["findings"]))
-    pieces = audit_pieces(plan, assessment, registry, record, None, bundle / "public", policy_file=None)
-    shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in stated.marginals}
-    report = audit_report(bundle / "public", replace(pieces, shares=shares))
-    rows = tuple(replace(row, place=old.place) for row, old in zip(report.findings, stated.findings, strict=True))
-    useful = tuple(replace(row, realised=old.realised) for row, old in zip(report.utility, stated.utility, strict=True))
-    report = replace(report, findings=rows, utility=useful, sections=stated.sections)
+    assessment = read_assessment(load(audit / "findings.json")).placed([None] * len(old.findings))
+    public = bundle / "public"
+    pieces = audit_pieces(plan, assessment, registry, record, None, public, policy_file=None)
+    shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in old.marginals}
+    report = audit_report(public, stated(public), replace(pieces, shares=shares))
+    rows = tuple(replace(row, place=o.place) for row, o in zip(report.findings, old.findings, strict=True))
+    useful = tuple(replace(row, realised=o.realised) for row, o in zip(report.utility, old.utility, strict=True))
+    report = replace(report, findings=rows, utility=useful, sections=old.sections)
     for name, content in rendered(report, registry, ("html", "json")).items():
         (audit / name).write_bytes(content)
     reseal_audit(bundle)

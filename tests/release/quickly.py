@@ -17,6 +17,7 @@ import pytest
 
 from rrpolicy import discovery
 from rrpolicy.canonical import canonical, file_digest
+from rrpolicy.codec.writing import plain
 from rrpolicy.releasing.verify import public as verify_public
 from rrpolicy.releasing.verify import verify as verifying
 from rrpolicy.releasing.verify.outcome import Log
@@ -52,9 +53,9 @@ def ending_at_the_first_failure(known: set[bytes], *, reports: bool) -> Iterator
         return check(log, name, passed, *rest)
 
     def data_checked(log: Log, side: Any, scratch: Path, name: str) -> None:
-        described = {key: side.document["data"][key] for key in ("format", "csv_formulas")}
-        described |= {"stated": side.document["data"]["tables"][name], "tables": side.document["tables"]}
-        described |= {"file": file_digest(side.folder / side.document["data"]["tables"][name]["path"])}
+        stated = side.manifest.data
+        described = {"data": plain(stated), "table": name, "tables": plain(side.manifest.tables)}
+        described |= {"file": file_digest(side.folder / stated.tables[name].path)}
         if canonical(described) not in known:
             data(log, side, scratch, name)
             known.add(canonical(described))

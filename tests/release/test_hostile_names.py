@@ -87,7 +87,7 @@ def test_the_sql_and_the_readme_hold_names_and_nothing_else(public: Path, monkey
         ]
         both = next(v for v in views if v.startswith("estimate_") and KNOWN in v and TOLD in v)
         rows = connection.sql(f"FROM {identifier(both)}").fetchall()
-        table = release.crosstab([KNOWN, TOLD], spread=any(d["form"] == "spread" for d in decoders))
+        table = release.crosstab([KNOWN, TOLD], spread=any(d["form"] == "recode" for d in decoders))
         assert sorted(r[2] for r in rows) == pytest.approx(sorted(table.estimate.ravel().tolist()))
         for fence in fences:
             if fence.info == "sql":

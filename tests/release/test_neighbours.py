@@ -191,11 +191,12 @@ def outcome(opened: Opened, original: Any, elsewhere: Any = None) -> Outcome:
         return Outcome(frozenset(), None)
     form = plan.policy.release.format
     written = {t.name: Written(file_name(t.name, form), plan.records, "drawn", {}) for t in plan.channel.tables()}
-    document: Any = manifest(plan, assessment, written, label=None, test=False)
+    made = manifest(plan, assessment, written, label=None, test=False)
+    files = {path: content.decode() for path, content in public_files(made).items()}
+    document: Any = made.to_json()
     for finding in document["findings"]:  # what the released table settles says no more than the table itself
         if finding["basis"] == "release":
             finding |= {"reached": None, "beside": [c for c in finding["beside"] if c["basis"] != "release"]}
-    files = {path: content.decode() for path, content in public_files(document).items()}
     sections = [repr(section) for section in plan.channel.sections(plan.records, None)]
     return Outcome(frozenset(d.id for d in plan.derived), {**document, "files": files, "sections": sections})
 

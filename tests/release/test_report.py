@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rrpolicy.canonical import canonical, digest
+from rrpolicy.channel.decoders import MatrixDecoder, RetentionDecoder, cells
+from rrpolicy.codec.writing import plain
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile, Standing, Verdict
-from rrpolicy.mechanism import Origin, Remark
-from rrpolicy.releasing.plan.assess import UtilityFinding
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
+from rrpolicy.manifest.sealed import read_release
+from rrpolicy.mechanism import Remark
 from rrpolicy.releasing.report import attributes as report_attributes
+from rrpolicy.releasing.report import fill
 from rrpolicy.releasing.report import wording as figures
-from rrpolicy.releasing.report.fill import AuditPieces, audit_report, public_report, read_report
+from rrpolicy.releasing.report.fill import AuditPieces, read_report
 from rrpolicy.releasing.report.not_covered import not_covered
+from rrpolicy.report import Report
 from rrpolicy.section import Fact, figure, significant
 
 CANARY = 0.61803398874
@@ -133,13 +138,11 @@ def public(tmp_path: Path) -> Path:
         "channel": {"kind": "product", "version": 1},
         "decoders": [
             {
-                "attributes": [name],
                 "form": "retention",
-                "parameters": {
-                    "column": name,
-                    "labels": labels,
-                    "blocks": [{"members": list(range(len(labels))), "keep_probability": str(KEEP[name])}],
-                },
+                "attributes": [name],
+                "column": name,
+                "labels": labels,
+                "blocks": [{"members": list(range(len(labels))), "keep_probability": str(KEEP[name])}],
                 "unbiased": True,
                 "independent": True,
             }
@@ -183,7 +186,12 @@ def public(tmp_path: Path) -> Path:
             "csv_formulas": "escape",
             "tables": {"data": {"path": "data.parquet", "rows": RECORDS, "digest": f"sha256:{'d' * 64}"}},
         },
-        "findings": [finding().to_json(Basis.RELEASE), disclosure().to_json(Basis.RELEASE)],
+        "findings": plain([f.up_to(Basis.RELEASE) for f in (finding(), disclosure())]),
+        "mechanism": "",
+        "plan_on": False,
+        "requirements": [],
+        "utility": [],
+        "origins": {},
         "derived": [{"id": "domain:area", "meaning": "the categories of area were observed in the data"}],
         "assumptions": ["one person is one record"],
         "files": {},
@@ -193,6 +201,14 @@ def public(tmp_path: Path) -> Path:
         attribute.setdefault("nulls", None)
     (folder / "release.json").write_bytes(canonical(document | {"digest": digest(canonical(document))}))
     return folder
+
+
+def public_report(folder: Path, **options: Any) -> Report:
+    return fill.public_report(folder, read_release(folder), **options)
+
+
+def audit_report(folder: Path, audit: AuditPieces) -> Report:
+    return fill.audit_report(folder, read_release(folder), audit)
 
 
 def pieces() -> AuditPieces:
@@ -373,27 +389,24 @@ def test_figures(value: float, text: str) -> None:
 
 
 def test_what_exchanges_nothing_is_released_as_it_is(public: Path) -> None:
-    path = public / "release.json"
-    document = json.loads(path.read_text())
-    labels = SEX[:]
-    rows = [["1" if u == v else "0" for v in labels] for u in labels]
-    identity = {"columns": ["sex"], "released": labels, "original": labels, "rows": rows}
-    area = document["decoders"][1]["parameters"]
-    area["blocks"][0]["keep_probability"] = "1"
+    manifest = read_release(public)
+    sex, area = manifest.decoders
+    assert isinstance(area, RetentionDecoder)
+    same = replace(area, blocks=(replace(area.blocks[0], keep=Fraction(1)),))
+    exchanged = tuple(tuple(Fraction(int(u != v)) for v in range(2)) for u in range(2))
+    matrix = MatrixDecoder(("sex",), ("sex",), cells(SEX), cells(SEX), exchanged)
+    identity = replace(matrix, rows=exchanged[::-1])
+    in_part, unchanged = (replace(manifest, decoders=(first, same)) for first in (sex, identity))
 
-    kept, _ = report_attributes.panels(document["attributes"][1:], document["decoders"][1:], {})
-    facts = report_attributes.treated_so(document["attributes"], document["decoders"])
-    document["decoders"][0] |= {"form": "matrix", "parameters": identity}
-    exchanged = {**identity, "rows": rows[::-1]}
+    kept = report_attributes.panels(in_part, {})[1]
 
     assert kept.treatment == "released as it is: nothing is ever exchanged"
     assert Fact("Keep probability", "1") in kept.parameters
-    assert facts == "3: 1 randomised, 2 unchanged"
-    assert report_attributes.treated_so(document["attributes"], document["decoders"]) == "3: 3 unchanged"
-    assert not any(report_attributes.drawn(decoder) for decoder in document["decoders"])
-    assert report_attributes.drawn({"form": "matrix", "parameters": exchanged})
-    path.write_text(json.dumps(document))
-    assert Fact("Sampling", "nothing was drawn at random") in public_report(public).facts
+    assert report_attributes.treated_so(in_part) == "3: 1 randomised, 2 unchanged"
+    assert report_attributes.treated_so(unchanged) == "3: 3 unchanged"
+    assert not any(decoder.drawn for decoder in unchanged.decoders)
+    assert matrix.drawn
+    assert Fact("Sampling", "nothing was drawn at random") in fill.public_report(public, unchanged).facts
 
 
 @given(st.fractions(Fraction(1, 1000), 1), st.sampled_from([-1, 0, 1]))

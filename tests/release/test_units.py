@@ -198,7 +198,7 @@ def test_several_records_a_person_from_plan_to_estimate(case: Case, capsys: Any)
     assert k["reached"]["value"] >= 2
     product = 1.0
     for decoder in public["decoders"]:
-        for block in decoder["parameters"].get("blocks", ()):
+        for block in decoder.get("blocks", ()):
             keep, size = eval_fraction(block["keep_probability"]), len(block["members"])
             product *= keep * (size - 1) / (1 - keep)
     assert k["reached"]["value"] == pytest.approx(1 + 199 * product**-6)

@@ -188,7 +188,7 @@ def test_a_forger_of_both_sides_is_found_by_the_source(copied):
     case = copied("csv")
     findings = case.bundle / "audit" / "findings.json"
     document = json.loads(findings.read_text())
-    document["utility"][0]["value"] = 1e-9
+    document["utility"][0]["expected"]["value"] = 1e-9
     findings.write_bytes(pretty(document))
     fill_again(case.bundle)
     assert verify(case.bundle).passed
@@ -201,6 +201,7 @@ def test_the_raw_table_in_place_of_the_release_is_found(copied):
 
     from rrpolicy.channel.table import TableSpec
     from rrpolicy.discovery import load_registry
+    from rrpolicy.manifest.manifest import Manifest
     from rrpolicy.releasing.bundle.execute import beside
     from rrpolicy.releasing.plan.plan import Plan
     from rrpolicy.releasing.tables.sink import FolderSink
@@ -225,7 +226,7 @@ def test_the_raw_table_in_place_of_the_release_is_found(copied):
 
     def raw_instead(document):
         document["data"]["tables"]["data"]["digest"] = written.digest
-        (public / "datapackage.json").write_bytes(beside(document, public)["datapackage.json"])
+        (public / "datapackage.json").write_bytes(beside(Manifest.from_json(document), public)["datapackage.json"])
 
     reseal_public(case.bundle, raw_instead)
     fill_again(case.bundle)

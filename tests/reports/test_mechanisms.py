@@ -143,9 +143,7 @@ def test_class_sizes_are_those_of_the_released_table(released: Callable[[str], P
 def test_the_loss_is_that_of_the_released_labels(released: Callable[[str], Path], name: str) -> None:
     bundle = released(name)
     (spread,) = (
-        d["parameters"]
-        for d in json.loads((bundle / "public" / "release.json").read_text())["decoders"]
-        if d["form"] == "spread"
+        d for d in json.loads((bundle / "public" / "release.json").read_text())["decoders"] if d["form"] == "recode"
     )
     lost = []
     with duckdb.connect() as engine:

@@ -9,12 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrpolicy.canonical import file_digest, own_digest
+from rrpolicy.canonical import file_digest
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Standing
+from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
+from rrpolicy.offer import Software
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.expected_l2 import ExpectedL2, Options
@@ -101,22 +103,29 @@ def write_public(folder, product, codes):
         connection.execute("CREATE TABLE data (g VARCHAR, d VARCHAR)")
         connection.executemany("INSERT INTO data VALUES (?, ?)", rows)
         connection.execute(f"COPY (FROM data ORDER BY ALL) TO '{folder / 'data.parquet'}' (FORMAT parquet)")
-    document = {
-        "schema": "rrpolicy.release/1",
-        "records": len(rows),
-        "units": {"max_records": 1, "tested": True},
-        "attributes": [],
-        "channel": product.to_public_json(),
-        "decoders": [d.to_json() for d in product.decoders()],
-        "tables": [t.to_json() for t in product.tables()],
-        "data": {
-            "format": "parquet",
-            "csv_formulas": "escape",
-            "tables": {"data": {"path": "data.parquet", "rows": len(rows), "digest": "sha256:" + "0" * 64}},
-        },
-        "files": {"data.parquet": file_digest(folder / "data.parquet")},
-    }
-    (folder / "release.json").write_text(json.dumps(document | {"digest": own_digest(document)}))
+    zeros = "sha256:" + "0" * 64
+    manifest = Manifest(
+        release=None,
+        policy=PolicyIdentity("survey", "1", "tests", "tests", zeros),
+        software=Software("0.1.0", ()),
+        records=len(rows),
+        units=Units(1, tested=True),
+        mechanism="pram",
+        plan_on=False,
+        attributes=(),
+        channel=product.to_public_json(),
+        decoders=product.decoders(),
+        tables=product.tables(),
+        data=Data("parquet", "escape", {"data": DataTable("data.parquet", len(rows), zeros)}),
+        requirements=(),
+        findings=(),
+        utility=(),
+        origins={},
+        derived=(),
+        assumptions=(),
+    )
+    sealed = manifest.sealed({"data.parquet": file_digest(folder / "data.parquet")})
+    (folder / "release.json").write_text(json.dumps(sealed.to_json()))
     assert [c.name for c in product.tables()[0].columns] == list(names)
 
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from rrpolicy.canonical import Json
 from rrpolicy.channel.anatomy.schedule import groups_of
-from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.document import MalformedError, expect, read_column, read_list, read_text
-from rrpolicy.channel.table import Column, Decoder, TableSpec
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.decoders import AnatomyDecoder, Decoder, IdentityDecoder
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.codec.fields import AUDIT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ class AnatomyChannel(Channel):
     group: Column
     count: Column
     size: int
-    sampler: Literal["cells", "records"] = "cells"
+    sampler: Literal["cells", "records"] = field(default="cells", metadata=AUDIT)
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.known, self.sensitive, self.group, self.count)]
@@ -113,24 +113,15 @@ class AnatomyChannel(Channel):
         Shares are not unbiased: they take what goes with what inside a group to be chance. And records of one group
         have their values between them, so that weights depend on one another.
         """
-        return (
-            *map(_as_it_is, self.known),
-            Decoder(
-                (self.sensitive.attribute,),
-                "share",
-                {
-                    "table": ST,
-                    "of": QIT,
-                    "key": self.group.name,
-                    "column": self.sensitive.name,
-                    "count": self.count.name,
-                    "labels": list(self.sensitive.labels),
-                    "size": self.size,
-                },
-                unbiased=False,
-                independent=False,
-            ),
+        known = (IdentityDecoder((c.attribute,), c.name, c.labels) for c in self.known)
+        own, group, count = self.sensitive, self.group.name, self.count.name
+        values = AnatomyDecoder(
+            (own.attribute,),
+            *(ST, QIT, group, own.name, count, own.labels, self.size),
+            unbiased=False,
+            independent=False,
         )
+        return (*known, values)
 
     def settle(self, original: Original) -> AnatomyChannel:
         """Fill in engine types and choose how rows are sorted, by what is public.
@@ -185,7 +176,7 @@ class AnatomyChannel(Channel):
         from rrpolicy.channel.product.channel import Product
 
         columns = (*self.known, self.sensitive) if sensitive else self.known
-        axes = tuple(Identity(c.attribute, c.labels, c) for c in columns if c.labels)
+        axes = tuple(Identity(c.attribute, c) for c in columns if c.labels)
         carried = tuple(c for c in columns if not c.labels)
         return Product(axes, carried, tuple(c.name for c in columns))
 
@@ -199,45 +190,6 @@ class AnatomyChannel(Channel):
         """Return nothing: only columns and l are described. What the two tables themselves tell is their purpose."""
         return ()
 
-    def to_json(self) -> Json:
-        """Return all of it."""
-        return {**self._document(), "sampler": self.sampler}
-
-    def to_public_json(self) -> Json:
-        """Return all but how rows are sorted: nothing in it comes from the table but how many groups there are."""
-        return self._document()
-
-    def _document(self) -> dict[str, Json]:
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "shown": "two tables",
-            "known": [c.to_json() for c in self.known],
-            "sensitive": self.sensitive.to_json(),
-            "group": self.group.to_json(),
-            "count": self.count.to_json(),
-            "size": self.size,
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> AnatomyChannel:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ValueError: if the version is unknown or the document is not of this kind.
-        """
-        del kinds
-        expect(document, cls.kind, cls.version)
-        size = document.get("size")
-        sampler = read_text(document, "sampler") if "sampler" in document else "cells"
-        if not isinstance(size, int) or isinstance(size, bool):
-            raise MalformedError("'size' must be a whole number")
-        if sampler not in {"cells", "records"} or document.get("shown") != "two tables":
-            raise MalformedError("'sampler' must be cells or records, 'shown' two tables")
-        sensitive, group, count = (read_column(document.get(key)) for key in ("sensitive", "group", "count"))
-        known = tuple(read_column(c) for c in read_list(document, "known"))
-        return cls(known, sensitive, group, count, size, sampler)  # type: ignore[arg-type]
-
 
 def _column(attribute: Attribute) -> Column:
     name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
@@ -247,10 +199,6 @@ def _column(attribute: Attribute) -> Column:
         raise ValueError(f"the domain of '{attribute.name}' is not known")
     kind: Literal["category", "interval"] = "interval" if attribute.bins is not None else "category"
     return Column(name, kind, attribute.domain, "", attribute.name, reason)
-
-
-def _as_it_is(column: Column) -> Decoder:
-    return Decoder((column.attribute,), "identity", {"columns": [column.name], "labels": [list(column.labels)]})
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical import Value
+from rrpolicy.channel.decoders import Cell
 from rrpolicy.channel.table import Column
 
 
@@ -65,12 +66,6 @@ def certainty_penalty(width: int, categories: int) -> float:
     return width / categories if width > 1 else 0.0
 
 
-def cells_of(domains: Iterable[Sequence[Value]]) -> list[Value | tuple[Value, ...]]:
-    """Return the cells of a product of domains in C order: categories if there is one domain, else tuples of them."""
-    cells = list(product(*domains))
-    return [cell[0] if len(cell) == 1 else cell for cell in cells]
-
-
-def label_json(label: Value | tuple[Value, ...]) -> Json:
-    """Return a cell of `cells_of` as JSON carries it."""
-    return list(label) if isinstance(label, tuple) else label
+def cells_of(domains: Iterable[Sequence[Value]]) -> tuple[Cell, ...]:
+    """Return the cells of a product of domains in C order."""
+    return tuple(product(*domains))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical import Value
 from rrpolicy.channel.axes.categories import category_column
 from rrpolicy.channel.axes.single import Single
-from rrpolicy.channel.document import expect, read_column, read_text
-from rrpolicy.channel.table import Decoder
+from rrpolicy.channel.decoders import IdentityDecoder
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
@@ -42,12 +41,11 @@ class Identity(Single):
             assume_unlinkable: the steward's reason for leaving the column out of record scope.
         """
         column = category_column(attribute, labels, release_as, assume_unlinkable=assume_unlinkable)
-        return cls(attribute, tuple(labels), column)
+        return cls(attribute, column)
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> IdentityDecoder:
         """Return the identity form."""
-        labels: list[Json] = list(self.labels)
-        return Decoder(self.attributes, "identity", {"columns": [self.released.name], "labels": [labels]})
+        return IdentityDecoder(self.attributes, self.released.name, self.labels)
 
     def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
         """Return the occupied cells as they are; no bit is drawn."""
@@ -78,14 +76,3 @@ class Identity(Single):
         """Return x."""
         del axis, power
         return x
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ValueError: if the version is unknown or the document is not of this kind.
-        """
-        expect(document, cls.kind, cls.version)
-        released = read_column(document.get("column"))
-        return cls(read_text(document, "attribute"), released.labels, released)

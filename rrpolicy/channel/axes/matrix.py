@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
-from rrpolicy.canonical import Json, Value, exact
-from rrpolicy.channel.axes.categories import Domain, category_column, cells_of, check_labels, label_json
+from rrpolicy.canonical import Json, Value
+from rrpolicy.channel.axes.categories import Domain, category_column, cells_of, check_labels
 from rrpolicy.channel.axes.invariant import Rows, invariant_matrix
 from rrpolicy.channel.axes.rank import full_column_rank
-from rrpolicy.channel.axes.several import Several, read_columns, read_domains
-from rrpolicy.channel.document import (
-    expect,
-    read_list,
-    read_probability,
-)
+from rrpolicy.channel.axes.several import Several
+from rrpolicy.channel.decoders import MatrixDecoder
 from rrpolicy.channel.probability import largest_ratio, smallest_cross_ratio
-from rrpolicy.channel.table import Decoder
+from rrpolicy.codec.fields import called
+from rrpolicy.codec.writing import record
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
@@ -59,7 +56,7 @@ class Matrix(Several):
     kind: ClassVar[str] = "matrix"
     version: ClassVar[int] = 1
 
-    entries: tuple[tuple[Fraction, ...], ...]
+    entries: tuple[tuple[Fraction, ...], ...] = field(metadata=called("rows"))
     invariant: Invariance | None = None
     marginal: tuple[Fraction, ...] | None = None
 
@@ -113,7 +110,7 @@ class Matrix(Several):
             ValueError: if the shape or an entry is wrong.
         """
         column = category_column(attribute, released, release_as)
-        return cls((Domain(attribute, tuple(original)),), (column,), tuple(tuple(row) for row in rows))
+        return cls((Domain(attribute, tuple(original)),), (column,), tuple(tuple(map(Fraction, row)) for row in rows))
 
     @classmethod
     def preserving(
@@ -151,9 +148,10 @@ class Matrix(Several):
 
     def original_label(self, code: int) -> Value | tuple[Value, ...]:
         """Return the category of a column of P; a tuple if attributes are coupled."""
-        return cells_of([domain.labels for domain in self.original])[code]
+        cell = cells_of([domain.labels for domain in self.original])[code]
+        return cell[0] if len(cell) == 1 else cell
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> MatrixDecoder:
         """Return the matrix form.
 
         A category that an invariant matrix knows to be empty is neither released nor estimated: it is left out, or the
@@ -162,15 +160,15 @@ class Matrix(Several):
         rows, columns = self.support()
         released = cells_of([column.labels for column in self.released])
         original = cells_of([domain.labels for domain in self.original])
-        names: list[Json] = [column.name for column in self.released]
-        parameters: dict[str, Json] = {"column": names[0]} if len(names) == 1 else {"columns": names}
-        parameters |= {
-            "released": [label_json(released[u]) for u in rows],
-            "original": [label_json(original[v]) for v in columns],
-            "rows": [[exact(self.entries[u][v]) for v in columns] for u in rows],
-        }
         kept = tuple(tuple(self.entries[u][v] for v in columns) for u in rows)
-        return Decoder(self.attributes, "matrix", parameters, unbiased=full_column_rank(kept))
+        return MatrixDecoder(
+            self.attributes,
+            tuple(column.name for column in self.released),
+            tuple(released[u] for u in rows),
+            tuple(original[v] for v in columns),
+            kept,
+            unbiased=full_column_rank(kept),
+        )
 
     def support(self) -> tuple[list[int], list[int]]:
         """Return the rows and columns of use: all, but for categories that an invariant matrix knows to be empty."""
@@ -213,41 +211,9 @@ class Matrix(Several):
         """Return P^T (or its elementwise square) applied to x along an axis."""
         return _apply(self._dense().T ** power, x, axis)
 
-    def to_json(self) -> Json:
-        """Return all of it, an observed marginal included."""
-        pi = self.marginal
-        return {**self._described(), "marginal": None if pi is None else [exact(share) for share in pi]}
-
     def to_public_json(self) -> Json:
         """Return the matrix, its marginal only if the policy declared it."""
-        return self.to_json() if self.invariant == "declared" else {**self._described(), "marginal": None}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json]) -> Self:
-        """Read what `to_json` or `to_public_json` wrote.
-
-        Raises:
-            ValueError: if the version is unknown, the document is not of this kind, or the matrix is not stochastic.
-        """
-        expect(document, cls.kind, cls.version)
-        rows = [row if isinstance(row, list) else [] for row in read_list(document, "rows")]
-        invariant, marginal = document.get("invariant"), document.get("marginal")
-        if invariant not in {None, "observed", "declared"}:
-            raise ValueError("'invariant' must be observed or declared")
-        return cls(
-            read_domains(document),
-            read_columns(document),
-            tuple(tuple(read_probability(entry) for entry in row) for row in rows),
-            cast("Invariance | None", invariant),
-            None if marginal is None else tuple(read_probability(share) for share in read_list(document, "marginal")),
-        )
-
-    def _described(self) -> dict[str, Json]:
-        return {
-            **self.described(),
-            "rows": [[exact(entry) for entry in row] for row in self.entries],
-            "invariant": self.invariant,
-        }
+        return record(self if self.invariant == "declared" else replace(self, marginal=None))
 
     def _dense(self) -> Array:
         import numpy as np

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from rrpolicy.canonical import Json
-from rrpolicy.channel.document import MalformedError, read_list, read_text
+from rrpolicy.codec.fields import AUDIT
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
 
-AnatomyChannel: TypeAlias = "Sequence[tuple[tuple[int, ...], ...]]"
+Groups: TypeAlias = Sequence[tuple[tuple[int, ...], ...]]
 """For each attribute, for each of its labels, the original codes that it stands for."""
 
 
@@ -26,15 +25,15 @@ class Levels:
     Attributes:
         suppressing: whether classes may be suppressed.
         suppressed: the labels' positions of each suppressed class, as if it were not; None if nothing may be
-            suppressed, or if a public description does not tell.
+            suppressed, or if a public description does not tell: who occurs.
     """
 
-    name: ClassVar[str] = "levels"
+    rule: ClassVar[str] = "levels"
 
     suppressing: bool = False
-    suppressed: tuple[tuple[int, ...], ...] | None = None
+    suppressed: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=AUDIT)
 
-    def check(self, sizes: Sequence[int], groups: AnatomyChannel) -> None:
+    def check(self, sizes: Sequence[int], groups: Groups) -> None:
         """Raise ValueError unless the labels of each attribute part its categories."""
         for size, of_attribute in zip(sizes, groups, strict=True):
             everything = tuple(range(size))
@@ -51,7 +50,7 @@ class Levels:
             ):
                 raise ValueError("a suppressed class is none of the classes")
 
-    def recode(self, codes: Ints | Codes, groups: AnatomyChannel, sizes: Sequence[int]) -> Codes:
+    def recode(self, codes: Ints | Codes, groups: Groups, sizes: Sequence[int]) -> Codes:
         """Return (k, attributes) positions of labels.
 
         Raises:
@@ -73,15 +72,6 @@ class Levels:
             found = np.isin(np.ravel_multi_index(tuple(labels.T), shape), failing)
             labels[found] = [width - 1 for width in shape]
         return labels
-
-    def to_json(self) -> Json:
-        """Return all of it."""
-        told: Json = None if self.suppressed is None else [list(c) for c in self.suppressed]
-        return {"rule": self.name, "suppressing": self.suppressing, "suppressed": told}
-
-    def to_public_json(self) -> Json:
-        """Return only whether classes may be suppressed: which ones tells who occurs."""
-        return {"rule": self.name, "suppressing": self.suppressing, "suppressed": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +96,12 @@ class Boxes:
         cuts: the tree in preorder: a cut, followed by what becomes of each part; None is a box that stays whole.
     """
 
-    name: ClassVar[str] = "boxes"
+    rule: ClassVar[str] = "boxes"
 
     whole: tuple[int, ...]
     cuts: tuple[Cut | None, ...]
 
-    def check(self, sizes: Sequence[int], groups: AnatomyChannel) -> None:
+    def check(self, sizes: Sequence[int], groups: Groups) -> None:
         """Raise ValueError unless every cut parts its box."""
         if len(self.whole) != len(sizes) or any(
             not 0 <= label < len(of_attribute) or sorted(of_attribute[label]) != list(range(size))
@@ -146,7 +136,7 @@ class Boxes:
                 open_boxes += [_with(box, cut.place, part) for part in reversed(cut.parts)]
         return tuple(found)
 
-    def recode(self, codes: Ints | Codes, groups: AnatomyChannel, sizes: Sequence[int]) -> Codes:
+    def recode(self, codes: Ints | Codes, groups: Groups, sizes: Sequence[int]) -> Codes:
         """Return (k, attributes) positions of labels."""
         import numpy as np
 
@@ -168,52 +158,8 @@ class Boxes:
             ]
         return labels
 
-    def to_json(self) -> Json:
-        """Return `{rule, whole, cuts}`."""
-        cuts: list[Json] = [None if cut is None else [cut.place, list(cut.parts)] for cut in self.cuts]
-        return {"rule": self.name, "whole": list(self.whole), "cuts": cuts}
-
-    def to_public_json(self) -> Json:
-        """Return the same: every box holds records that are released."""
-        return self.to_json()
-
 
 Rule: TypeAlias = Levels | Boxes
-
-
-def rule_from_json(document: Mapping[str, Json]) -> Rule:
-    """Read what a rule's `to_json` or `to_public_json` wrote.
-
-    Raises:
-        ValueError: if it is none.
-    """
-    name = read_text(document, "rule")
-    if name == Levels.name:
-        suppressing, suppressed = document.get("suppressing"), document.get("suppressed")
-        if not isinstance(suppressing, bool):
-            raise MalformedError("'suppressing' must be true or false")
-        classes = None if suppressed is None else tuple(_positions(c) for c in read_list(document, "suppressed"))
-        return Levels(suppressing, classes)
-    if name == Boxes.name:
-        return Boxes(_positions(document.get("whole")), tuple(_cut(cut) for cut in read_list(document, "cuts")))
-    raise MalformedError("'rule' must be levels or boxes")
-
-
-def _cut(document: Json) -> Cut | None:
-    if document is None:
-        return None
-    if not isinstance(document, list) or len(document) != 2 or not isinstance(document[0], int):  # noqa: PLR2004 place, parts
-        raise MalformedError("a cut must be a place and the labels of its parts")
-    return Cut(document[0], _positions(document[1]))
-
-
-def _positions(document: Json) -> tuple[int, ...]:
-    if not isinstance(document, list):
-        raise MalformedError("positions must stand in a list")
-    found = tuple(p for p in document if isinstance(p, int) and not isinstance(p, bool))
-    if len(found) != len(document):
-        raise MalformedError("positions must be whole numbers")
-    return found
 
 
 def _with(box: tuple[int, ...], place: int, label: int) -> tuple[int, ...]:

@@ -13,26 +13,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical import Value
 from rrpolicy.channel.axes.categories import Domain, check_labels
-from rrpolicy.channel.axes.partition import Boxes, Levels, Rule, rule_from_json
-from rrpolicy.channel.axes.several import Several, read_columns, read_domains
-from rrpolicy.channel.document import (
-    MalformedError,
-    expect,
-    read_list,
-    read_object,
-)
-from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.channel.axes.partition import Boxes, Levels, Rule
+from rrpolicy.channel.axes.several import Several
+from rrpolicy.channel.decoders import RecodeDecoder
+from rrpolicy.channel.table import Column
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
 
-AnatomyChannel: TypeAlias = "tuple[tuple[int, ...], ...]"
-"""For each label of a column the original codes that it stands for."""
 ANYTHING = "*"
 """The label of a value that is suppressed."""
 _WIDEST = 1 << 62
@@ -52,7 +45,7 @@ class Recode(Several):
     kind: ClassVar[str] = "recode"
     version: ClassVar[int] = 1
 
-    groups: tuple[AnatomyChannel, ...]
+    groups: tuple[tuple[tuple[int, ...], ...], ...]
     rule: Rule
 
     def __post_init__(self) -> None:
@@ -116,18 +109,14 @@ class Recode(Several):
             return None
         return tuple(column.labels[-1] for column in self.released)
 
-    def decoder(self) -> Decoder:
-        """Return the spread form: a record counts in equal shares for every category that its label stands for."""
-        columns: list[Json] = [column.name for column in self.released]
-        return Decoder(
+    def decoder(self) -> RecodeDecoder:
+        """Return the recode form: a record counts in equal shares for every category that its label stands for."""
+        return RecodeDecoder(
             self.attributes,
-            "spread",
-            {
-                "columns": columns,
-                "released": [list(column.labels) for column in self.released],
-                "original": [list(domain.labels) for domain in self.original],
-                "groups": [[list(codes) for codes in groups] for groups in self.groups],
-            },
+            tuple(column.name for column in self.released),
+            tuple(column.labels for column in self.released),
+            tuple(domain.labels for domain in self.original),
+            self.groups,
             unbiased=False,
         )
 
@@ -208,48 +197,5 @@ class Recode(Several):
         image: Ints = np.ravel_multi_index(tuple(self.recode(codes).T), self._released_shape).astype(np.int64)
         return image
 
-    def to_json(self) -> Json:
-        """Return all of it, the suppressed classes included."""
-        return self._document(self.rule.to_json())
 
-    def to_public_json(self) -> Json:
-        """Return what may be published: not which classes were suppressed, for these are occupied by few."""
-        return self._document(self.rule.to_public_json())
-
-    def _document(self, rule: Json) -> Json:
-        return {
-            **self.described(),
-            "groups": [[list(codes) for codes in groups] for groups in self.groups],
-            "rule": rule,
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json]) -> Self:
-        """Read what `to_json` or `to_public_json` wrote.
-
-        Raises:
-            ValueError: if the version is unknown, or the document is not of this kind or contradicts itself.
-        """
-        expect(document, cls.kind, cls.version)
-        return cls(
-            read_domains(document),
-            read_columns(document),
-            tuple(_read_groups(groups) for groups in read_list(document, "groups")),
-            rule_from_json(read_object(document.get("rule"), "a rule")),
-        )
-
-
-def _read_groups(document: Json) -> AnatomyChannel:
-    if not isinstance(document, list) or not all(isinstance(group, list) for group in document):
-        raise MalformedError("'groups' must hold lists of positions")
-    found: list[tuple[int, ...]] = []
-    for group in document:
-        assert isinstance(group, list)
-        codes = [code for code in group if isinstance(code, int) and not isinstance(code, bool)]
-        if len(codes) != len(group):
-            raise MalformedError("'groups' must hold lists of positions")
-        found.append(tuple(codes))
-    return tuple(found)
-
-
-__all__ = ["ANYTHING", "AnatomyChannel", "Boxes", "Levels", "Recode"]
+__all__ = ["ANYTHING", "Boxes", "Levels", "Recode"]

@@ -14,20 +14,17 @@ which entry is the record's own cannot be told by its place.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from rrpolicy.canonical import Json, Value
-from rrpolicy.channel.axes.categories import Domain, cells_of, label_json
+from rrpolicy.canonical import Value
+from rrpolicy.channel.axes.categories import Domain, cells_of
 from rrpolicy.channel.axes.mixed_in import MixedIn
-from rrpolicy.channel.axes.several import Several, read_columns, read_domains
-from rrpolicy.channel.document import (
-    MalformedError,
-    expect,
-)
-from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.channel.axes.several import Several
+from rrpolicy.channel.decoders import AdditionDecoder
+from rrpolicy.channel.table import Column
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.section import Section
 
@@ -91,12 +88,10 @@ class Sets(MixedIn, Several):
             self, released=tuple(replace(c, type=c.type.removesuffix(_LIST) + _LIST if c.type else "") for c in columns)
         )
 
-    def decoder(self) -> Decoder:
-        """Return the membership form."""
-        names: list[Json] = [column.name for column in self.released]
-        cells: list[Json] = [label_json(cell) for cell in cells_of([domain.labels for domain in self.original])]
-        named: dict[str, Json] = {"column": names[0]} if len(names) == 1 else {"columns": names}
-        return Decoder(self.attributes, "membership", {**named, "labels": cells, "set_size": self.set_size})
+    def decoder(self) -> AdditionDecoder:
+        """Return the addition form."""
+        cells = cells_of([domain.labels for domain in self.original])
+        return AdditionDecoder(self.attributes, tuple(c.name for c in self.released), cells, self.set_size)
 
     def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
         """Draw a set for every record, exactly uniform.
@@ -210,34 +205,6 @@ class Sets(MixedIn, Several):
         from rrpolicy.channel.axes.sets_section import sets_section
 
         return (sets_section(self, records),)
-
-    def to_json(self) -> Json:
-        """Return `{kind, version, original, columns, set_size}`."""
-        return {
-            **self.described(),
-            "set_size": self.set_size,
-        }
-
-    def to_public_json(self) -> Json:
-        """Return the same: nothing in it comes from the table."""
-        return self.to_json()
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ValueError: if the version is unknown or the document is not of this kind.
-        """
-        expect(document, cls.kind, cls.version)
-        size = document.get("set_size")
-        if not isinstance(size, int) or isinstance(size, bool):
-            raise MalformedError("'set_size' must be a whole number")
-        return cls(
-            read_domains(document),
-            read_columns(document),
-            size,
-        )
 
 
 def entries(column: Column) -> Column:

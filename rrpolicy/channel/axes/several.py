@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Self
 
-from rrpolicy.canonical import Json
 from rrpolicy.channel.axes.categories import Domain
 from rrpolicy.channel.base import Axis
-from rrpolicy.channel.document import read_column, read_labels, read_list, read_object, read_text
 from rrpolicy.channel.table import Column
+from rrpolicy.codec.fields import called
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Several(Axis):
     """
 
     original: tuple[Domain, ...]
-    released: tuple[Column, ...]
+    released: tuple[Column, ...] = field(metadata=called("columns"))
 
     def __post_init__(self) -> None:
         if not self.original or len(self.released) != len(self.original):
@@ -47,31 +46,3 @@ class Several(Axis):
     def with_columns(self, columns: Sequence[Column]) -> Self:
         """Return the axis with its columns described otherwise, such as by engine types."""
         return replace(self, released=tuple(columns))
-
-    def described(self) -> dict[str, Json]:
-        """Return what all such axes say of themselves: kind, version, the attributes and the columns."""
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "original": [{"attribute": d.attribute, "labels": list(d.labels)} for d in self.original],
-            "columns": [column.to_json() for column in self.released],
-        }
-
-
-def read_domains(document: Mapping[str, Json]) -> tuple[Domain, ...]:
-    """Return the attributes that `described` wrote.
-
-    Raises:
-        ValueError: if they are not there.
-    """
-    domains = (read_object(d, "an attribute") for d in read_list(document, "original"))
-    return tuple(Domain(read_text(d, "attribute"), read_labels(d, "labels")) for d in domains)
-
-
-def read_columns(document: Mapping[str, Json]) -> tuple[Column, ...]:
-    """Return the released columns that `described` wrote.
-
-    Raises:
-        ValueError: if they are not there.
-    """
-    return tuple(read_column(c) for c in read_list(document, "columns"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical import Value
 from rrpolicy.channel.axes.categories import check_labels
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.table import Column
+from rrpolicy.codec.fields import called
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +19,19 @@ class Single(Axis):
 
     Attributes:
         attribute: the original attribute.
-        labels: its categories, in domain order.
-        released: the released column.
+        released: the released column, with its categories in domain order.
     """
 
     attribute: str
-    labels: tuple[Value, ...]
-    released: Column
+    released: Column = field(metadata=called("column"))
 
     def __post_init__(self) -> None:
         check_labels(self.attribute, self.labels)
-        if self.released.labels != self.labels:
-            raise ValueError(f"the released categories of '{self.attribute}' are not its own")
+
+    @property
+    def labels(self) -> tuple[Value, ...]:
+        """Return the categories."""
+        return self.released.labels
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -58,20 +60,3 @@ class Single(Axis):
     def discloses(self) -> tuple[str, ...]:
         """Return nothing: domain and probabilities are described, no count."""
         return ()
-
-    def to_json(self) -> Json:
-        """Return `{kind, version, attribute, column}`; the categories stand in the column."""
-        return self.described()
-
-    def to_public_json(self) -> Json:
-        """Return the same as `to_json`: nothing in it comes from the table."""
-        return self.to_json()
-
-    def described(self) -> dict[str, Json]:
-        """Return what all axes of one attribute say of themselves."""
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "attribute": self.attribute,
-            "column": self.released.to_json(),
-        }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.document import expect, read_column, read_list, read_object, read_text
-from rrpolicy.channel.table import Column, Decoder, TableSpec
+from rrpolicy.channel.decoders import Decoder, IdentityDecoder
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.codec.fields import AUDIT
+from rrpolicy.codec.reading import MalformedError, read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,7 +79,7 @@ class Product(Channel):
     axes: tuple[Axis, ...]
     carried: tuple[Column, ...]
     order: tuple[str, ...]
-    sampler: Literal["cells", "records"] = "cells"
+    sampler: Literal["cells", "records"] = field(default="cells", metadata=AUDIT)
 
     def __post_init__(self) -> None:
         columns = [c.name for axis in self.axes for c in axis.columns()] + [c.name for c in self.carried]
@@ -125,7 +127,7 @@ class Product(Channel):
 
     def decoders(self) -> tuple[Decoder, ...]:
         """Return the axes' decoders, then an identity without labels for every carried column."""
-        carried = (Decoder((c.attribute,), "identity", {"columns": [c.name], "labels": [[]]}) for c in self.carried)
+        carried = (IdentityDecoder((c.attribute,), c.name, ()) for c in self.carried)
         return (*(axis.decoder() for axis in self.axes), *carried)
 
     @property
@@ -182,23 +184,6 @@ class Product(Channel):
         own = tuple(section for axis in self.axes for section in axis.sections(records))
         return (*own, *recode_sections(self, original))
 
-    def to_json(self) -> Json:
-        """Return all of it."""
-        return {**self._document([axis.to_json() for axis in self.axes]), "sampler": self.sampler}
-
-    def to_public_json(self) -> Json:
-        """Return what may be published of it: not how it was drawn, which changes nothing for anybody."""
-        return self._document([axis.to_public_json() for axis in self.axes])
-
-    def _document(self, axes: list[Json]) -> dict[str, Json]:
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "order": list(self.order),
-            "axes": axes,
-            "carried": [c.to_json() for c in self.carried],
-        }
-
     @classmethod
     def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Product:
         """Read what `to_json` or `to_public_json` wrote.
@@ -212,11 +197,7 @@ class Product(Channel):
         """
         from rrpolicy.channel.reading import axis_from_json
 
-        expect(document, cls.kind, cls.version)
-        sampler = read_text(document, "sampler") if "sampler" in document else "cells"
-        order = read_list(document, "order")
-        if sampler not in {"cells", "records"} or not all(isinstance(name, str) for name in order):
-            raise ValueError("'sampler' must be cells or records, 'order' the names of columns")
-        axes = tuple(axis_from_json(read_object(a, "an axis"), kinds) for a in read_list(document, "axes"))
-        carried = tuple(read_column(c) for c in read_list(document, "carried"))
-        return cls(axes, carried, tuple(map(str, order)), sampler)  # type: ignore[arg-type]
+        axes = document.get("axes")
+        if not isinstance(axes, list):
+            raise MalformedError("must be a list", "axes")
+        return read(cls, document, {"axes": tuple(axis_from_json(axis, kinds) for axis in axes)})

@@ -11,15 +11,16 @@ References:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical import Value
 from rrpolicy.channel.axes.categories import check_labels
 from rrpolicy.channel.axes.recode import ANYTHING
-from rrpolicy.channel.base import Axis, Channel
-from rrpolicy.channel.document import MalformedError, expect, read_column, read_list
-from rrpolicy.channel.table import Column, Decoder, TableSpec
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.decoders import Decoder, IdentityDecoder, RecodeDecoder
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.codec.fields import AUDIT
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.finding import Finding
@@ -54,7 +55,7 @@ class SuppressionChannel(Channel):
 
     known: tuple[Column, ...]
     sensitive: Column
-    moved: tuple[tuple[int, ...], ...] | None
+    moved: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=AUDIT)
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.known, self.sensitive)]
@@ -97,22 +98,18 @@ class SuppressionChannel(Channel):
         return (TableSpec(TABLE, self.columns, tuple(c.name for c in self.columns)),)
 
     def decoders(self) -> tuple[Decoder, ...]:
-        """Return the spread form of what makes classes, and an identity."""
-        groups: list[Json] = []
-        for column in self.known:
-            codes: list[Json] = list(range(len(column.labels) - 1))
-            groups.append([*([code] for code in codes), codes])
-        spread: dict[str, Json] = {
-            "columns": [c.name for c in self.known],
-            "released": [list(c.labels) for c in self.known],
-            "original": [list(c.labels[:-1]) for c in self.known],
-            "groups": groups,
-        }
-        labels: list[Json] = list(self.sensitive.labels)
-        return (
-            Decoder(self.attributes[:-1], "spread", spread, unbiased=False, independent=False),
-            Decoder(self.attributes[-1:], "identity", {"columns": [self.sensitive.name], "labels": [labels]}),
+        """Return the recode form of what makes classes, and an identity."""
+        whole = [tuple(range(len(column.labels) - 1)) for column in self.known]
+        recode = RecodeDecoder(
+            self.attributes[:-1],
+            tuple(column.name for column in self.known),
+            tuple(column.labels for column in self.known),
+            tuple(column.labels[:-1] for column in self.known),
+            tuple((*((code,) for code in codes), codes) for codes in whole),
+            unbiased=False,
+            independent=False,
         )
+        return recode, IdentityDecoder(self.attributes[-1:], self.sensitive.name, self.sensitive.labels)
 
     def settle(self, original: Original) -> SuppressionChannel:
         """Fill in engine types."""
@@ -183,41 +180,6 @@ class SuppressionChannel(Channel):
         from rrpolicy.channel.suppression.section import suppression_sections
 
         return suppression_sections(self, records, original)
-
-    def to_json(self) -> Json:
-        """Return all of it, the suppressed records included."""
-        moved: Json = None if self.moved is None else [list(row) for row in self.moved]
-        return {**self._described(), "moved": moved}
-
-    def to_public_json(self) -> Json:
-        """Return what may be published: not which records were suppressed."""
-        return {**self._described(), "moved": None}
-
-    def _described(self) -> dict[str, Json]:
-        known: list[Json] = [c.to_json() for c in self.known]
-        return {"kind": self.kind, "version": self.version, "known": known, "sensitive": self.sensitive.to_json()}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> SuppressionChannel:
-        """Read what `to_json` or `to_public_json` wrote.
-
-        Raises:
-            ValueError: if the version is unknown or the document is not of this kind.
-        """
-        del kinds
-        expect(document, cls.kind, cls.version)
-        known = tuple(read_column(c) for c in read_list(document, "known"))
-        moved = None if document.get("moved") is None else tuple(_row(row) for row in read_list(document, "moved"))
-        return cls(known, read_column(document.get("sensitive")), moved)
-
-
-def _row(document: Json) -> tuple[int, ...]:
-    if not isinstance(document, list):
-        raise MalformedError("'moved' must hold lists of numbers")
-    found = tuple(p for p in document if isinstance(p, int) and not isinstance(p, bool))
-    if len(found) != len(document) or not found:
-        raise MalformedError("'moved' must hold lists of whole numbers")
-    return found
 
 
 def _column(attribute: Attribute, labels: tuple[Value, ...]) -> Column:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.recode import ANYTHING
+from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.gate import shown
@@ -16,7 +16,6 @@ from rrpolicy.source.units import untold
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.table import Decoder
     from rrpolicy.mechanism import Remark
     from rrpolicy.policy.model import Attribute, Policy
     from rrpolicy.releasing.plan.check import Stated
@@ -75,16 +74,16 @@ def _dropped(attribute: Attribute) -> str:
 
 def _parameters(outlook: Outlook) -> list[str]:
     rows = []
-    spread = {",".join(d.attributes): d for d in outlook.plan.channel.decoders() if d.form == "spread"}
+    recoded = {",".join(d.attributes): d for d in outlook.plan.channel.decoders() if isinstance(d, RecodeDecoder)}
     for name, values in parameters(outlook.plan).items():
         if not isinstance(values, dict):
             continue
-        if name in spread:
-            rows += [f"  {column}: {told} ({values['origin']})" for column, told in _labels(spread[name])]
+        if name in recoded:
+            rows += [f"  {column}: {told} ({values['origin']})" for column, told in _labels(recoded[name])]
             continue
-        if values["form"] == "membership":
+        if values["form"] == "addition":
             told = f"sets of {values['set_size']} of {values['values']} values"
-        elif values["form"] == "share":
+        elif values["form"] == "anatomy":
             told = f"in groups of {values['group_size']} different values"
         elif values["form"] != "retention":
             told = f"by a {values['form']}"
@@ -99,9 +98,9 @@ def _parameters(outlook: Outlook) -> list[str]:
     return rows or ["  nothing is randomised"]
 
 
-def _labels(decoder: Decoder) -> Iterator[tuple[str, str]]:
+def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
     """Yield what each generalised attribute's categories become."""
-    for name, released, groups in _generalised(decoder):
+    for name, released, groups in zip(decoder.attributes, decoder.released, decoder.groups, strict=True):
         categories = 1 + max(code for group in groups for code in group)
         starred = len(groups) > 1 and released[-1] == ANYTHING and len(groups[-1]) == categories > 1
         plain = groups[:-1] if starred else groups
@@ -114,24 +113,16 @@ def _labels(decoder: Decoder) -> Iterator[tuple[str, str]]:
         yield name, told + (f", or `{ANYTHING}` for any" if starred else "")
 
 
-def _generalised(decoder: Decoder) -> Iterator[tuple[str, list[Any], list[list[int]]]]:
-    """Yield each attribute of a spread form with its labels and the positions of what each stands for."""
-    released: Any = decoder.parameters["released"]
-    groups: Any = decoder.parameters["groups"]
-    yield from zip(decoder.attributes, released, groups, strict=True)
-
-
 def _unchanged(plan: Plan) -> list[str]:
     """Return what is released as it is: never touched, or by parameters that change nothing."""
     reasons = {a.release_as: a.why_unchanged for a in plan.policy.released}
     found = [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(plan)]
     for decoder in plan.channel.decoders():
-        if decoder.form == "retention":
-            blocks: Any = decoder.parameters["blocks"]
-            if all(Fraction(block["keep_probability"]) == 1 for block in blocks):
-                found.append(f"{decoder.parameters['column']} (keep probability 1: nobody's value is replaced)")
-        elif decoder.form == "spread":
-            kept = [name for name, _, groups in _generalised(decoder) if all(len(group) == 1 for group in groups)]
+        if isinstance(decoder, RetentionDecoder) and not decoder.drawn:
+            found.append(f"{decoder.column} (keep probability 1: nobody's value is replaced)")
+        elif isinstance(decoder, RecodeDecoder):
+            pairs = zip(decoder.attributes, decoder.groups, strict=True)
+            kept = [name for name, groups in pairs if all(len(group) == 1 for group in groups)]
             found += [f"{plan.policy.attributes[name].release_as} (not generalised)" for name in kept]
     return found
 
@@ -202,9 +193,9 @@ def _value_table(table: ValueTable[Companion]) -> list[str]:
 
 def _errors(outlook: Outlook) -> list[str]:
     if not outlook.errors:
-        dealt = any(d.form == "share" for d in outlook.plan.channel.decoders())
+        dealt = any(isinstance(d, AnatomyDecoder) for d in outlook.plan.channel.decoders())
         return [f"  none: {'it depends on how values go with the other columns' if dealt else 'nothing is randomised'}"]
-    spread = {name for d in outlook.plan.channel.decoders() if d.form == "spread" for name in d.attributes}
+    spread = {name for d in outlook.plan.channel.decoders() if isinstance(d, RecodeDecoder) for name in d.attributes}
     rows = [
         f"  {' x '.join(e.attributes)}: {'unknown without data' if e.error is None else f'{e.error:.4g}'}"
         for e in outlook.errors

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from rrpolicy.channel.decoders import Cell
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
-from rrpolicy.estimate.weights.base import AxisWeights, Cell, Mask
+from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights, by_category, inside_labels
 
 

@@ -51,10 +51,9 @@ def transition(axis: AxisWeights) -> Array:
             return np.eye(len(axis.original))
         case RetentionWeights(blocks=blocks):
             P = np.zeros((len(axis.released), len(axis.original)))
-            for members, keep in blocks:
-                q = float((1 - keep) / (len(members) - 1)) if len(members) > 1 else 0.0
-                P[np.ix_(members, members)] = q
-                P[members, members] = float(keep) if len(members) > 1 else 1.0
+            for block in blocks:
+                P[np.ix_(block.members, block.members)] = float(block.move)
+                P[block.members, block.members] = float(block.keep)
             return P
         case MatrixWeights(rows=rows):
             return np.array([[float(v) for v in row] for row in rows])

@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.weights.base import AxisWeights, Mask, cells_of
+from rrpolicy.estimate.weights.base import AxisWeights, Mask
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from rrpolicy.channel.table import Decoder
     from rrpolicy.source.counts import Array
 
 
@@ -68,10 +65,3 @@ class AnatomyWeights(AxisWeights):
     def under(self, targets: Mask) -> Mask:  # noqa: ARG002 likewise
         """Refuse, as `solve` does."""
         raise self.refusal()
-
-
-def anatomy_weights(decoder: Decoder) -> AnatomyWeights:
-    """Return the weights of a share decoder."""
-    p: Any = decoder.parameters
-    cells = cells_of(p["labels"])
-    return AnatomyWeights((str(p["column"]),), cells, cells, p["key"], p["count"], p["table"], p["of"])

@@ -16,13 +16,12 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.channel.decoders import Block, Cell
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
 from rrpolicy.source.counts import Array
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-Cell: TypeAlias = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
@@ -141,51 +140,50 @@ class RetentionWeights(AxisWeights):
     """Retention in blocks: closed form, (I - q J)/(p - q) in every block, O(V) for any size.
 
     Attributes:
-        blocks: members and exact keep probability p; q = (1-p)/(d-1).
+        blocks: members with keep probability p and q = (1-p)/(d-1).
     """
 
-    blocks: tuple[tuple[tuple[int, ...], Fraction], ...]
+    blocks: tuple[Block, ...]
 
     @property
     def randomised(self) -> bool:
         """Whether any value can be released as another."""
-        return any(keep != 1 for members, keep in self.blocks if len(members) > 1)
+        return any(block.keep != 1 for block in self.blocks)
 
-    def kept_and_moved(self, members: tuple[int, ...], keep: Fraction) -> tuple[float, float]:
+    def kept_and_moved(self, block: Block) -> tuple[float, float]:
         """Return the weights of a released value in the count of itself and of another value of its block.
 
         Raises:
             PolicyError: RR267 if p = q: the release says nothing of the values of the block.
         """
-        d = len(members)
-        if d == 1:
+        if block.size == 1:
             return 1.0, 0.0
-        q = (1 - keep) / (d - 1)
-        if keep == q:
+        p, q = block.keep, block.move
+        if p == q:
             raise not_estimable(self.columns)
-        return float((1 - q) / (keep - q)), float(-q / (keep - q))
+        return float((1 - q) / (p - q)), float(-q / (p - q))
 
     def solve(self, targets: Mask) -> Array:
         """Return the closed form; constant predicates of a block need no inverse."""
         w = targets.astype(float)
-        for members, keep in self.blocks:
-            inside = w[list(members)]
+        for block in self.blocks:
+            inside = w[list(block.members)]
             varies = inside.min(axis=0) != inside.max(axis=0)
-            if len(members) > 1 and varies.any():
-                kept, moved = self.kept_and_moved(members, keep)
+            if block.size > 1 and varies.any():
+                kept, moved = self.kept_and_moved(block)
                 part = inside[:, varies]
                 inside_too = part.sum(axis=0)
                 solved = np.where(part > 0, kept + moved * (inside_too - 1), moved * inside_too)
-                w[np.ix_(np.array(members), np.flatnonzero(varies))] = solved
+                w[np.ix_(np.array(block.members), np.flatnonzero(varies))] = solved
         return w
 
     def under(self, targets: Mask) -> Mask:
         """Return the targets, or their complement inside blocks whose keep probability lies below 1/d."""
         speaks = targets.copy()
-        for members, keep in self.blocks:
-            if keep * len(members) < 1:
-                inside = targets[list(members)]
-                speaks[list(members)] = ~inside & inside.any(axis=0)
+        for block in self.blocks:
+            if block.keep * block.size < 1:
+                members = list(block.members)
+                speaks[members] = ~targets[members] & targets[members].any(axis=0)
         return speaks
 
     def contract(self, x: Array, axis: int, targets: Mask | None, power: int) -> Array:
@@ -194,16 +192,16 @@ class RetentionWeights(AxisWeights):
             return super().contract(x, axis, targets, power)
         moved_axis = np.moveaxis(x, axis, 0)
         out = moved_axis.astype(float)
-        for members, keep in self.blocks:
-            if len(members) > 1:
-                kept, moved = self.kept_and_moved(members, keep)
-                part = moved_axis[list(members)]
-                out[list(members)] = (kept**power - moved**power) * part + moved**power * part.sum(axis=0)
+        for block in self.blocks:
+            if block.size > 1:
+                kept, moved = self.kept_and_moved(block)
+                part = moved_axis[list(block.members)]
+                out[list(block.members)] = (kept**power - moved**power) * part + moved**power * part.sum(axis=0)
         return np.moveaxis(out, 0, axis)
 
     def support(self, x: Array, axis: int, targets: Mask | None) -> Array:
         """Return the counts of each category itself where that is what speaks for it."""
-        ordinary = all(keep * len(members) >= 1 for members, keep in self.blocks)
+        ordinary = all(block.keep * block.size >= 1 for block in self.blocks)
         return x if targets is None and ordinary else super().support(x, axis, targets)
 
 
@@ -251,8 +249,3 @@ def not_estimable(columns: Sequence[str]) -> PolicyError:
             hint=f"ask for groups of categories of {names} that the transition matrix does tell apart, or leave it out",
         )
     )
-
-
-def cells_of(labels: Json) -> tuple[Cell, ...]:
-    """Return a decoder's categories as cells: one label each, or one a coupled column."""
-    return tuple(tuple(v) if isinstance(v, list) else (v,) for v in labels)  # type: ignore[union-attr, misc, arg-type]

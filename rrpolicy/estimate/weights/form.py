@@ -1,45 +1,48 @@
-"""From a decoder's form to its record weights."""
+"""From a decoder to its record weights."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any
-
-from rrpolicy.channel.table import Decoder
-from rrpolicy.estimate.weights.anatomy import anatomy_weights
-from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights, cells_of
-from rrpolicy.estimate.weights.recode import recode_weights
+from rrpolicy.channel.decoders import (
+    AdditionDecoder,
+    AnatomyDecoder,
+    Decoder,
+    IdentityDecoder,
+    MatrixDecoder,
+    RecodeDecoder,
+    RetentionDecoder,
+    cells,
+)
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
+from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.estimate.weights.sets import set_weights
 
 
 def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
-    """Return the weights of a decoder: one axis; of identity and spread one a column, whose weights multiply.
+    """Return the weights of a decoder: one axis; of recode one a column, whose weights multiply.
 
     The list of forms is closed: no plugin brings an estimator.
 
     Raises:
-        PolicyError: RR270 for a form that counts cannot be estimated from in this version.
+        PolicyError: RR267 if what was released says nothing.
     """
-    p: Mapping[str, Any] = decoder.parameters
-    match decoder.form:
-        case "identity":
-            return tuple(
-                IdentityWeights((column,), cells_of(labels), cells_of(labels))
-                for column, labels in zip(p["columns"], p["labels"], strict=True)
-                if labels
-            )
-        case "retention":
-            cells = cells_of(p["labels"])
-            blocks = tuple((tuple(b["members"]), Fraction(b["keep_probability"])) for b in p["blocks"])
-            return (RetentionWeights((p["column"],), cells, cells, blocks),)
-        case "matrix":
-            columns = tuple(p["columns"]) if "columns" in p else (p["column"],)
-            rows = tuple(tuple(Fraction(str(v)) for v in row) for row in p["rows"])
-            return (MatrixWeights(columns, cells_of(p["released"]), cells_of(p["original"]), rows),)
-        case "membership":
+    match decoder:
+        case IdentityDecoder(labels=labels):
+            own = cells(labels)
+            return (IdentityWeights(decoder.columns, own, own),) if labels else ()
+        case RetentionDecoder(labels=labels):
+            own = cells(labels)
+            return (RetentionWeights(decoder.columns, own, own, decoder.blocks),)
+        case MatrixDecoder():
+            return (MatrixWeights(decoder.columns, decoder.released, decoder.original, decoder.rows),)
+        case AdditionDecoder():
             return (set_weights(decoder),)
-        case "spread":
-            return recode_weights(decoder)
-        case "share":
-            return (anatomy_weights(decoder),)
+        case RecodeDecoder():
+            parts = zip(decoder.columns, decoder.released, decoder.original, decoder.groups, strict=True)
+            return tuple(
+                RecodeWeights((name,), cells(released), cells(original), groups)
+                for name, released, original, groups in parts
+            )
+        case AnatomyDecoder():
+            own, d = cells(decoder.labels), decoder
+            return (AnatomyWeights(d.columns, own, own, d.key, d.count, d.table, d.of),)

@@ -22,12 +22,9 @@ import numpy as np
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.expression import Comparison, Expression, Member, Not, Null, leaves_of, rewrite
-from rrpolicy.estimate.weights.base import AxisWeights, Mask, cells_of
+from rrpolicy.estimate.weights.base import AxisWeights, Mask
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from rrpolicy.channel.table import Decoder
     from rrpolicy.source.counts import Array
 
 
@@ -100,16 +97,6 @@ class RecodeWeights(AxisWeights):
         """Sum the released counts that are certain to satisfy each predicate; arguments as for `contract`."""
         w = self.certainly(np.eye(len(self.original), dtype=bool) if targets is None else targets)
         return np.moveaxis(np.tensordot(x, w.astype(float), axes=(axis, 0)), -1, axis)
-
-
-def recode_weights(decoder: Decoder) -> tuple[RecodeWeights, ...]:
-    """Return the weights of a spread decoder, one a column: the weight of a record is their product."""
-    p: Any = decoder.parameters
-    parts = zip(p["columns"], p["released"], p["original"], p["groups"], strict=True)
-    return tuple(
-        RecodeWeights((name,), cells_of(released), cells_of(original), tuple(tuple(group) for group in groups))
-        for name, released, original, groups in parts
-    )
 
 
 def inside_labels(expression: Expression, spread: Mapping[str, RecodeWeights]) -> dict[str, RecodeWeights]:

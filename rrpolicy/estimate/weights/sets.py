@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.weights.base import AxisWeights, Mask, cells_of, not_estimable
+from rrpolicy.estimate.weights.base import AxisWeights, Mask, not_estimable
 
 if TYPE_CHECKING:
-    from rrpolicy.channel.table import Decoder
+    from rrpolicy.channel.decoders import AdditionDecoder
     from rrpolicy.source.counts import Array
 
 FACTOR_ENTRIES = 20_000_000
@@ -146,19 +146,15 @@ class SetWeights(AxisWeights):
         return float((self.set_size - 1) * share * (1 - share) * left / (1 - self.inclusion) ** 2)
 
 
-def set_weights(decoder: Decoder) -> SetWeights:
-    """Return the weights of a membership decoder.
+def set_weights(decoder: AdditionDecoder) -> SetWeights:
+    """Return the weights of an addition decoder.
 
     Raises:
         PolicyError: RR267 if every set holds every value, which says nothing.
     """
-    p = decoder.parameters
-    listed = p["columns"] if "columns" in p else [p["column"]]
-    names = tuple(str(c) for c in listed) if isinstance(listed, list) else ()
-    cells, size = cells_of(p["labels"]), p["set_size"]
-    if not isinstance(size, int) or not 1 <= size < len(cells):
-        raise not_estimable(names)
-    return SetWeights(names, cells, cells, size)
+    if not 1 <= decoder.set_size < len(decoder.labels):
+        raise not_estimable(decoder.columns)
+    return SetWeights(decoder.columns, decoder.labels, decoder.labels, decoder.set_size)
 
 
 def counted_cells(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]) -> str:

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rrpolicy.canonical import Json
+from rrpolicy.codec.writing import plain
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.folder.repository import blob
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.plan import Plan
@@ -22,7 +24,7 @@ FILES = frozenset({"policy.json", "plan.json", "findings.json", "report.html", "
 
 def audit_record(
     plan: Plan,
-    public: Mapping[str, Json],
+    public: Manifest,
     public_file: str,
     *,
     given_as: str,
@@ -44,12 +46,12 @@ def audit_record(
     return {
         "schema": SCHEMA,
         "release": label,
-        "public": {"digest": public["digest"], "file": public_file},
+        "public": {"digest": public.digest, "file": public_file},
         "plan_digest": plan.digest(),
         "policy_digest": plan.policy_digest,
         "source_tag": plan.source_tag,
         "source_given_as": given_as,
-        "software": dict(plan.software),
+        "software": plain(plan.software),
         "writers": writers(),
         "policy_files": [*sorted(policy_files)],
         "policy_commit": commit,
@@ -92,9 +94,9 @@ def findings_document(assessment: Assessment) -> dict[str, Json]:
     """Return audit/findings.json: every number of the final assessment, and what the draw came to."""
     return {
         "schema": FINDINGS,
-        "findings": [f.to_json() for f in assessment.findings],
-        "utility": [u.to_json() for u in assessment.utility],
-        "attained": [f.to_json() for f in assessment.attained],
+        "findings": plain(assessment.findings),
+        "utility": plain(assessment.utility),
+        "attained": plain(assessment.attained),
     }
 
 

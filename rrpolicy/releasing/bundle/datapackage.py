@@ -6,13 +6,12 @@ A function of the manifest and the data files' sizes and digests; verify writes 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rrpolicy.canonical import Json, file_digest
-from rrpolicy.channel.document import read_column
-from rrpolicy.channel.table import text
+from rrpolicy.channel.table import Column, TableSpec, text, type_of
+from rrpolicy.codec.writing import plain
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.untrusted import formulas
 
 NAME = "datapackage.json"
@@ -34,51 +33,51 @@ _MEDIA = {
 }
 
 
-def datapackage(document: Mapping[str, Any], public: Path) -> dict[str, Json]:
+def datapackage(manifest: Manifest, public: Path) -> dict[str, Json]:
     """Return the data package's description.
 
     Args:
-        document: release.json, without need of `files` and `digest`.
+        manifest: of the release, without need of `files` and `digest`.
         public: the folder with the data files.
     """
-    policy = document["policy"]
+    policy = manifest.policy
     return {
         "$schema": f"{PROFILES}/datapackage.json",
-        "name": _slug(policy["name"]),
-        "title": policy["name"],
-        "version": policy["version"],
-        "description": policy["purpose"],
-        "contributors": [{"title": policy["owner"], "roles": ["publisher"]}] if policy["owner"] else [],
-        "resources": [_resource(table, document, public) for table in document["tables"]],
+        "name": _slug(policy.name),
+        "title": policy.name,
+        "version": policy.version,
+        "description": policy.purpose,
+        "contributors": [{"title": policy.owner, "roles": ["publisher"]}] if policy.owner else [],
+        "resources": [_resource(table, manifest, public) for table in manifest.tables],
         "rrpolicy": {
-            "schema": document["schema"],
-            "release": document["release"],
-            "records": document["records"],
+            "schema": manifest.schema,
+            "release": manifest.release,
+            "records": manifest.records,
             "note": "values are randomised as `channel` says: estimate with `decoders`, do not count them as they are",
-            "channel": document["channel"],
-            "decoders": document["decoders"],
-            "assumptions": document["assumptions"],
+            "channel": plain(manifest.channel),
+            "decoders": plain(manifest.decoders),
+            "assumptions": plain(manifest.assumptions),
         },
     }
 
 
-def _resource(table: Mapping[str, Any], document: Mapping[str, Any], public: Path) -> Json:
-    form, data = document["data"]["format"], document["data"]["tables"][table["name"]]
-    path = public / data["path"]
-    blank = _may_be_blank(table, document)
+def _resource(table: TableSpec, manifest: Manifest, public: Path) -> Json:
+    form, data = manifest.data.format, manifest.data.tables[table.name]
+    path = public / data.path
+    blank = _may_be_blank(table, manifest)
     resource: dict[str, Json] = {
-        "name": _slug(table["name"]),
-        "path": data["path"],
+        "name": _slug(table.name),
+        "path": data.path,
         "$schema": f"{PROFILES}/dataresource.json",
         "format": form,
         "mediatype": _MEDIA[form],
         "hash": file_digest(path),
         "schema": {
             "$schema": f"{PROFILES}/tableschema.json",
-            "fields": [_field(column, document, form, blank=blank) for column in table["columns"]],
+            "fields": [_field(column, manifest, blank=blank) for column in table.columns],
             "missingValues": [""],
         },
-        "rrpolicy": {"rows": data["rows"], "digest": data["digest"], "sort": table["sort"], **_joins(table)},
+        "rrpolicy": {"rows": data.rows, "digest": data.digest, "sort": plain(table.sort), **_joins(table)},
     }
     if form != "duckdb":
         resource["type"] = "table"
@@ -95,30 +94,26 @@ def _resource(table: Mapping[str, Any], document: Mapping[str, Any], public: Pat
     return resource
 
 
-def _joins(table: Mapping[str, Any]) -> dict[str, Json]:
+def _joins(table: TableSpec) -> dict[str, Json]:
     """Return the columns by which a table is joined with others: many rows with many, so that none is a foreign key."""
-    return {"joins": table["joins"]} if table["joins"] else {}
+    return {"joins": plain(table.joins)} if table.joins else {}
 
 
-def _attribute(column: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((a for a in document["attributes"] if a["name"] == column["attribute"]), {})
-
-
-def _may_be_blank(table: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+def _may_be_blank(table: TableSpec, manifest: Manifest) -> bool:
     """Return whether a row may hold nothing but missing values, which clients take for an error of the file."""
-    return all(c["kind"] == "carried" or _attribute(c, document).get("nulls") in c["labels"] for c in table["columns"])
+    return all(c.kind == "carried" or manifest.missing(c) in c.labels for c in table.columns)
 
 
-def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str, *, blank: bool) -> Json:
-    attribute = _attribute(column, document)
-    field: dict[str, Json] = {"name": column["name"], "type": _type(column, form)}
-    if form == "csv" and _escaped(column, document):
+def _field(column: Column, manifest: Manifest, *, blank: bool) -> Json:
+    form, attribute = manifest.data.format, manifest.of_column.get(column.name)
+    field: dict[str, Json] = {"name": column.name, "type": _type(column, form)}
+    if manifest.escaped(column):
         field["description"] = formulas.CONVENTION
-    if column["kind"] == "set":
+    if column.kind == "set":
         field["description"] = "a list of categories" + (", as JSON text" if form == "csv" else "")
-    elif column["labels"]:
-        spelled = dict(zip(column["labels"], _spelled(column, document, form), strict=True))
-        missing = attribute.get("nulls")
+    elif column.labels:
+        spelled = dict(zip(column.labels, _spelled(column, manifest), strict=True))
+        missing = manifest.missing(column)
         field["constraints"] = {"enum": list(spelled.values()), "required": True}
         if missing in spelled and blank:
             told = f"{missing!r} stands for a value that is missing"
@@ -127,36 +122,28 @@ def _field(column: Mapping[str, Any], document: Mapping[str, Any], form: str, *,
             field["missingValues"] = ["", str(spelled.pop(missing))]
             field["constraints"] = {"enum": list(spelled.values())}
     field["rrpolicy"] = {
-        "kind": column["kind"],
-        "attribute": column["attribute"],
-        "labels": column["labels"],
-        "role": attribute.get("role"),
-        "scale": attribute.get("scale"),
+        "kind": column.kind,
+        "attribute": column.attribute,
+        "labels": plain(column.labels),
+        "role": None if attribute is None else attribute.role.value,
+        "scale": None if attribute is None else attribute.scale,
     }
     return field
 
 
-def _spelled(column: Mapping[str, Any], document: Mapping[str, Any], form: str) -> list[Json]:
+def _spelled(column: Column, manifest: Manifest) -> list[Json]:
     """Return a column's labels as the data file holds them."""
-    labels: list[Json] = list(column["labels"])
-    if _type(column, form) != "string":
-        return labels
-    texts = [text(label) for label in labels]  # type: ignore[arg-type]
-    return [formulas.escaped(t) for t in texts] if form == "csv" and _escaped(column, document) else [*texts]
+    if _type(column, manifest.data.format) != "string":
+        return [*column.labels]
+    texts = map(text, column.labels)
+    return [formulas.escaped(t) if manifest.escaped(column) else t for t in texts]
 
 
-def _escaped(column: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    """Return whether a column's text is escaped in CSV where it begins as a formula does."""
-    return bool(document["data"]["csv_formulas"] == "escape" and read_column(dict(column)).escapable)
-
-
-def _type(column: Mapping[str, Any], form: str) -> str:
+def _type(column: Column, form: str) -> str:
     """Return the type of a column: of Parquet's lists "any", as the client takes its own reading of them for none."""
-    from rrpolicy.releasing.tables.column_types import of_labels
-
-    if column["kind"] == "set" or column["type"].endswith("[]"):
+    if column.kind == "set" or column.type.endswith("[]"):
         return "any" if form == "parquet" else "array"
-    kind = (column["type"] or of_labels(tuple(column["labels"]))).partition("(")[0]
+    kind = (column.type or type_of(column.labels)).partition("(")[0]
     if kind.startswith("TIMESTAMP"):
         return "datetime"
     return _TYPES.get(kind, "integer" if kind.endswith("INT") or kind == "INTEGER" else "string")

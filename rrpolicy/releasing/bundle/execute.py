@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, canonical, file_digest, pretty
+from rrpolicy.canonical import file_digest, pretty
 from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.policy.folder import repository
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.registry import Registry
@@ -19,7 +20,7 @@ from rrpolicy.releasing.bundle import datapackage as packaging
 from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.attained import attained
 from rrpolicy.releasing.bundle.drawn import Executed
-from rrpolicy.releasing.bundle.pages import audit_pages, write_public_page
+from rrpolicy.releasing.bundle.pages import audit_pages, public_page
 from rrpolicy.releasing.bundle.staging import Staging, refusals, stage
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.gate import gate
@@ -118,7 +119,7 @@ def current(  # noqa: PLR0917 each is another thing
     stale = []
     if plan.policy_digest != policy.digest():
         stale.append("the policy changed")
-    if canonical(dict(plan.software)) != canonical(software(registry)):
+    if plan.software != software(registry):
         stale.append("rrpolicy or a plugin is of another version")
     if plan.records != original.records:
         stale.append("the table has another number of records")
@@ -175,38 +176,40 @@ def _draw(
     return written
 
 
-def write_public(executed: Executed) -> dict[str, Json]:
-    """Write everything that goes beside the data, and return release.json."""
+def write_public(executed: Executed) -> Manifest:
+    """Write everything that goes beside the data, and return the manifest."""
     public = executed.staging.public
-    document = manifests.manifest(
+    manifest = manifests.manifest(
         executed.plan, executed.assessment, executed.written, label=executed.label, test=executed.test
     )
-    for name, content in beside(document, public).items():
+    for name, content in {
+        **beside(manifest, public),
+        **public_page(public, manifest, executed.registry, executed.plan.channel, executed.released),
+    }.items():
         path = public / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
-    write_public_page(executed, document)
-    whole = manifests.sealed(document, manifests.file_digests(public, but=manifests.NAME))
-    (public / manifests.NAME).write_bytes(pretty(whole))
+    whole = manifest.sealed(manifests.file_digests(public, but=NAME))
+    (public / NAME).write_bytes(pretty(whole.to_json()))
     return whole
 
 
-def beside(document: Mapping[str, Json], public: Path) -> Mapping[str, bytes]:
+def beside(manifest: Manifest, public: Path) -> Mapping[str, bytes]:
     """Return the files that the manifest and the data alone determine, by path; verify makes them again."""
     from rrpolicy.releasing.handout.files import public_files
 
-    return {**public_files(document), packaging.NAME: pretty(packaging.datapackage(document, public))}
+    return {**public_files(manifest), packaging.NAME: pretty(packaging.datapackage(manifest, public))}
 
 
-def write_audit(executed: Executed, public: Mapping[str, Json]) -> None:
+def write_audit(executed: Executed, public: Manifest) -> None:
     """Write audit/, which refers to public/ by digest.
 
     Args:
         executed: the draw; its public/ folder is finished.
-        public: release.json.
+        public: the manifest, sealed.
     """
     plan, assessment, folder = executed.plan, executed.assessment, executed.staging.audit
-    file, toml = executed.staging.public / manifests.NAME, executed.policy_file
+    file, toml = executed.staging.public / NAME, executed.policy_file
     commit = None if toml is None else repository.commit(toml.parent)
     written = {} if toml is None else auditing.policy_as_written(toml, executed.policy.files)
     record = auditing.audit_record(
@@ -224,7 +227,7 @@ def write_audit(executed: Executed, public: Mapping[str, Json]) -> None:
     _private(folder / "policy.json", pretty(plan.policy.to_json()))
     _private(folder / "plan.json", pretty(plan.to_json()))
     _private(folder / "findings.json", pretty(auditing.findings_document(assessment)))
-    for name, content in audit_pages(executed, record).items():
+    for name, content in audit_pages(executed, public, record).items():
         _private(folder / name, content)
     files = manifests.file_digests(folder, but=auditing.NAME)
     _private(folder / auditing.NAME, pretty(manifests.sealed(record, files)))

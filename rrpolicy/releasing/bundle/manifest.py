@@ -1,28 +1,37 @@
-"""public/release.json: what was released, how, and what holds of it. Read by verify, by estimate and by people.
-
-It holds nothing whose basis is the original, no time, no host and no path.
-"""
+"""public/release.json, built once from what was planned, found and written; see `rrpolicy.manifest`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json, file_digest, own_digest
+from rrpolicy.codec.writing import plain
 from rrpolicy.finding import Basis
+from rrpolicy.manifest.manifest import (
+    Data,
+    DataTable,
+    Manifest,
+    PolicyIdentity,
+    ReleasedAttribute,
+    StatedRequirement,
+    Units,
+)
 from rrpolicy.policy.model import Attribute, Role
-from rrpolicy.releasing.plan.assess import Assessment, UtilityFinding
-from rrpolicy.releasing.plan.plan import Plan
-from rrpolicy.releasing.tables.sink import Written
 
-SCHEMA = "rrpolicy.release/1"
-NAME = "release.json"
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Requirement
+    from rrpolicy.releasing.plan.assess import Assessment
+    from rrpolicy.releasing.plan.plan import Plan
+    from rrpolicy.releasing.tables.sink import Written
 
 
 def manifest(
     plan: Plan, assessment: Assessment, written: Mapping[str, Written], *, label: str | None, test: bool
-) -> dict[str, Json]:
-    """Return release.json without the digests of the files beside it.
+) -> Manifest:
+    """Return the manifest without the digests of the files beside it.
 
     Args:
         plan: that was executed, settled.
@@ -31,41 +40,42 @@ def manifest(
         label: of the release, such as `2026-11`.
         test: the draw came from a test's seed; verify refuses it.
     """
-    policy, channel = plan.policy, plan.channel
-    document: dict[str, Json] = {
-        "schema": SCHEMA,
-        "release": label,
-        "policy": {
-            "name": policy.name,
-            "version": policy.version,
-            "owner": policy.owner,
-            "purpose": policy.purpose,
-            "digest": plan.policy_digest,
-        },
-        "software": dict(plan.software),
-        "records": plan.records,
-        "units": {"max_records": policy.source.max_records, "tested": assessment.tested},
-        "mechanism": policy.mechanism.name,
-        "plan_on": policy.mechanism.elsewhere,
-        "attributes": [_attribute(a) for a in policy.released],
-        "channel": channel.to_public_json(),
-        "decoders": [d.to_json() for d in channel.decoders()],
-        "tables": [t.to_json() for t in channel.tables()],
-        "data": {
-            "format": policy.release.format,
-            "csv_formulas": policy.release.csv_formulas,
-            "tables": {name: {"path": w.path, "rows": w.rows, "digest": w.digest} for name, w in written.items()},
-        },
-        "requirements": [r.to_json() for r in policy.requirements],
-        "findings": [f.to_json(up_to=Basis.RELEASE) for f in assessment.findings],
-        "utility": [_utility(u) for u in assessment.utility],
-        "origins": {name: origin.value for name, origin in plan.origins.items()},
-        "derived": [statistic.to_json() for statistic in plan.derived],
-        "assumptions": list(assessment.assumptions),
-    }
-    if test:
-        document["test"] = True
-    return document
+    policy, channel, settings = plan.policy, plan.channel, plan.policy.release
+    described = channel.to_public_json()
+    assert isinstance(described, dict)
+    return Manifest(
+        release=label,
+        policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, plan.policy_digest),
+        software=plan.software,
+        records=plan.records,
+        units=Units(policy.source.max_records, assessment.tested),
+        mechanism=policy.mechanism.name,
+        plan_on=policy.mechanism.elsewhere,
+        attributes=tuple(map(_attribute, policy.released)),
+        channel=described,
+        decoders=channel.decoders(),
+        tables=channel.tables(),
+        data=Data(
+            settings.format,
+            settings.csv_formulas,
+            {name: DataTable(w.path, w.rows, w.digest) for name, w in written.items()},
+        ),
+        requirements=tuple(map(stated_requirement, policy.requirements)),
+        findings=tuple(finding.up_to(Basis.RELEASE) for finding in assessment.findings),
+        # what is to be expected is a statistic of the original
+        utility=tuple(replace(finding, expected=None) for finding in assessment.utility),
+        origins=plan.origins,
+        derived=plan.derived,
+        assumptions=assessment.assumptions,
+        test=test,
+    )
+
+
+def stated_requirement(requirement: Requirement) -> StatedRequirement:
+    """Return a requirement as a manifest states it."""
+    options = plain(requirement.options)
+    assert isinstance(options, dict)
+    return StatedRequirement(requirement.model, options, requirement.where)
 
 
 def sealed(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, Json]:
@@ -86,30 +96,11 @@ def file_digests(folder: Path, *, but: str) -> dict[str, str]:
     return {name: file_digest(path) for name, path in sorted(paths.items()) if name != but}
 
 
-def _attribute(attribute: Attribute) -> Json:
-    return {
-        "name": attribute.name,
-        "release_as": attribute.release_as or attribute.name,
-        "role": attribute.role.value,
-        "domain": None if attribute.domain is None else list(attribute.domain),
-        "observed": attribute.observed,
-        "nulls": attribute.nulls if attribute.categorical else None,
-        "scale": attribute.scale,
-        "hierarchy": _hierarchy(attribute),
-        "assume_unlinkable": attribute.assume_unlinkable,
-        "unchanged": attribute.unchanged,
-    }
-
-
-def _hierarchy(attribute: Attribute) -> Json:
-    """Return the levels of a sensitive attribute, by which t-closeness may be measured; null for any other."""
-    if attribute.hierarchy is None or attribute.role is not Role.SENSITIVE:
-        return None
-    return [list(level) for level in attribute.hierarchy]
-
-
-def _utility(finding: UtilityFinding) -> Json:
-    """Return a utility gate as the public may see it: the number is a statistic of the original."""
-    document = finding.to_json()
-    assert isinstance(document, dict)
-    return {**document, "value": None, "standing": None, "error": None}
+def _attribute(attribute: Attribute) -> ReleasedAttribute:
+    known = ReleasedAttribute(**{f.name: getattr(attribute, f.name) for f in fields(ReleasedAttribute)})
+    return replace(
+        known,
+        release_as=attribute.release_as or attribute.name,
+        nulls=attribute.nulls if attribute.categorical else None,
+        hierarchy=attribute.hierarchy if attribute.role is Role.SENSITIVE else None,
+    )

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, pretty
+from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Channel
 from rrpolicy.finding import Measure
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.plan import Plan
@@ -27,47 +27,37 @@ SAMPLERS = {
 """How a release was drawn, by what is public; it changes nothing of what may be released."""
 
 
-def write_public_page(executed: Executed, document: Mapping[str, Json]) -> None:
-    """Write public/report.html, filled from public artifacts alone.
+def public_page(
+    public: Path,
+    manifest: Manifest,
+    registry: Registry,
+    channel: Channel,
+    released: Mapping[str, Sequence[int]] | None = None,
+) -> Mapping[str, bytes]:
+    """Return report.html of public/ by its name; nothing if no renderer for it is loaded.
 
     The page cannot name the digest of release.json, which covers the page.
 
     Args:
-        executed: the draw; the data files are written.
-        document: release.json without `files` and `digest`.
-    """
-    public = executed.staging.public
-    draft = public / manifests.NAME
-    draft.write_bytes(pretty({**document, "files": {}, "digest": ""}))
-    pages = public_page(public, executed.registry, executed.plan.channel, executed.released)
-    draft.unlink()
-    for name, content in pages.items():
-        (public / name).write_bytes(content)
-
-
-def public_page(
-    public: Path, registry: Registry, channel: Channel, released: Mapping[str, Sequence[int]] | None = None
-) -> Mapping[str, bytes]:
-    """Return report.html of public/ by its name; nothing if no renderer for it is loaded.
-
-    Args:
-        public: the folder; its release.json need not be sealed yet.
+        public: the folder with the data files.
+        manifest: of the release; it need not be sealed yet.
         registry: of the plugins.
         channel: as published, or as planned: both say the same of themselves without the original.
         released: column -> released records of each of its labels, if they are counted already.
     """
-    from rrpolicy.releasing.report.fill import public_report, release_document
+    from rrpolicy.releasing.report.fill import public_report
 
-    sections = channel.sections(int(release_document(public)["records"]), None)
-    report = public_report(public, released=released, models=registry.privacy_models, sections=sections)
+    sections = channel.sections(manifest.records, None)
+    report = public_report(public, manifest, released=released, models=registry.privacy_models, sections=sections)
     return rendered(report, registry, ("html",))
 
 
-def audit_pages(executed: Executed, record: Mapping[str, Json]) -> Mapping[str, bytes]:
+def audit_pages(executed: Executed, manifest: Manifest, record: Mapping[str, Json]) -> Mapping[str, bytes]:
     """Return report.html and report.json of audit/, by name.
 
     Args:
         executed: the draw; its public/ folder is finished.
+        manifest: of the release, sealed.
         record: audit.json so far.
     """
     from rrpolicy.releasing.report.fill import audit_report
@@ -77,7 +67,8 @@ def audit_pages(executed: Executed, record: Mapping[str, Json]) -> Mapping[str, 
     pieces = audit_pieces(
         executed.plan, executed.assessment, executed.registry, record, executed.original, public, policy_file=own
     )
-    return rendered(audit_report(public, pieces, released=executed.released), executed.registry, ("html", "json"))
+    report = audit_report(public, manifest, pieces, released=executed.released)
+    return rendered(report, executed.registry, ("html", "json"))
 
 
 def audit_pieces(  # noqa: PLR0917 each is another thing
@@ -120,7 +111,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         findings=(*assessment.findings, *assessment.attained),
         utility=assessment.utility,
         realised=() if original is None else _realised(plan, registry, public, original),
-        origins={name: origin.value for name, origin in plan.origins.items()},
+        origins=plan.origins,
         remarks=plan.remarks,
         shares={} if original is None else original_shares(original),
         dropped=dropped_columns(plan.policy),

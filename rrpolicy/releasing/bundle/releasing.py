@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from rrpolicy.canonical import Json
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import PolicyError, Problem, RefusedError
-from rrpolicy.finding import Finding
+from rrpolicy.finding import Finding, UtilityFinding
+from rrpolicy.manifest.sealed import read_release
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.bundle import audit as auditing
-from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.execute import release
 from rrpolicy.releasing.bundle.staging import Staging, stage
-from rrpolicy.releasing.plan.assess import UtilityFinding
 from rrpolicy.releasing.plan.file import read_plan, stale
 from rrpolicy.releasing.plan.keys import (
     KeyFile,
@@ -86,7 +86,7 @@ class Released:
         return {
             "bundle": str(self.bundle),
             "key": None if self.key is None else str(self.key),
-            "findings": [finding.to_json() for finding in self.findings],
+            "findings": plain(self.findings),
         }
 
 
@@ -262,15 +262,14 @@ def _of_another_run(key: Path | None) -> RefusedError:
 
 def _found(policy: Policy, bundle: Path, key: Path | None) -> Released:
     """Return what was written, as it states itself."""
-    document = read_document(bundle / "public" / manifests.NAME)
+    manifest = read_release(bundle / "public")
     record = read_document(bundle / "audit" / auditing.NAME)
     findings = read_document(bundle / "audit" / "findings.json")
-    assessment = read_assessment(findings, [requirement.place for requirement in policy.requirements])
+    assessment = read_assessment(findings).placed([requirement.place for requirement in policy.requirements])
     files = {
         f"{part}/{name}": told
-        for part, r in (("public", document), ("audit", record))
-        for name, told in r["files"].items()
+        for part, listed in (("public", manifest.files), ("audit", record["files"]))
+        for name, told in listed.items()
     }
-    tables = document["data"]["tables"]
-    data = {name: bundle / "public" / table["path"] for name, table in tables.items()}
-    return Released(policy, bundle, key, document["digest"], data, files, assessment.findings, assessment.utility)
+    data = {name: bundle / "public" / table.path for name, table in manifest.data.tables.items()}
+    return Released(policy, bundle, key, manifest.digest, data, files, assessment.findings, assessment.utility)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rrpolicy.channel.decoders import AnatomyDecoder
 from rrpolicy.channel.table import Column
-from rrpolicy.estimate.opening import column_from_json, decoder_from_json
+from rrpolicy.estimate.opening import described
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.releasing.handout.missing import average, missing
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.releasing.handout.missing import average
 from rrpolicy.releasing.handout.weights import WeightFile, axes_of, weight_files
 from rrpolicy.untrusted import formulas
 
@@ -45,43 +47,38 @@ class View:
         return not all(file.axis.unbiased for file in self.files)
 
 
-def share_of(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the parameters of the decoder of dealt groups; None for a release in one table."""
-    return next((d["parameters"] for d in document["decoders"] if d["form"] == "share"), None)
-
-
-def contents(document: Mapping[str, Any]) -> dict[str, Any]:
+def contents(manifest: Manifest) -> dict[str, Any]:
     """Return what the templates of a release read.
 
     Args:
-        document: release.json; its `files` and `digest` are not needed yet.
+        manifest: of the release; its `files` and `digest` are not needed yet.
 
     Raises:
         ValueError: if a column's description is malformed.
     """
-    data, share = document["data"], share_of(document)
-    axes = [axis for item in document["decoders"] for axis in axes_of(decoder_from_json(item))]
-    weights = weight_files(axes, data["csv_formulas"])
-    tables = {t["name"]: tuple(map(column_from_json, t["columns"])) for t in document["tables"]}
+    values = next((d for d in manifest.decoders if isinstance(d, AnatomyDecoder)), None)
+    axes = [axis for decoder in manifest.decoders for axis in axes_of(decoder)]
+    weights = weight_files(axes, manifest.data.csv_formulas)
+    tables = {table.name: tuple(map(described, table.columns)) for table in manifest.tables}
     columns = [column for held in tables.values() for column in held]
-    absent = missing(document, columns)
+    absent = {c.name: v for c in columns if c.labels and (v := manifest.missing(c)) is not None}
     facts = {
-        "document": document,
-        "data": data,
-        "records": int(document["records"]),
-        "most": int(document["units"]["max_records"]),
+        "manifest": manifest,
+        "data": manifest.data,
+        "records": manifest.records,
+        "most": manifest.units.max_records,
         "weights": weights,
         "missing": absent,
         "average": average(weights, absent),
-        "formula_text": _formula_text(document, columns, weights),
+        "formula_text": _formula_text(manifest, columns, weights),
     }
-    if share is None:
-        return facts | _of_one_table(document, axes, weights, columns)
-    return facts | _of_groups(document, share, tables)
+    if values is None:
+        return facts | _of_one_table(manifest, axes, weights, columns)
+    return facts | _of_groups(manifest, values, tables)
 
 
 def _of_one_table(
-    document: Mapping[str, Any], axes: Sequence[AxisWeights], weights: Sequence[WeightFile], columns: Sequence[Column]
+    manifest: Manifest, axes: Sequence[AxisWeights], weights: Sequence[WeightFile], columns: Sequence[Column]
 ) -> dict[str, Any]:
     spread = any(not file.axis.unbiased for file in weights)
     written = {column for file in weights for column in file.axis.columns}
@@ -106,51 +103,46 @@ def _of_one_table(
         "sets": [column for file in weights if file.sets for column in file.axis.columns],
         "together": any(file.sets and len(file.axis.columns) > 1 for file in weights),
         "one_set": next((file for file in single if file.sets), None),
-        "lists": [c for c in columns if c.type.endswith("[]") and document["data"]["format"] == "csv"],
-        "escaped": escaped_columns(document, columns),
+        "lists": [c for c in columns if c.type.endswith("[]") and manifest.data.format == "csv"],
+        "escaped": _escaped(manifest, columns),
         "crossed": [first.axis.columns[0] if first else "column"],
     }
 
 
-def _of_groups(
-    document: Mapping[str, Any], share: Mapping[str, Any], tables: Mapping[str, Sequence[Column]]
-) -> dict[str, Any]:
-    of, table, value = share["of"], share["table"], share["column"]
+def _of_groups(manifest: Manifest, values: AnatomyDecoder, tables: Mapping[str, Sequence[Column]]) -> dict[str, Any]:
+    of, table, value = values.of, values.table, values.column
     by = next((c.name for c in tables[of] if c.labels), None)
     return {
         "of": of,
         "table": table,
         "value": value,
-        "key": share["key"],
-        "count": share["count"],
-        "size": int(document["channel"]["size"]),
+        "key": values.key,
+        "count": values.count,
+        "size": values.size,
         "tables": {name: tables[name] for name in (of, table)},
         "by": by,
         "corrected": False,
         "condition": None,
         "example": by and f"estimate_{by}_by_{value}",
-        "escaped": {name: escaped_columns(document, held) for name, held in tables.items()},
+        "escaped": {name: _escaped(manifest, held) for name, held in tables.items()},
         "crossed": [by, value] if by else [value],
     }
 
 
-def escaped_columns(document: Mapping[str, Any], columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of released columns of CSV whose text is escaped where it begins as a formula does."""
-    data = document["data"]
-    if (data["format"], data["csv_formulas"]) != ("csv", "escape"):
-        return ()
-    return tuple(c.name for c in columns if c.escapable)
+def _escaped(manifest: Manifest, columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names of columns whose text is escaped in CSV where it begins as a formula does."""
+    return tuple(c.name for c in columns if manifest.escaped(c))
 
 
-def _formula_text(document: Mapping[str, Any], columns: Sequence[Column], weights: Sequence[WeightFile]) -> str:
+def _formula_text(manifest: Manifest, columns: Sequence[Column], weights: Sequence[WeightFile]) -> str:
     """Return "escape" or "keep" where a CSV file of the folder has text that is escaped, or that would run; else ""."""
-    if document["data"]["csv_formulas"] == "keep":
-        return "keep" if _runs(document, columns, weights) else ""
-    return "escape" if escaped_columns(document, columns) or any(file.escaped for file in weights) else ""
+    if manifest.data.csv_formulas == "keep":
+        return "keep" if _runs(manifest, columns, weights) else ""
+    return "escape" if _escaped(manifest, columns) or any(file.escaped for file in weights) else ""
 
 
-def _runs(document: Mapping[str, Any], columns: Sequence[Column], weights: Sequence[WeightFile]) -> bool:
+def _runs(manifest: Manifest, columns: Sequence[Column], weights: Sequence[WeightFile]) -> bool:
     """Return whether a spreadsheet may run text of a CSV file."""
     texts = [c for c in columns if c.escapable]
-    held = document["data"]["format"] == "csv" and any(not c.labels or formulas.runs(c.labels) for c in texts)
+    held = manifest.data.format == "csv" and any(not c.labels or formulas.runs(c.labels) for c in texts)
     return held or any(formulas.runs(v for cell in (*f.axis.released, *f.axis.original) for v in cell) for f in weights)

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.handout.contents import contents
 from rrpolicy.releasing.handout.templates import environment
 
 
-def public_files(document: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """Return the files that go beside the data, by path relative to public/; the same bytes for the same document.
+def public_files(manifest: Manifest) -> Mapping[str, bytes]:
+    """Return the files that go beside the data, by path relative to public/; the same bytes for the same manifest.
 
     estimate.sql runs as it is in DuckDB (`duckdb < estimate.sql` in public/). It defines the view `release`, a table
     of weights for every randomised axis, and views with the corrected one-way tables and one two-way table, each with
     both standard errors and the interval of this table; of dealt groups, both tables and their join.
 
     Args:
-        document: release.json; its `files` and `digest` are not needed yet.
+        manifest: of the release; its `files` and `digest` are not needed yet.
 
     Returns:
         estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
     """
-    filled = contents(document)
+    filled = contents(manifest)
     kind = "anatomy" if "of" in filled else "table"
     named = {"estimate.sql": f"{kind}.sql", "README.md": f"{kind}.md"}
     written = {path: environment().get_template(name).render(filled) for path, name in named.items()}

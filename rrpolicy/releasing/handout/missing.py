@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.table import Column, text
+from rrpolicy.channel.table import text
 from rrpolicy.estimate.counts.columns import kind_of, same
 from rrpolicy.releasing.handout.weights import WeightFile
 
@@ -25,12 +24,6 @@ class Average:
     column: str
     view: str
     absent: Value
-
-
-def missing(document: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Value]:
-    """Return the category of missing values of each released column that has one."""
-    nulls = {a["name"]: a.get("nulls") for a in document.get("attributes", ())}
-    return {c.name: v for c in columns if c.labels and (v := nulls.get(c.attribute)) is not None}
 
 
 def average(weights: Sequence[WeightFile], absent: Mapping[str, Value]) -> Average | None:

@@ -40,7 +40,7 @@ def environment() -> Environment:
         "literal": quoting.literal,
         "kind": quoting.type_name,
         "unescaped": lambda name: formulas.unescaped_sql(quoting.identifier(name)),
-        "scan": lambda columns, path, data: scan(path, data["format"], columns, data["csv_formulas"]),
+        "scan": lambda columns, path, data: scan(path, data.format, columns, data.csv_formulas),
         "comment": visible,
         "r": r.text,
         "r_column": r.column_class,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
+from rrpolicy.channel.decoders import Block
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.estimate.weights.sets import SetWeights
@@ -32,12 +32,12 @@ def treatment(axis: AxisWeights | None) -> str:
             return f"randomised{together}"
 
 
-def _exchanged(blocks: Sequence[tuple[Sequence[int], Fraction]]) -> str:
-    kept = sorted({_kept(keep, len(members)) for members, keep in blocks})
+def _exchanged(blocks: Sequence[Block]) -> str:
+    kept = sorted(map(_kept, blocks))
     if len(blocks) == 1:
-        return f"{kept[0]}, else another of the {len(blocks[0][0])} categories, all alike"
-    return f"exchanged inside {len(blocks)} blocks of categories only: {'; '.join(kept)}"
+        return f"{kept[0]}, else another of the {blocks[0].size} categories, all alike"
+    return f"exchanged inside {len(blocks)} blocks of categories only: {'; '.join(dict.fromkeys(kept))}"
 
 
-def _kept(keep: Fraction, size: int) -> str:
-    return "kept" if size == 1 else f"kept with probability {float(keep):.6g}"
+def _kept(block: Block) -> str:
+    return "kept" if block.size == 1 else f"kept with probability {float(block.keep):.6g}"

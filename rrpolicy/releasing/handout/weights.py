@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.table import Column, Decoder
+from rrpolicy.channel.decoders import Cell, Decoder
+from rrpolicy.channel.table import Column, type_of
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.opening import engine_type
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
-from rrpolicy.estimate.weights.base import AxisWeights, Cell
+from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.untrusted import formulas
@@ -136,7 +136,7 @@ def typed(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str],
         own = [*(kind.removesuffix("[]") for kind in released), "DOUBLE", "DOUBLE"]
     else:
         domains = zip(*file.axis.original, strict=True)
-        own = [*released, *(engine_type(labels) or "VARCHAR" for labels in domains), "DOUBLE"]
+        own = [*released, *(type_of(labels) or "VARCHAR" for labels in domains), "DOUBLE"]
     return tuple(zip(headings(file.axis), own, strict=True))
 
 

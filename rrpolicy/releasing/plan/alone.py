@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Channel
+from rrpolicy.channel.decoders import IdentityDecoder
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Remark
@@ -29,8 +30,8 @@ def held_by_one(policy: Policy, channel: Channel, original: Original) -> Iterato
         channel: as it will be drawn.
         original: the table.
     """
-    kept = {name for d in channel.decoders() if d.form == "identity" for name in d.attributes}
-    changed = {name for d in channel.decoders() if d.form != "identity" for name in d.attributes}
+    kept = {name for d in channel.decoders() if isinstance(d, IdentityDecoder) for name in d.attributes}
+    changed = {name for d in channel.decoders() if not isinstance(d, IdentityDecoder) for name in d.attributes}
     for attribute in policy.released:
         if attribute.name in kept or (not attribute.categorical and attribute.name not in changed):
             singles = _singles(attribute, original)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, exact, number
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.errors import Place
-from rrpolicy.finding import Derived, Finding, Measure, Standing, Verdict
+from rrpolicy.finding import Derived, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.privacy.units import assumption, largest_unit
@@ -19,33 +18,6 @@ from rrpolicy.registry import Registry
 if TYPE_CHECKING:
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.protocol import Original
-
-
-@dataclass(frozen=True, slots=True)
-class UtilityFinding:
-    """One [[utility]] entry and what is to be expected; `expected` is None where N and the channel do not tell."""
-
-    metric: str
-    options: Json
-    expected: Measure | None
-    limit: Fraction
-    verdict: Verdict
-    meaning: str
-    place: Place | None
-
-    def to_json(self) -> Json:
-        """Return the finding as plain data."""
-        return {
-            "metric": self.metric,
-            "options": self.options,
-            "value": None if self.expected is None else number(self.expected.value),
-            "standing": None if self.expected is None else self.expected.standing.value,
-            "error": None if self.expected is None else number(self.expected.error),
-            "limit": float(self.limit),
-            "limit_exact": exact(self.limit),
-            "verdict": self.verdict.value,
-            "meaning": self.meaning,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +40,11 @@ class Assessment:
     def assumptions(self) -> tuple[str, ...]:
         """Return each assumption once, in the order of the findings."""
         return tuple(dict.fromkeys(a for finding in self.findings for a in finding.assumptions))
+
+    def placed(self, places: Sequence[Place | None]) -> Assessment:
+        """Return the findings with the places where the policy asks for them."""
+        pairs = zip(self.findings, places, strict=True)
+        return replace(self, findings=tuple(replace(finding, place=place) for finding, place in pairs))
 
 
 def outline_of(channel: Channel) -> Outline:

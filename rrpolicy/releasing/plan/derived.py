@@ -11,8 +11,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.finding import Basis, Derived
-from rrpolicy.mechanism import Origin, Outline, Proposal, parameters_of
+from rrpolicy.finding import Basis, Derived, Origin
+from rrpolicy.mechanism import Outline, Proposal, parameters_of
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.registry import Registry

@@ -87,7 +87,7 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         raise RefusedError(Problem("RR401", f"{path} contradicts itself", hint="plan again")) from error
     if opened.policy.digest() != plan.policy_digest:
         raise stale("the policy has changed")
-    if dict(plan.software) != software(opened.registry):
+    if plan.software != software(opened.registry):
         raise stale("rrpolicy or a plugin is of another version")
     return ReadPlan(plan, opened.registry, policy_file)
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from rrpolicy.errors import Decided, Problem
-from rrpolicy.finding import CONDITION, Finding, Measure, Standing, Verdict
-from rrpolicy.releasing.plan.assess import Assessment, UtilityFinding
+from rrpolicy.finding import CONDITION, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.derived import accept_line
 from rrpolicy.untrusted.printable import listed
 

@@ -13,9 +13,12 @@ import rrpolicy
 from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.reading import channel_from_json
+from rrpolicy.codec.reading import read
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import PolicyError, Problem, RefusedError
-from rrpolicy.finding import Derived, Measure, Standing
-from rrpolicy.mechanism import Origin, Outline, Proposal, Remark, Task
+from rrpolicy.finding import Derived, Origin
+from rrpolicy.mechanism import Outline, Proposal, Remark, Task
+from rrpolicy.offer import Software
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.stored import policy_from_json
 from rrpolicy.registry import Registry
@@ -54,7 +57,7 @@ class Plan:
     policy_digest: str
     channel: Channel
     records: int
-    software: Mapping[str, Json]
+    software: Software
     origins: Mapping[str, Origin] = field(default_factory=dict)
     unrounded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
@@ -72,7 +75,7 @@ class Plan:
                     "resolved": self.policy.to_json(),
                     "channel": self.channel.to_json(),
                     "records": self.records,
-                    "software": dict(self.software),
+                    "software": plain(self.software),
                     "plan_on": self.plan_on,
                 }
             )
@@ -94,14 +97,14 @@ class Plan:
                 "resolved": self.policy.to_json(),
             },
             "records": self.records,
-            "software": dict(self.software),
+            "software": plain(self.software),
             "source_tag": self.source_tag,
             "plan_on": self.plan_on,
             "channel": self.channel.to_json(),
-            "origins": {name: origin.value for name, origin in self.origins.items()},
-            "unrounded": {name: dict(values) for name, values in self.unrounded.items()},
-            "remarks": [remark.to_json() for remark in self.remarks],
-            "derived": [statistic.to_json() for statistic in self.derived],
+            "origins": plain(self.origins),
+            "unrounded": plain(self.unrounded),
+            "remarks": plain(self.remarks),
+            "derived": plain(self.derived),
         }
 
     @classmethod
@@ -118,11 +121,11 @@ class Plan:
             policy_digest=document["policy"]["digest"],
             channel=channel_from_json(document["channel"], registry.kinds),
             records=document["records"],
-            software=document["software"],
+            software=read(Software, document["software"]),
             origins={name: Origin(value) for name, value in document["origins"].items()},
             unrounded=document["unrounded"],
-            remarks=tuple(_remark(r) for r in document["remarks"]),
-            derived=tuple(Derived(d["id"], d["meaning"]) for d in document["derived"]),
+            remarks=tuple(read(Remark, r) for r in document["remarks"]),
+            derived=tuple(read(Derived, d) for d in document["derived"]),
             source_tag=document["source_tag"],
             plan_on=document["plan_on"],
         )
@@ -133,9 +136,9 @@ class Plan:
         return plan
 
 
-def software(registry: Registry) -> dict[str, Json]:
+def software(registry: Registry) -> Software:
     """Return the versions that a plan depends on."""
-    return {"rrpolicy": rrpolicy.__version__, "plugins": [info.to_json() for info in registry.plugins]}
+    return Software(rrpolicy.__version__, tuple(registry.plugins))
 
 
 def make_plan(
@@ -226,13 +229,3 @@ def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[P
     assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
     known = (*unexplained(policy, outline), *nowhere_to_plan(policy, outline))
     return (*known, *impossible(policy, possible(policy, outline, assessors)))
-
-
-def _remark(document: Mapping[str, Any]) -> Remark:
-    measure = document["measure"]
-    known = (
-        None
-        if measure is None
-        else Measure(float(measure["value"]), Standing(measure["standing"]), float(measure["error"]))
-    )
-    return Remark(document["name"], document["text"], known)

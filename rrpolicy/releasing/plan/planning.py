@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Decided, PolicyError, Problem
-from rrpolicy.finding import Finding
+from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.appearing import refuse_existing
-from rrpolicy.releasing.plan.assess import UtilityFinding
 from rrpolicy.releasing.plan.file import plan_document, save_plan
 from rrpolicy.releasing.plan.keys import KeyFile, new_key, refuse_existing_key, source_tag
 from rrpolicy.releasing.plan.opening import Opened, PolicyLike, opened

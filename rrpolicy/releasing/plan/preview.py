@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, exact, number
-from rrpolicy.channel.probability import retention_probability
+from rrpolicy.canonical import Json, exact
+from rrpolicy.channel.decoders import (
+    AdditionDecoder,
+    AnatomyDecoder,
+    Block,
+    Decoder,
+    IdentityDecoder,
+    RetentionDecoder,
+)
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.table import Decoder
+from rrpolicy.codec.fields import called
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
@@ -32,11 +39,7 @@ class MarginalError:
     """The root mean squared error of a marginal's reconstructed shares, of this table; None if it cannot be told."""
 
     attributes: tuple[str, ...]
-    error: float | None
-
-    def to_json(self) -> Json:
-        """Return the error as plain data."""
-        return {"attributes": list(self.attributes), "rmse": None if self.error is None else number(self.error)}
+    error: float | None = field(metadata=called("rmse"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,11 @@ class Outlook:
             **self.plan.to_json(),
             "mechanism": {"name": policy.mechanism.name, "parameters": parameters(self.plan)},
             "passed": self.decision.passed,
-            "findings": [finding.to_json() for finding in self.assessment.findings],
-            "utility": [finding.to_json() for finding in self.assessment.utility],
+            "findings": plain(self.assessment.findings),
+            "utility": plain(self.assessment.utility),
             "assumptions": list(self.assessment.assumptions),
             "accept": to_accept(self.plan.policy, self.plan.derived),
-            "expected_errors": [error.to_json() for error in self.errors],
+            "expected_errors": plain(self.errors),
             "dropped": [a.name for a in policy.attributes.values() if a.role.dropped],
             "unchanged": list(unchanged(self.plan)),
         }
@@ -97,60 +100,50 @@ def look_ahead(
 
 def unchanged(plan: Plan) -> tuple[str, ...]:
     """Return the released columns that are not randomised."""
-    return tuple(
-        column for d in plan.channel.decoders() if d.form == "identity" for column in _texts(d.parameters["columns"])
-    )
+    return tuple(d.column for d in plan.channel.decoders() if isinstance(d, IdentityDecoder))
 
 
 def parameters(plan: Plan) -> dict[str, Json]:
     """Return, for every randomised attribute, its parameters with exact fractions beside the numbers."""
     found: dict[str, Json] = {}
     for decoder in plan.channel.decoders():
-        if decoder.form == "identity":
+        if isinstance(decoder, IdentityDecoder):
             continue
         name = ",".join(decoder.attributes)
         origin = plan.origins.get(decoder.attributes[0])
         solved = plan.unrounded.get(decoder.attributes[0])
         found[name] = {
             "form": decoder.form,
-            **_retention(decoder),
-            **_membership(decoder),
-            **_share(decoder),
+            **_form(decoder),
             "origin": None if origin is None else origin.value,
             "unrounded": None if solved is None else dict(solved),
         }
     return found
 
 
-def _retention(decoder: Decoder) -> dict[str, Json]:
-    if decoder.form != "retention":
-        return {"keep_probability": None, "retention_probability": None, "keep_exact": None}
-    blocks = [_block(b) for b in _documents(decoder.parameters["blocks"])]
-    if len(blocks) == 1:
-        return blocks[0]
-    return {"keep_probability": None, "retention_probability": None, "keep_exact": None, "blocks": list(blocks)}
+def _form(decoder: Decoder) -> dict[str, Json]:
+    """Return what is chosen of a form; of retention in one block its keep probability."""
+    none: dict[str, Json] = {"keep_probability": None, "retention_probability": None, "keep_exact": None}
+    match decoder:
+        case RetentionDecoder(blocks=(block,)):
+            return _block(block)
+        case RetentionDecoder(blocks=blocks):
+            return {**none, "blocks": [_block(block) for block in blocks]}
+        case AdditionDecoder(set_size=size, labels=labels):
+            return {**none, "set_size": size, "values": len(labels)}
+        case AnatomyDecoder(size=size):
+            return {**none, "group_size": size}
+        case _:
+            return none
 
 
-def _membership(decoder: Decoder) -> dict[str, Json]:
-    """Return the size of the sets, and of how many values they are."""
-    labels = decoder.parameters["labels"] if decoder.form == "membership" else None
-    return {"set_size": decoder.parameters["set_size"], "values": len(labels)} if isinstance(labels, list) else {}
-
-
-def _share(decoder: Decoder) -> dict[str, Json]:
-    """Return how many different values a group has."""
-    return {"group_size": decoder.parameters["size"]} if decoder.form == "share" else {}
-
-
-def _block(block: Mapping[str, Any]) -> dict[str, Json]:
-    keep, size = Fraction(block["keep_probability"]), len(block["members"])
-    retention = retention_probability(keep, size)
+def _block(block: Block) -> dict[str, Json]:
     return {
-        "members": list(block["members"]),
-        "keep_probability": float(keep),
-        "keep_exact": exact(keep),
-        "retention_probability": float(retention),
-        "retention_exact": exact(retention),
+        "members": list(block.members),
+        "keep_probability": float(block.keep),
+        "keep_exact": exact(block.keep),
+        "retention_probability": float(block.retention),
+        "retention_exact": exact(block.retention),
     }
 
 
@@ -173,11 +166,3 @@ def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError
             return None
 
     return tuple(MarginalError(attributes, error(attributes)) for attributes in wanted)
-
-
-def _texts(document: Json) -> list[str]:
-    return [str(item) for item in document] if isinstance(document, list) else []
-
-
-def _documents(document: Json) -> list[dict[str, Json]]:
-    return [item for item in document if isinstance(item, dict)] if isinstance(document, list) else []

@@ -116,7 +116,7 @@ def _report(page: Page, public: Path, audit: Path | None, registry: Registry, *,
                 hint="the public folder alone gives the public page: --page public",
             )
         )
-    from rrpolicy.estimate.sealed import check_seal
+    from rrpolicy.manifest.sealed import check_seal
     from rrpolicy.releasing.report.fill import read_report
     from rrpolicy.untrusted.document import UnreadableError, read_document
 
@@ -132,17 +132,16 @@ def _report(page: Page, public: Path, audit: Path | None, registry: Registry, *,
 def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
     from rrpolicy.channel.reading import channel_from_json
     from rrpolicy.estimate.opening import open_release
-    from rrpolicy.estimate.sealed import no_release
-    from rrpolicy.releasing.report.fill import public_report, release_document
+    from rrpolicy.manifest.sealed import no_release
+    from rrpolicy.releasing.report.fill import public_report
 
-    release = release_document(public)
-    open_release(public, verify=verify)
+    manifest = open_release(public, verify=verify).manifest
     try:
-        kind = release["channel"]["kind"]
-        channel = channel_from_json(release["channel"], registry.kinds) if kind in registry.kinds else None
+        kind = str(manifest.channel.get("kind"))
+        channel = channel_from_json(manifest.channel, registry.kinds) if kind in registry.kinds else None
         if channel is None:
             log.warning("the page lacks what the plugin of '%s' tells; name the plugin with --plugin", kind)
-        sections = () if channel is None else channel.sections(release["records"], None)
-        return public_report(public, models=registry.privacy_models, sections=sections)
+        sections = () if channel is None else channel.sections(manifest.records, None)
+        return public_report(public, manifest, models=registry.privacy_models, sections=sections)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise no_release(public, "its release.json contradicts itself") from error

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Any
 
-from rrpolicy.canonical import parse_number
-from rrpolicy.finding import CONDITION, VALUE, Measure, Standing, Verdict
+from rrpolicy.errors import Place
+from rrpolicy.finding import (
+    CONDITION,
+    VALUE,
+    Companion,
+    Finding,
+    Measure,
+    Profile,
+    Standing,
+    UtilityFinding,
+    Verdict,
+)
 from rrpolicy.releasing.report.not_covered import not_covered
-from rrpolicy.releasing.report.stored_findings import measure_from_json
 from rrpolicy.releasing.report.wording import FEWER, apart, direction, gauge, margin, worded
 from rrpolicy.report import Beside, FindingRow, Histogram, UtilityRow
 from rrpolicy.section import figure, rational
@@ -18,114 +25,96 @@ MEASURED = "measured"
 """The verdict of a finding without a limit."""
 
 
-def finding_row(finding: Mapping[str, Any], models: Mapping[str, object], file: str | None = None) -> FindingRow:
+def finding_row(finding: Finding, models: Mapping[str, object], file: str | None = None) -> FindingRow:
     """Return a finding as the page shows it.
 
     Args:
-        finding: what `Finding.to_json` wrote, with the numbers that the page may show.
+        finding: with the numbers that the page may show.
         models: loaded privacy models by name; each may say itself what it does not cover.
         file: the name of the policy file that asks for it, which may be one that is extended; audit page only.
     """
-    reached = measure_from_json(finding["reached"])
-    exact_limit = None if finding.get("limit_exact") is None else Fraction(str(finding["limit_exact"]))
-    limit = None if exact_limit is None else float(exact_limit)
-    verdict = None if finding["verdict"] is None else Verdict(finding["verdict"])
-    side = direction(finding["requirement"], None if reached is None else reached.value, limit, verdict)
-    both = reached is not None and limit is not None
+    reached, verdict = finding.reached, finding.verdict
+    limit = None if finding.limit is None else float(finding.limit)
+    side = direction(finding.requirement, None if reached is None else reached.value, limit, verdict)
+    both = None if reached is None or limit is None else (reached.value, limit)
     return FindingRow(
-        model=finding["model"],
-        requirement=finding["requirement"],
+        model=finding.model,
+        requirement=finding.requirement,
         verdict=MEASURED if verdict is None else verdict.value,
         reached=None if reached is None else worded(reached, side, limit),
         standing=None if reached is None else reached.standing.value,
-        limit=None if exact_limit is None else f"{side} {rational(exact_limit)}",
-        margin=margin(reached.value, limit) if both and reached and limit is not None else None,
-        gauge=gauge(reached.value, limit, side) if both and reached and limit is not None else None,
-        basis=finding["basis"],
-        adversary=finding["adversary"],
-        assumptions=tuple(finding["assumptions"]),
-        beside=tuple(_beside(companion, limit) for companion in finding["beside"]),
-        not_covered=not_covered(finding["model"], models),
-        histogram=_histogram(finding.get("profile")),
-        groups_over=finding.get("groups_over"),
-        people_over=finding.get("people_over"),
-        reference=finding["reference"],
-        assessor=finding["assessor"],
-        place=_place(finding.get("place"), file),
-        reached_of=None if reached is None else _of(reached, finding["beside"]),
-        given=tuple(finding["given"]),
+        limit=None if finding.limit is None else f"{side} {rational(finding.limit)}",
+        margin=None if both is None else margin(*both),
+        gauge=None if both is None else gauge(*both, side),
+        basis=finding.basis.name.lower(),
+        adversary=finding.adversary,
+        assumptions=finding.assumptions,
+        beside=tuple(_beside(companion, limit) for companion in finding.beside),
+        not_covered=not_covered(finding.model, models),
+        histogram=_histogram(finding.profile),
+        groups_over=finding.groups_over,
+        people_over=finding.people_over,
+        reference=finding.reference,
+        assessor=finding.assessor,
+        place=_place(finding.place, file),
+        reached_of=None if reached is None else _of(reached, finding.beside),
+        given=finding.given,
     )
 
 
-def _of(reached: Measure, beside: Sequence[Mapping[str, Any]]) -> str | None:
+def _of(reached: Measure, beside: Sequence[Companion]) -> str | None:
     """Return which value the number reached is of: limits may differ by value, and the largest may not decide."""
-    same = {
-        companion["of"]
-        for companion in beside
-        if VALUE in companion.get("of", "") and parse_number(companion["measure"]["value"]) == reached.value
-    }
+    same = {c.of for c in beside if VALUE in c.of and c.measure.value == reached.value}
     return same.pop() if len(same) == 1 else None
 
 
-def _beside(companion: Mapping[str, Any], limit: float | None) -> Beside:
-    measure = measure_from_json(companion["measure"])
-    if measure is None:
-        raise ValueError(f"the number beside a finding is missing: {companion['name']}")
+def _beside(companion: Companion, limit: float | None) -> Beside:
     return Beside(
-        companion["name"],
-        worded(measure, limit=limit, digits=FEWER),
-        measure.standing.value,
-        companion["meaning"],
-        companion.get("of", ""),
-        tuple(companion["given"]),
+        companion.name,
+        worded(companion.measure, limit=limit, digits=FEWER),
+        companion.measure.standing.value,
+        companion.meaning,
+        companion.of,
+        companion.given,
     )
 
 
-def _histogram(profile: Mapping[str, Any] | None) -> Histogram | None:
+def _histogram(profile: Profile | None) -> Histogram | None:
     if profile is None:
         return None
-    return Histogram(
-        profile["quantity"],
-        tuple(parse_number(edge) for edge in profile["edges"]),
-        tuple(profile["people"]),
-        None if profile["before"] is None else tuple(profile["before"]),
-        tuple((row["group"], parse_number(row["value"]), row["people"]) for row in profile["top"]),
-    )
+    return Histogram(profile.quantity, profile.edges, profile.people, profile.before, profile.top)
 
 
-def _place(place: Mapping[str, Any] | None, file: str | None) -> str | None:
+def _place(place: Place | None, file: str | None) -> str | None:
     if place is None:
         return None
-    key = f", {place['key']}" if place.get("key") else ""
-    return f"{f'{file}, ' if file else ''}line {place['line']}{key}"
+    key = f", {place.key}" if place.key else ""
+    return f"{f'{file}, ' if file else ''}line {place.line}{key}"
 
 
-def utility_row(finding: Mapping[str, Any], realised: Measure | None = None) -> UtilityRow:
+def utility_row(finding: UtilityFinding, realised: Measure | None = None) -> UtilityRow:
     """Return a [[utility]] entry as the page shows it.
 
     Args:
-        finding: what `UtilityFinding.to_json` wrote.
+        finding: with the number, if the page may show it.
         realised: what the draw attained; audit page only.
     """
-    expected = measure_from_json(finding if finding["value"] is not None else None)
-    exact_limit = Fraction(str(finding["limit_exact"]))
-    limit = float(exact_limit)
-    options = finding.get("options") or {}
-    attributes = options.get("attributes") if isinstance(options, dict) else None
-    population = isinstance(options, dict) and options.get("target") == "population"
+    expected, limit, options = finding.expected, float(finding.limit), finding.options
+    attributes = options.get("attributes")
+    population = options.get("target") == "population"
     shown = None
     if expected is not None:
         shown = worded(expected) if expected.standing is not Standing.EXACT else apart(expected.value, (limit,))
     return UtilityRow(
-        metric=finding["metric"] + (", for the population" if population else ""),
-        attributes=", ".join(attributes) if attributes else "every randomised attribute",
+        metric=finding.metric + (", for the population" if population else ""),
+        attributes=", ".join(map(str, attributes)) if isinstance(attributes, list) else "every randomised attribute",
         expected=shown,
         standing=None if expected is None else expected.standing.value,
-        limit=f"at most {rational(exact_limit)}",
-        verdict=finding["verdict"],
+        limit=f"at most {rational(finding.limit)}",
+        verdict=finding.verdict.value,
         gauge=None if expected is None else gauge(expected.value, limit, "at most"),
         realised=None if realised is None else worded(realised),
-        meaning=finding["meaning"],
+        meaning=finding.meaning,
     )
 
 

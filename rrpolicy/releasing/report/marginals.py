@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count
-from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.opening import TOGETHER, release_of
 from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.report.attributes import category
 from rrpolicy.report import Marginal, MarginalRow
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
-TABLES = ({"data"}, {"qit", "st"})
 LEVEL = 0.95
 SURE = 1.0
 """The level of limits that no share can lie outside of: nothing was drawn."""
@@ -41,19 +41,19 @@ DIGITS = 3
 
 
 def marginals(
-    public: Path, document: Mapping[str, Any], released: Mapping[str, Sequence[int]] | None = None
+    public: Path, manifest: Manifest, released: Mapping[str, Sequence[int]] | None = None
 ) -> tuple[Marginal, ...]:
     """Return the one-way table of every category column that a release lets estimate.
 
     Args:
         public: the public/ folder.
-        document: its release.json.
+        manifest: of the release.
         released: column -> released records of each of its labels, where the caller has counted them; the others are
             counted from the data file.
     """
-    if {table["name"] for table in document["tables"]} not in TABLES:
+    if {table.name for table in manifest.tables} not in TOGETHER:
         return ()
-    release = open_release(public, verify=False)  # whoever fills the page has checked, or is writing it
+    release = release_of(public, manifest)
     found = []
     for name, axis in release.columns.axes.items():
         if len(axis.original) > WIDEST:

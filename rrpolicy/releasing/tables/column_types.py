@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Value
-from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.channel.table import Column, TableSpec, type_of
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.connect import checked_type
 from rrpolicy.errors import DataError, Problem
@@ -26,17 +25,8 @@ def engine_type(column: Column) -> str:
     if column.type:
         return checked_type(column.type)
     if column.kind == "set":
-        return of_labels(column.labels) + "[]"
-    return "BIGINT" if column.kind in {"count", "group"} else of_labels(column.labels)
-
-
-def of_labels(labels: tuple[Value, ...]) -> str:
-    """Return DuckDB's type of categories."""
-    if all(isinstance(label, bool) for label in labels):
-        return "BOOLEAN"
-    if any(isinstance(label, (str, bool)) for label in labels):
-        return "VARCHAR"
-    return "BIGINT" if all(isinstance(label, int) for label in labels) else "DOUBLE"
+        return type_of(column.labels) + "[]"
+    return "BIGINT" if column.kind in {"count", "group"} else type_of(column.labels)
 
 
 def arrow_schema(spec: TableSpec) -> pa.Schema:

@@ -8,8 +8,9 @@ library versions, however the rows arrive.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, get_args
 
+from rrpolicy.policy.model import Format
 from rrpolicy.releasing.tables.rows import bounded, joined
 from rrpolicy.untrusted.formulas import Handling
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from rrpolicy.channel.table import TableSpec
     from rrpolicy.source.counts import Ints
 
-Format: TypeAlias = Literal["parquet", "csv", "duckdb"]
-FORMATS: tuple[Format, ...] = ("parquet", "csv", "duckdb")
+FORMATS: tuple[Format, ...] = get_args(Format)
 GROUP_ROWS = 1 << 20
 """Rows of a Parquet row group, and of what the other writers hold at a time."""
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from rrpolicy.channel.table import Column, TableSpec, text
 from rrpolicy.engine.connect import batches, engine, number
 from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.policy.model import Format
 from rrpolicy.releasing.tables.column_types import arrow_schema, engine_type
 from rrpolicy.releasing.tables.delimited import escaped_columns, header
-from rrpolicy.releasing.tables.formats import Format
 from rrpolicy.source.duckdb.promised import beyond
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted import formulas

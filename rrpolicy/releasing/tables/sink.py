@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.arrays import as_numpy, constant, numbers
+from rrpolicy.policy.model import Format
 from rrpolicy.releasing.tables.column_types import arrow_schema, label_places
-from rrpolicy.releasing.tables.formats import Format, Grouping, file_name, open_writer
+from rrpolicy.releasing.tables.formats import Grouping, file_name, open_writer
 from rrpolicy.releasing.tables.spool import Spool
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted.formulas import Handling

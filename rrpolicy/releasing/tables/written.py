@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import TableSpec, text
 from rrpolicy.engine.quoting import identifier, listed
+from rrpolicy.manifest.manifest import Data
 from rrpolicy.releasing.tables.column_types import engine_type
 from rrpolicy.releasing.tables.read import ReleasedTable, open_table
 
@@ -67,14 +68,12 @@ class WrittenTables:
 
 
 @contextmanager
-def open_written(
-    folder: Path, data: Mapping[str, Any], specs: Sequence[TableSpec], scratch: Path
-) -> Iterator[WrittenTables]:
+def open_written(folder: Path, data: Data, specs: Sequence[TableSpec], scratch: Path) -> Iterator[WrittenTables]:
     """Open all data files of a release read-only.
 
     Args:
         folder: public/.
-        data: the manifest's field `data`.
+        data: what the manifest says of the files.
         specs: of the tables.
         scratch: folder for spilling.
 
@@ -85,9 +84,7 @@ def open_written(
         yield WrittenTables(
             {
                 spec.name: stack.enter_context(
-                    open_table(
-                        folder / data["tables"][spec.name]["path"], data["format"], spec, scratch, data["csv_formulas"]
-                    )
+                    open_table(folder / data.tables[spec.name].path, data.format, spec, scratch, data.csv_formulas)
                 )
                 for spec in specs
             }

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.canonical import Json, file_digest, own_digest, pretty
+from rrpolicy.canonical import file_digest, own_digest, pretty
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Place, RRPolicyError
 from rrpolicy.finding import Basis, Verdict, place_to_json
+from rrpolicy.manifest.manifest import NAME
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.bundle import audit as auditing
@@ -19,6 +21,7 @@ from rrpolicy.releasing.bundle.attained import attained
 from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
 from rrpolicy.releasing.plan.plan import Plan, fingerprint
+from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.releasing.tables.formats import file_name
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.verify.outcome import Level, Log
@@ -73,14 +76,14 @@ class AuditSide:
         folder: audit/.
         record: audit.json.
         plan: that was executed.
-        findings: findings.json.
+        stated: findings.json.
         policy: as its file states it; None if that cannot be read here.
     """
 
     folder: Path
     record: Mapping[str, Any]
     plan: Plan
-    findings: Mapping[str, Any]
+    stated: Assessment
     policy: Policy | None
 
     @property
@@ -110,18 +113,18 @@ def verify_audit(  # noqa: PLR0917 each is another thing
     for file, meaning, *fields in CLAIMS:
         log.claim(file, meaning, *fields)
     listed = record["policy_files"]
-    check_files(log, folder, record, auditing.NAME, {*auditing.FILES, *listed})
+    check_files(log, folder, record["files"], auditing.NAME, {*auditing.FILES, *listed})
     failure = "the field 'policy_files' of audit.json names a file twice, or not in order"
     log.check("audit.json: policy_files", listed == sorted(set(listed)), "RR113", failure)
     _check_modes(log, folder)
     _check_reference(log, record, side)
     plan = _read_plan(log, folder, side, uri, start)
-    findings = read_checked(log, folder / "findings.json", auditing.FINDINGS)
-    if plan is None or findings is None:
+    stated = _read_findings(log, folder)
+    if plan is None or stated is None:
         return None
-    audit = AuditSide(
-        folder, record, plan, findings, _as_written(log, folder / auditing.POLICY, record, plan, side, plugins)
-    )
+    audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side, plugins))
+    if audit.policy is not None:
+        _check_places(log, audit.policy, stated, side)
     _check_plan(log, audit, side)
     _check_stated(log, audit, side)
     return audit
@@ -142,6 +145,17 @@ def _read_plan(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -
     return plan
 
 
+def _read_findings(log: Log, folder: Path) -> Assessment | None:
+    """Read findings.json and check that it says nothing but what was read of it."""
+    document = read_checked(log, folder / "findings.json", auditing.FINDINGS)
+    if document is None:
+        return None
+    stated = read_assessment(document)
+    agree = alike(document, auditing.findings_document(stated))
+    log.check("findings.json: says one thing", agree, "RR122", "audit/findings.json contradicts itself")
+    return stated
+
+
 def _check_modes(log: Log, folder: Path) -> None:
     paths = [folder, *(p for p in folder.rglob("*") if not p.is_symlink())]
     wide = [p.relative_to(folder.parent).as_posix() for p in paths if stat.S_IMODE(p.stat().st_mode) & 0o077]
@@ -152,15 +166,15 @@ def _check_modes(log: Log, folder: Path) -> None:
 def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> None:
     """Check that the audit record speaks of this public side."""
     public = {
-        "digest": own_digest(side.document),
-        "file": file_digest(side.folder / manifests.NAME),
+        "digest": own_digest(side.manifest.to_json()),
+        "file": file_digest(side.folder / NAME),
     }
     failure = "public/release.json is not the one that audit/audit.json was written for"
     log.check("audit.json: its release.json", record["public"] == public, "RR121", failure)
     for key, value in (
-        ("policy_digest", side.document["policy"]["digest"]),
-        ("software", side.document["software"]),
-        ("release", side.document["release"]),
+        ("policy_digest", side.manifest.policy.digest),
+        ("software", plain(side.manifest.software)),
+        ("release", side.manifest.release),
     ):
         failure = f"the field '{key}' of audit.json is not that of release.json"
         log.check(f"audit.json: {key}", record[key] == value, "RR121", failure)
@@ -176,57 +190,40 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
     resolved = spelled and alike(policy, plan.policy.to_json())
     log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan", side.by)
-    tested = side.document["units"]["tested"] is True and plan.policy.unit is not None
+    tested = side.manifest.units.tested and plan.policy.unit is not None
     planned = manifests.manifest(plan, Assessment((), (), tested=tested), {}, label=None, test=False)
-    differ = differences(side.document, planned, PLANNED)
+    differ = differences(side.manifest, planned, PLANNED)
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
-    data, settings = side.document["data"], plan.policy.release
-    form = (data["format"], data["csv_formulas"]) == (settings.format, settings.csv_formulas)
+    data, settings = side.manifest.data, plan.policy.release
+    form = (data.format, data.csv_formulas) == (settings.format, settings.csv_formulas)
     log.check("format: as planned", form, "RR122", "the release has another format than the policy says")
 
 
 def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     """Check that both sides state the same findings, and recompute what needs no data."""
-    stated, public = audit.findings, side.document
-    shown = [_public_view(f) for f in stated["findings"]]
-    log.check(
-        "findings on both sides", same(shown, public["findings"]), "RR122", "the findings of public/ and audit/ differ"
-    )
-    useful = [{**u, "value": None, "standing": None, "error": None} for u in stated["utility"]]
-    log.check(
-        "utility on both sides", same(useful, public["utility"]), "RR122", "the utility of public/ and audit/ differs"
-    )
-    plan, tested = audit.plan, bool(public["units"]["tested"])
+    stated, public = audit.stated, side.manifest
+    shown = [finding.up_to(Basis.RELEASE) for finding in stated.findings]
+    agree = same(plain(shown), plain(public.findings))
+    log.check("findings on both sides", agree, "RR122", "the findings of public/ and audit/ differ")
+    agree = same(plain([replace(u, expected=None) for u in stated.utility]), plain(public.utility))
+    log.check("utility on both sides", agree, "RR122", "the utility of public/ and audit/ differs")
+    plan, tested = audit.plan, public.units.tested
     findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived, tested=tested).findings
     one_each = len(findings) == len(shown)
     if not log.check("findings: one each", one_each, "RR122", "findings.json lacks or adds a requirement"):
         return
     for finding, found in zip(findings, shown, strict=True):
-        check_finding(log, finding, found, up_to=Basis.RELEASE, where="findings.json", by=side.by)
-
-
-def _public_view(finding: Mapping[str, Any]) -> dict[str, Json]:
-    """Return what public/ may show of an audit finding."""
-    shown = {basis.name.lower() for basis in Basis if basis is not Basis.ORIGINAL}
-    numbers = ("reached", "limit", "limit_exact")
-    return {
-        **finding,
-        **({} if finding["basis"] in shown else dict.fromkeys(numbers)),
-        "beside": [c for c in finding["beside"] if c["basis"] in shown],
-        "profile": None,
-        "groups_over": None,
-        "people_over": None,
-    }
+        check_finding(log, finding.up_to(Basis.RELEASE), found, where="findings.json", by=side.by)
 
 
 def _as_written(  # noqa: PLR0917 each is another thing
-    log: Log, toml: Path, record: Mapping[str, Any], plan: Plan, side: PublicSide, plugins: Sequence[str]
+    log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, side: PublicSide, plugins: Sequence[str]
 ) -> Policy | None:
     """Check that policy.toml means the policy that was executed, and return it, where it can be read alone."""
     from rrpolicy.releasing.plan.opening import open_policy
 
-    listed = set(record["policy_files"])
+    toml, listed = folder / auditing.POLICY, set(record["policy_files"])
     if not listed:
         log.undecided.append("the policy as written")
         return None
@@ -236,7 +233,7 @@ def _as_written(  # noqa: PLR0917 each is another thing
     for name in sorted(listed - {auditing.POLICY}):
         log.claim(f"audit/{name}", "comments and spelling of what the policy reads", "comments")
     try:
-        policy = open_policy(toml, root=toml.parent, allowed=plugins).policy
+        policy = open_policy(toml, root=folder, allowed=plugins).policy
     except RRPolicyError as error:
         if {p.code for p in error.problems} & NOT_HERE:
             log.undecided.append("the policy as written (it extends a file that is not here)")
@@ -249,17 +246,16 @@ def _as_written(  # noqa: PLR0917 each is another thing
     needed = set(auditing.files_of(toml, policy.files))
     failure = "audit/ holds other files of the policy than the policy reads"
     log.check("files of the policy", listed == needed, "RR113", failure)
-    _check_places(log, policy, toml.parent, side)
     return policy
 
 
-def _check_places(log: Log, policy: Policy, folder: Path, side: PublicSide) -> None:
+def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicSide) -> None:
     """Check that the findings name the lines of the policy that ask for them."""
-    asked = [None if r.place is None else place_to_json(r.place) for r in policy.requirements]
-    for file, document in ((RELEASE, side.document), (FINDINGS, read_document(folder / "findings.json"))):
-        stated = [finding["place"] for finding in document["findings"]]
+    asked = [place_to_json(r.place) for r in policy.requirements]
+    for file, findings in ((RELEASE, side.manifest.findings), (FINDINGS, stated.findings)):
+        places = [place_to_json(finding.place) for finding in findings]
         failure = f"{file} names other lines of the policy than those that ask for its findings"
-        log.again(f"{file}: places", alike(stated, asked), "RR122", failure, side.by)
+        log.again(f"{file}: places", alike(places, asked), "RR122", failure, side.by)
         log.confirm(file, "findings.place")
 
 
@@ -271,25 +267,24 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     log.check("records of the source", right, "RR124", "the source has another number of records than the release")
     settled = same(plan.channel.settle(original).to_json(), plan.channel.to_json())
     log.check("sampler", settled, "RR124", "the source would be drawn from in another way than the plan says")
-    assessment = _placed(assess(plan.policy, side.registry, plan.channel, original, plan.derived), audit)
-    for finding, stated in zip(assessment.findings, audit.findings["findings"], strict=False):
-        check_finding(log, finding, stated, up_to=Basis.ORIGINAL, where="findings.json", by=side.by)
+    assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
+    for finding, stated in zip(assessment.findings, audit.stated.findings, strict=False):
+        check_finding(log, finding, stated, where="findings.json", by=side.by)
         holds = finding.verdict is Verdict.HOLDS
         log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
-    utility = [u.to_json() for u in assessment.utility]
     failure = "the utility that was stated is not what the source gives"
-    log.check("utility", same(audit.findings["utility"], utility), "RR124", failure)
+    log.check("utility", same(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
     came_to = attained(plan.policy, side.registry, plan.channel, original, side.folder, scratch)
     failure = "what the draw came to, as it was stated, is not what the source and the release give"
-    agree = same(audit.findings["attained"], [f.to_json() for f in came_to])
+    agree = same(plain(audit.stated.attained), plain(came_to))
     log.again("attained", agree, "RR132", failure, side.by)
     assessment = replace(assessment, attained=came_to)
     expected = manifests.manifest(plan, assessment, {}, label=None, test=False)
-    differ = differences(side.document, expected, ("assumptions",))
+    differ = differences(side.manifest, expected, ("assumptions",))
     log.check(
         "assumptions", not differ, "RR124", "release.json does not state the assumptions that the findings rest on"
     )
-    agree = assessment.tested == side.document["units"]["tested"]
+    agree = assessment.tested == side.manifest.units.tested
     failure = "release.json does not say rightly whether the table was tested for how many records a unit has"
     log.check("records of a unit", agree, "RR129", failure, f"tested: {assessment.tested}")
     for file in (RELEASE, FINDINGS):
@@ -335,12 +330,6 @@ def verify_elsewhere(
     if known:
         log.confirm(RELEASE, "plan_on")
         log.confirm(PLAN, "plan_on")
-
-
-def _placed(assessment: Assessment, audit: AuditSide) -> Assessment:
-    """Return findings with the places where the policy, as written, asks for them."""
-    pairs = zip(assessment.findings, audit.places, strict=True)
-    return replace(assessment, findings=tuple(replace(finding, place=place) for finding, place in pairs))
 
 
 def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> None:

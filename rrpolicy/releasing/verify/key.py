@@ -61,8 +61,7 @@ def verify_key(
     exact = form != "duckdb" and record["writers"] == writers()
     how, same_data = "byte for byte" if exact else "row for row", True
     for name, table in written.items():
-        stated = side.document["data"]["tables"][name]
-        agree = table.digest == stated["digest"]
+        agree = table.digest == side.manifest.data.tables[name].digest
         if exact:
             agree = agree and file_digest(again / table.path) == file_digest(side.folder / table.path)
             log.confirm(f"public/{table.path}", "bytes")

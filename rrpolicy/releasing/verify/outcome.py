@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from rrpolicy.canonical import Json
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Decided, Problem
 from rrpolicy.finding import Finding, Verdict
 
@@ -52,10 +53,6 @@ class Check:
     passed: bool
     detail: str = ""
 
-    def to_json(self) -> Json:
-        """Return the check as plain data."""
-        return {"name": self.name, "level": self.level.word, "passed": self.passed, "detail": self.detail}
-
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -70,10 +67,6 @@ class Claim:
     file: str
     field: str
     meaning: str
-
-    def to_json(self) -> Json:
-        """Return the claim as plain data."""
-        return {"file": self.file, "field": self.field, "meaning": self.meaning}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +109,12 @@ class Verification(Decided):
             "schema": "rrpolicy.verification/1",
             "level": self.level.word,
             "passed": self.passed,
-            "checks": [c.to_json() for c in self.checks],
+            "checks": plain(self.checks),
             "problems": [{"code": p.code, "message": p.message, "hint": p.hint} for p in self.problems],
             "findings": [self._finding(f) for f in self.findings],
             "conditional": list(self.conditional),
             "undecided": [*self.undecided, *self._loose],
-            "stated": [claim.to_json() for claim in self.claims],
+            "stated": plain(self.claims),
             "reproduced": self.reproduced,
         }
 

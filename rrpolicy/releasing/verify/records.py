@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rrpolicy.canonical import Json, canonical, file_digest, own_digest, pretty
+from rrpolicy.codec.writing import plain
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.verify.outcome import Log
 from rrpolicy.untrusted.document import faults, read_document, read_regular
 
@@ -42,13 +44,12 @@ def read_sealed(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
     return document
 
 
-def check_files(log: Log, folder: Path, document: Mapping[str, Any], record: str, expected: set[str]) -> None:
+def check_files(log: Log, folder: Path, listed: Mapping[str, str], record: str, expected: set[str]) -> None:
     """Check that a folder holds exactly the expected files, and each the bytes that the record states."""
     files, odd = scan(folder)
     place = folder.name
     for path, why in odd:
         log.check(f"{place}/{path}", False, "RR113", f"{place}/{path} {why}")  # noqa: FBT003 it fails
-    listed = document["files"]
     for path in sorted(expected - set(listed)):
         log.check(f"{place}/{path}", False, "RR112", f"{record} does not list {place}/{path}, which a release has")  # noqa: FBT003
     for path in sorted((set(listed) | files) - {record}):
@@ -109,6 +110,6 @@ def same(found: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
     return type(found) is type(expected) and bool(found == expected)
 
 
-def differences(found: Mapping[str, Any], expected: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
-    """Return the keys under which two documents differ."""
-    return [key for key in keys if not same(found.get(key), expected.get(key))]
+def differences(found: Manifest, expected: Manifest, fields: Sequence[str]) -> list[str]:
+    """Return the fields in which two manifests differ."""
+    return [name for name in fields if not same(plain(getattr(found, name)), plain(getattr(expected, name)))]

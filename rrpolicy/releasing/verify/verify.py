@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.plan.keys import read_key
-from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.releasing.tables.read import UnlikeSpecError
 from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_source
 from rrpolicy.releasing.verify.key import verify_key
@@ -142,7 +141,7 @@ def _further(  # noqa: PLR0917 each level adds an input
     if audit is None:
         return
     if level < Level.SOURCE:
-        check_audit_page(log, audit, side, read_assessment(audit.findings, audit.places), None)
+        check_audit_page(log, audit, side, audit.stated.placed(audit.places), None)
         return
     progress("source", 0.5)
     with _source(open_original(audit.plan.policy, side.registry.sources, scratch / "spill")) as original:

@@ -15,8 +15,8 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.expected_error import expected_squared_error
 from rrpolicy.errors import Place, PolicyError, Problem
-from rrpolicy.finding import Basis, Finding, Measure, Verdict
-from rrpolicy.mechanism import Origin, Remark, Task
+from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
+from rrpolicy.mechanism import Remark, Task
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.model import Smooth
 from rrpolicy.solve.retention.equal import LEAST_DIGITS

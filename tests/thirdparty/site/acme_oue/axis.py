@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from rrpolicy.plugin import Axis, Column, Decoder, Json, Value, exact, split_by_columns
+from rrpolicy.plugin import Axis, Column, MatrixDecoder, Value, split_by_columns
 
 HALF = Fraction(1, 2)
 
@@ -76,18 +76,15 @@ class Unary(Axis):
             for index, string in enumerate(self.strings)
         }
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> MatrixDecoder:
         """Return the matrix form."""
         columns = [self.column(code) for code in range(self.original_size)]
-        return Decoder(
+        return MatrixDecoder(
             self.attributes,
-            "matrix",
-            {
-                "column": self.name,
-                "released": list(self.strings),
-                "original": list(self.labels),
-                "rows": [[exact(column[u]) for column in columns] for u in range(self.released_size)],
-            },
+            (self.name,),
+            tuple((string,) for string in self.strings),
+            tuple((label,) for label in self.labels),
+            tuple(tuple(column[u] for column in columns) for u in range(self.released_size)),
         )
 
     def split(self, codes: Any, n: Any, stream: Any) -> tuple[Any, Any, Any]:
@@ -126,25 +123,3 @@ class Unary(Axis):
 
         columns = [self.column(code) for code in range(self.original_size)]
         return np.array([[float(column[u]) for column in columns] for u in range(self.released_size)])
-
-    def to_json(self) -> Json:
-        """Return all of it."""
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "attribute": self.attribute,
-            "labels": list(self.labels),
-            "flip": exact(self.flip),
-            "name": self.name,
-        }
-
-    def to_public_json(self) -> Json:
-        """Return all of it."""
-        return self.to_json()
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote."""
-        if document["kind"] != cls.kind or document["version"] != cls.version:
-            raise ValueError(f"not {cls.kind}/{cls.version}")
-        return cls(document["attribute"], tuple(document["labels"]), Fraction(document["flip"]), document["name"])

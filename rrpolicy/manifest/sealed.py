@@ -4,43 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from rrpolicy.canonical import file_digest, own_digest
+from rrpolicy.canonical import Json, file_digest, own_digest
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.untrusted.document import SHOWN, UnreadableError, faults, read_document
 
-SCHEMA = "rrpolicy.release/1"
-NAME = "release.json"
-READ = ("records", "decoders", "tables", "data")
 
-
-def read_release(folder: Path) -> Mapping[str, Any]:
-    """Return the release.json of a public/ folder, with the fields that estimates are made from checked.
+def read_release(folder: Path) -> Manifest:
+    """Return what the release.json of a public/ folder says, every field checked.
 
     Raises:
-        PolicyError: RR260 if there is none, or they are not what its schema asks; RR261 if its schema is another one.
+        PolicyError: RR260 if there is none, or it is not what its schema asks; RR261 if its schema is another one.
     """
     try:
         document = read_document(folder / NAME)
     except UnreadableError as error:
         raise no_release(folder, str(error)) from error
-    if document.get("schema") != SCHEMA:
+    if document.get("schema") != Manifest.schema:
         raise PolicyError(
             Problem(
                 "RR261",
                 f"the release's schema is {document.get('schema')!r}",
-                expected=SCHEMA,
+                expected=Manifest.schema,
                 hint="it was written by another version of rrpolicy: update, or use the one named in release.json",
             )
         )
-    wrong = faults(document, SCHEMA, READ)
+    wrong = faults(document, Manifest.schema)
     if wrong:
         raise no_release(folder, f"in its {NAME}, {'; '.join(wrong[:SHOWN])}")
-    return document
+    try:
+        return Manifest.from_json(document)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise no_release(folder, f"its {NAME} contradicts itself") from error
 
 
-def check_seal(folder: Path, document: Mapping[str, Any], paths: Iterable[str], name: str = NAME) -> None:
+def check_seal(folder: Path, document: Mapping[str, Json], paths: Iterable[str], name: str = NAME) -> None:
     """Check the digest of a record, and of the files that are about to be read. It costs one read of each.
 
     Args:

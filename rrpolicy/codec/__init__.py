@@ -1,0 +1,1 @@
+"""Dataclasses as JSON documents, and back."""

@@ -1,0 +1,1 @@
+"""release.json: what it says, and the one reader of it."""

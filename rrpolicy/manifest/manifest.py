@@ -1,0 +1,210 @@
+"""public/release.json: what was released, how, and what holds of it. Read by verify, by estimate and by people.
+
+A release builds it once and hands it to everything that it writes; everybody else gets it from
+`rrpolicy.manifest.sealed`. It holds nothing whose basis is the original, no time, no host and no path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from rrpolicy.canonical import Json, Value, own_digest
+from rrpolicy.channel.decoders import Decoder
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.codec.reading import read
+from rrpolicy.codec.writing import record
+from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
+from rrpolicy.offer import Software
+from rrpolicy.policy.model import Format, Role
+from rrpolicy.untrusted.formulas import Handling
+
+NAME = "release.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyIdentity:
+    """Which policy it was released under.
+
+    Attributes:
+        name: as the policy states it.
+        version: likewise.
+        owner: likewise.
+        purpose: likewise.
+        digest: of its resolved meaning.
+    """
+
+    name: str
+    version: str
+    owner: str
+    purpose: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Units of protection: the most records that one may have, and whether the table was held against it."""
+
+    max_records: int
+    tested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedAttribute:
+    """An attribute, as far as the public may know it.
+
+    Attributes:
+        name: in the original.
+        release_as: the released column's name.
+        role: see `Role`.
+        domain: its categories; None if it has no list of them.
+        observed: the domain was taken from the data.
+        nulls: the category of missing values, which no average counts; None if there is none.
+        scale: nominal, ordinal or interval.
+        hierarchy: of a sensitive attribute, by which t-closeness may be measured; None for any other.
+        assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
+        unchanged: the steward's reason why the column is released as it is; None if none is stated.
+    """
+
+    name: str
+    release_as: str
+    role: Role
+    domain: tuple[Value, ...] | None
+    observed: bool
+    nulls: Value | None
+    scale: Literal["nominal", "ordinal", "interval"]
+    hierarchy: tuple[tuple[Value, ...], ...] | None
+    assume_unlinkable: str | None
+    unchanged: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """A released table's file: its path in public/, its rows, and the digest of these rows."""
+
+    path: str
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The data files.
+
+    Attributes:
+        format: of all.
+        csv_formulas: what became of text in CSV that a spreadsheet would run as a formula.
+        tables: by name of the table.
+    """
+
+    format: Format
+    csv_formulas: Handling
+    tables: Mapping[str, DataTable]
+
+
+@dataclass(frozen=True, slots=True)
+class StatedRequirement:
+    """What the policy requires: the privacy model, its options as plain data, and the subgroup it is limited to."""
+
+    model: str
+    options: Mapping[str, Json]
+    where: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that release.json says.
+
+    Attributes:
+        release: its label, such as `2026-11`.
+        policy: that it was released under.
+        software: that wrote it.
+        records: N.
+        units: of protection.
+        mechanism: the mechanism's name.
+        plan_on: parameters were chosen on another table.
+        attributes: that are released, in the policy's order.
+        channel: its public description; `rrpolicy.channel.reading` makes a channel of it where its plugin is at hand.
+        decoders: how to undo it.
+        tables: what is released.
+        data: where it lies.
+        requirements: of the policy.
+        findings: one for each, with numbers up to the basis release.
+        utility: one for each gate, without numbers.
+        origins: attribute -> where its parameters come from.
+        derived: what it tells of the original.
+        assumptions: that the findings rest on.
+        test: the draw came from a test's seed; verify refuses it.
+        files: path in public/ -> digest of the file's bytes; empty until all are written.
+        digest: of all this; "" until then.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.release/1"
+
+    release: str | None
+    policy: PolicyIdentity
+    software: Software
+    records: int
+    units: Units
+    mechanism: str
+    plan_on: bool
+    attributes: tuple[ReleasedAttribute, ...]
+    channel: Mapping[str, Json]
+    decoders: tuple[Decoder, ...]
+    tables: tuple[TableSpec, ...]
+    data: Data
+    requirements: tuple[StatedRequirement, ...]
+    findings: tuple[Finding, ...]
+    utility: tuple[UtilityFinding, ...]
+    origins: Mapping[str, Origin]
+    derived: tuple[Derived, ...]
+    assumptions: tuple[str, ...]
+    test: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return the released columns of all tables, in their order."""
+        return tuple(column for table in self.tables for column in table.columns)
+
+    @cached_property
+    def of_column(self) -> Mapping[str, ReleasedAttribute]:
+        """Return the attribute that each released column tells of, by the column's name."""
+        named = {attribute.name: attribute for attribute in self.attributes}
+        return {c.name: named[c.attribute] for c in self.columns if c.attribute in named}
+
+    def missing(self, column: Column) -> Value | None:
+        """Return a column's category of missing values; None if it has none."""
+        return self.of_column[column.name].nulls if column.name in self.of_column else None
+
+    def escaped(self, column: Column) -> bool:
+        """Return whether a column's text is escaped in the file where it begins as a formula does."""
+        return (self.data.format, self.data.csv_formulas) == ("csv", "escape") and column.escapable
+
+    def path(self, table: str) -> str:
+        """Return where a table's file lies in public/."""
+        return self.data.tables[table].path
+
+    def sealed(self, files: Mapping[str, str]) -> Manifest:
+        """Return the manifest with the digests of the files that it covers, and its own."""
+        whole = replace(self, files=dict(sorted(files.items())))
+        return replace(whole, digest=own_digest(whole.to_json()))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return release.json; `test` stands in it only where it is true."""
+        document = record(self)
+        if not self.test:
+            del document["test"]
+        return document
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Json]) -> Manifest:
+        """Read what `to_json` wrote; it fits its schema.
+
+        Raises:
+            ValueError: if it contradicts itself.
+        """
+        return read(cls, document)
