@@ -13,12 +13,13 @@ Handling: TypeAlias = Literal["escape", "keep"]
 BEGINS = ("=", "+", "-", "@", "\t", "\r")
 """The characters that a formula begins with, or that a spreadsheet passes over before it."""
 APOSTROPHE = "'"
-TOLD = "=, +, -, @, a tab, a carriage return"
+TOLD = ", ".join({"\t": "a tab", "\r": "a carriage return"}.get(begin, begin) for begin in BEGINS)
 """`BEGINS` in words."""
 CONVENTION = (
     f"text that begins with {TOLD} or an apostrophe has one more apostrophe before it, which is not part of the value"
 )
-PATTERN = r"\A([=+\-@\t\r'])"
+_SIGNS = "".join(rf"\x{ord(sign):02x}" for sign in (*BEGINS, APOSTROPHE))
+PATTERN = rf"\A([{_SIGNS}])"
 """What is escaped, as a regular expression; its group stays."""
 
 

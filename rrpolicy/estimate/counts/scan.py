@@ -14,6 +14,7 @@ from rrpolicy.channel.table import Column, text
 from rrpolicy.engine.arrays import as_numpy, listed
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.engine.scan import plain, read_csv
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
@@ -174,7 +175,7 @@ def relation(connection: Any, data: DataFile) -> str:
         PolicyError: RR269 for an unknown format, or a database that holds something else.
     """
     if data.format != "duckdb":
-        return scan(_no_glob(str(data.path)), data.format, data.columns, data.formulas)
+        return scan(plain(data.path), data.format, data.columns, data.formulas)
     name = f"released_{data.table}"
     connection.execute(f"ATTACH {literal(str(data.path))} AS {identifier(name)} (READ_ONLY)")
     kinds = [(c.name, c.type or ("BIGINT" if c.kind in {"count", "group"} else "VARCHAR")) for c in data.columns]
@@ -193,11 +194,7 @@ def scan(path: str, file_format: str, columns: Sequence[Column], handling: formu
         return f"read_parquet({literal(path)})"
     if file_format == "csv":
         texts = {c.name: "VARCHAR" if c.type.endswith("[]") else c.type or "VARCHAR" for c in columns}
-        types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in texts.items())
-        cells = (
-            f"read_csv({literal(path)}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
-            f"nullstr = '', allow_quoted_nulls = false, columns = {{{types}}})"
-        )
+        cells = read_csv(path, texts, allow_quoted_nulls="false")
         escaped = [c for c in columns if handling == "escape" and c.escapable]
         said = ((identifier(c.name), formulas.unescaped_sql(identifier(c.name))) for c in escaped)
         replaced = ", ".join(f"{sql} AS {name}" for name, sql in said)
@@ -238,10 +235,6 @@ def _held(axis: SetWeights, cells: Any) -> Ints:
         names = ", ".join(map(repr, axis.columns))
         raise unlike_description(f"{names} holds values outside its domain, or sets of another size")
     return np.asarray(as_numpy(cells), dtype=np.int64)
-
-
-def _no_glob(path: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
 
 
 def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:

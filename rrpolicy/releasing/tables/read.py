@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.channel.table import Column, TableSpec, text
 from rrpolicy.engine.connect import batches, engine, number
 from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.engine.scan import plain, read_csv
 from rrpolicy.policy.model import Format
 from rrpolicy.releasing.tables.column_types import arrow_schema, engine_type
 from rrpolicy.releasing.tables.delimited import escaped_columns, header
@@ -153,19 +154,13 @@ def open_table(
 
 
 def _parquet(path: Path) -> str:
-    return f"read_parquet({literal(_plain(path))}, hive_partitioning = false)"
+    return f"read_parquet({literal(plain(path))}, hive_partitioning = false)"
 
 
 def _csv(path: Path, spec: TableSpec) -> str:
-    names = ", ".join(
-        f"{literal(c.name)}: {literal('VARCHAR' if _is_list(c) else engine_type(c))}" for c in spec.columns
-    )
-    return (
-        f"read_csv({literal(_plain(path))}, auto_detect = false, header = true, delim = ',', "
-        f"quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, "
-        f"strict_mode = true, columns = {{{names}}}, "
-        "hive_partitioning = false, max_line_size = 33554432)"
-    )
+    columns = {c.name: "VARCHAR" if _is_list(c) else engine_type(c) for c in spec.columns}
+    told = {"allow_quoted_nulls": "false", "strict_mode": "true", "hive_partitioning": "false"}
+    return read_csv(plain(path), columns, **told, max_line_size="33554432")
 
 
 def _read(cells: str, spec: TableSpec, escaped: Sequence[Column]) -> str:
@@ -178,11 +173,6 @@ def _read(cells: str, spec: TableSpec, escaped: Sequence[Column]) -> str:
 
 def _is_list(column: Column) -> bool:
     return engine_type(column).endswith("[]")
-
-
-def _plain(path: Path) -> str:
-    """Return a path that the engine does not take for a pattern."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
 
 
 def _only_table(connection: duckdb.DuckDBPyConnection, spec: TableSpec) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.engine.column_types import Stored
 from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.engine.scan import read_csv
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Reading
 from rrpolicy.source.duckdb.files import shown
@@ -117,14 +118,9 @@ def scan(path: str, file: TextFile, names: Sequence[str]) -> str:
         file: how it is spelled.
         names: the columns.
     """
-    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
-    packed = "gzip" if file.packed else "none"
-    return (
-        f"read_csv({literal(path)}, auto_detect = false, columns = {{{columns}}}, header = true, skip = 0,"
-        f" delim = {literal(file.delimiter)}, quote = {literal(file.quote)}, escape = {literal(file.quote)},"
-        f" nullstr = '', comment = '', encoding = 'utf-8', strict_mode = true, null_padding = false,"
-        f" ignore_errors = false, compression = {literal(packed)})"
-    )
+    told = {"skip": "0", "comment": "''", "encoding": "'utf-8'", "strict_mode": "true", "null_padding": "false"}
+    told |= {"ignore_errors": "false", "compression": "'gzip'" if file.packed else "'none'"}
+    return read_csv(path, dict.fromkeys(names, "VARCHAR"), file.delimiter, file.quote, **told)
 
 
 def columns(

@@ -16,6 +16,7 @@ import duckdb
 
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import literal
+from rrpolicy.engine.scan import plain
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb import database, delimited, parquet
@@ -89,13 +90,13 @@ def _opened(
         file = delimited.text_file(path, reading.csv, scratch)
         names = _named(name, delimited.header(path, file, reading.csv))
         source, count, columns = delimited.columns(
-            connection, delimited.scan(escaped(file.path), file, names), names, reading
+            connection, delimited.scan(plain(file.path), file, names), names, reading
         )
         delimited.check_complete(path, file, count)
         return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch)
     else:
         confine(connection, scratch, pinned.files)
-        source, columns = parquet.find(connection, name, [escaped(f) for f in pinned.files])
+        source, columns = parquet.find(connection, name, [plain(f) for f in pinned.files])
     source = masked(source, columns, reading)
     records = _counted(connection, source, name, pinned)
     return TableSnapshot(name, source, {c.name: c for c in columns}, records, pinned, connection, scratch)
@@ -150,11 +151,6 @@ def _named(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def escaped(path: str) -> str:
-    """Return a path for the engine, with the characters of globs taken as they are."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
-
-
 def connect(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
     """Open an engine that loads nothing, and spills into the scratch folder alone.
 
@@ -179,7 +175,7 @@ def confine(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequenc
     """Let the engine see these files and the scratch folder only, for good."""
     with suppress(duckdb.Error):  # DuckDB 1 has it for each session only: groups are hashed there.
         connection.execute(f"SET GLOBAL perfect_ht_threshold = {ARRAY_BITS}")
-    paths = ", ".join(literal(p) for f in files for p in dict.fromkeys((f, escaped(f))))
+    paths = ", ".join(literal(p) for f in files for p in dict.fromkeys((f, plain(f))))
     connection.execute(f"SET allowed_paths = [{paths}]::VARCHAR[]")
     connection.execute(f"SET allowed_directories = [{literal(str(scratch.resolve()) + os.sep)}]")
     connection.execute("SET enable_external_access = false")
