@@ -21,16 +21,12 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.codes import codes
+from rrpolicy.testing import policy_text
 from rrpolicy.untrusted.printable import visible
 
 LDP = '[[privacy]]\nmodel = "local-dp"\nepsilon = 6\nscope = "attribute"\n'
-POLICY = f"""\
-schema = 1
-[policy]
-name = "survey"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text(
+    f"""\
 [attributes]
 person_id = {{ role = "identifier" }}
 sex = {{ role = "quasi-identifier", domain = ["F", "M"] }}
@@ -39,7 +35,10 @@ salary = {{ role = "sensitive", bins = [0, 100, 200, inf] }}
 note = {{ role = "excluded" }}
 {LDP}[mechanism]
 name = "pram"
-"""
+""",
+    "people.csv",
+    "survey",
+)
 HEAD = ("person_id", "sex", "town", "salary", "note")
 BLOCKS = 'blocks.town = [["A"], ["B", "C"]]\n'
 RECORDS = 300

@@ -14,17 +14,13 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.scratch import scratch
+from rrpolicy.testing import policy_text
 
 CANARY = "CANARY-of-a-row"
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 MOMENTS = 4
-POLICY = """
-schema = 1
-[policy]
-name = "Leaving"
-version = "1.0.0"
-[source]
-uri = "people.csv"
+POLICY = policy_text(
+    """\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 note = { role = "insensitive", assume_unlinkable = "a test says so", unchanged = "a test says so" }
@@ -34,7 +30,10 @@ epsilon = 6
 scope = "attribute"
 [mechanism]
 name = "pram"
-"""
+""",
+    "people.csv",
+    "Leaving",
+)
 AT_AN_EVENT = """
 import os, signal, sys
 number, moment, place, count = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]

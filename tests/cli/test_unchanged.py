@@ -5,14 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "survey"
-version = "1.0.0"
-[source]
-uri = "survey.parquet"
+POLICY = policy_text(
+    """\
 [attributes]
 sex = {{ role = "quasi-identifier", domain = ["F", "M"]{sex} }}
 town = {{ role = "quasi-identifier", domain = ["a", "b", "c"] }}
@@ -22,7 +18,10 @@ ill = {{ role = "sensitive", domain = ["x", "y", "z"] }}
 {privacy}
 [mechanism]
 {mechanism}
-"""
+""",
+    "survey.parquet",
+    "survey",
+)
 LOCAL_DP = 'model = "local-dp"\nepsilon = 4\nscope = "attribute"'
 DISTINCT = 'model = "l-diversity"\nkind = "distinct"\nl = 2'
 FREQUENCY = 'model = "l-diversity"\nkind = "frequency"\nl = 2'

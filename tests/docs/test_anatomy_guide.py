@@ -14,17 +14,11 @@ from typing import Any
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "anatomy.md"
-POLICY = """
-schema = 1
-[policy]
-name = "By hand"
-version = "1.0.0"
-owner = "Tests"
-purpose = "A release for tests."
-[source]
-uri = "people.csv"
+POLICY = policy_text(
+    """\
 [attributes]
 region = { role = "quasi-identifier", domain = ["a", "b", "c"] }
 disease = { role = "sensitive", domain = DOMAIN }
@@ -37,7 +31,10 @@ ENTRY
 name = "anatomy"
 [release]
 format = "csv"
-"""
+""",
+    "people.csv",
+    "By hand",
+)
 ENTRY = """
 [[privacy]]
 model = "attribute-disclosure"

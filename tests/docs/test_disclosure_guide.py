@@ -14,17 +14,11 @@ from typing import Any
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "disclosure.md"
-POLICY = """
-schema = 1
-[policy]
-name = "By hand"
-version = "1.0.0"
-owner = "Tests"
-purpose = "A release for tests."
-[source]
-uri = "people.csv"
+POLICY = policy_text(
+    """\
 [attributes]
 disease = { role = "sensitive", domain = ["none", "flu", "cold"] }
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
@@ -37,7 +31,10 @@ model = "identity-disclosure"
 threshold = "1/20"
 [mechanism]
 name = "rr-both"
-"""
+""",
+    "people.csv",
+    "By hand",
+)
 
 
 @pytest.mark.parametrize("threshold", ["1/8", "1/2"])

@@ -22,28 +22,24 @@ from rrpolicy.releasing.plan.check import check
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.preview import look_ahead
 from rrpolicy.source.opening import open_original
-from rrpolicy.testing import check_mechanism
+from rrpolicy.testing import check_mechanism, policy_text
 
 from .looking import planned, problems
 
 VALUES = ("flu", "cold", "none", 'a "rare", one')
 UNCHANGED = '{ role = "insensitive", unchanged = "told to nobody" }'
-POLICY = """
-schema = 1
-[policy]
-name = "Anatomy"
-version = "1.0.0"
-owner = "Tests"
-purpose = "A release for tests."
-[source]
-uri = "people.csv"
+POLICY = policy_text(
+    """\
 [attributes]
 person = { role = "identifier" }
 sex = { role = "quasi-identifier", domain = ["F", "M"], release_as = "gender" }
 age = { role = "quasi-identifier", bins = [0, 30, 60, 120], labels = ["young", "middle", "old"], scale = "ordinal" }
 disease = { role = "sensitive", domain = ["flu", "cold", "none", 'a "rare", one'], release_as = "illness" }
 hours = { role = "insensitive", unchanged = "told to nobody" }
-"""
+""",
+    "people.csv",
+    "Anatomy",
+)
 REST = """
 [[privacy]]
 model = "l-diversity"

@@ -25,20 +25,13 @@ from rrpolicy.releasing.plan.check import check
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.preview import look_ahead
 from rrpolicy.source.opening import open_original
-from rrpolicy.testing import check_mechanism
+from rrpolicy.testing import check_mechanism, policy_text
 
 from .looking import planned, problems
 
 RARE = ("CANARY-town", 79)
-POLICY = """
-schema = 1
-[policy]
-name = "Classes"
-version = "1.0.0"
-owner = "Tests"
-purpose = "A release for tests."
-[source]
-uri = "people.csv"
+POLICY = policy_text(
+    """\
 [attributes]
 town = { role = "quasi-identifier", domain = ["north", "south", "CANARY-town"], hierarchy = [{ "land" = ["north", "south"], "sea" = ["CANARY-town"] }, { "*" = ["land", "sea"] }] }
 age = { role = "quasi-identifier", bins = [0, 20, 40, 60, 80], release_as = "age_group", scale = "ordinal" }
@@ -54,7 +47,10 @@ kind = "frequency"
 l = "5/4"
 [mechanism]
 name = "l-diversity"
-"""
+""",
+    "people.csv",
+    "Classes",
+)
 HOURS = 'hours = { role = "insensitive", assume_unlinkable = "nobody knows it" }'
 ALGORITHMS = {
     "full-domain": "",

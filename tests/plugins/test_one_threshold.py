@@ -16,16 +16,10 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Verdict
 from rrpolicy.releasing.plan.check import check
 from rrpolicy.releasing.plan.opening import open_policy
+from rrpolicy.testing import policy_text
 
-HEAD = """
-schema = 1
-[policy]
-name = "One threshold"
-version = "1.0.0"
-owner = "Tests"
-purpose = "A release for tests."
-[source]
-uri = "people.csv"
+HEAD = policy_text(
+    """\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 region = { role = "quasi-identifier", domain = ["north", "south", "east"], hierarchy = [{ "land" = ["north", "south"], "sea" = ["east"] }] }
@@ -37,7 +31,10 @@ threshold = "9/20"
 [[privacy]]
 model = "identity-disclosure"
 threshold = "1/5"
-"""
+""",
+    "people.csv",
+    "One threshold",
+)
 DIVERSE = """
 [[privacy]]
 model = "l-diversity"

@@ -24,28 +24,24 @@ from rrpolicy.releasing.plan.check import check
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.preview import look_ahead
 from rrpolicy.source.opening import open_original
-from rrpolicy.testing import check_mechanism
+from rrpolicy.testing import check_mechanism, policy_text
 
 from .looking import planned, problems
 
 DISEASES = ("none", "flu", "cold", 'a "rare", one', "[other]")
 INCOMES = (1, 2, 3, 4)
-POLICY = """
-schema = 1
-[policy]
-name = "Addition"
-version = "1.0.0"
-owner = "Tests"
-purpose = "A release for tests."
-[source]
-uri = "people.csv"
+POLICY = policy_text(
+    """\
 [attributes]
 person_id = { role = "identifier" }
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 disease = { role = "sensitive", domain = ["none", "flu", "cold", 'a "rare", one', "[other]"], release_as = "illness" }
 income = { role = "sensitive", domain = [1, 2, 3, 4] }
 hours = { role = "insensitive", unchanged = "told to nobody" }
-"""
+""",
+    "people.csv",
+    "Addition",
+)
 TWO = """
 [[privacy]]
 model = "l-diversity"

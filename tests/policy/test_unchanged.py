@@ -6,14 +6,10 @@ import pytest
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.policy.stored import policy_from_json
+from rrpolicy.testing import policy_text
 
-POLICY = """\
-schema = 1
-[policy]
-name = "survey"
-version = "1.0.0"
-[source]
-uri = "survey.csv"
+POLICY = policy_text(
+    """\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["F", "M"] }
 hours = { role = "insensitive"%s }
@@ -22,7 +18,10 @@ model = "k"
 k = 5
 [mechanism]
 name = "flip"
-"""
+""",
+    "survey.csv",
+    "survey",
+)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 MECHANISMS = sorted(p.stem for p in POLICIES.glob("*.toml") if p.stem != "baseline")
@@ -103,15 +104,8 @@ def test_the_description_follows_version_2(packages):
             assert resource["schema"]["missingValues"] is not None
 
 
-LACKING = """
-schema = 1
-[policy]
-name = "lacking"
-version = "1.0.0"
-owner = "tests"
-purpose = "tests"
-[source]
-uri = "people.csv"
+LACKING = policy_text(
+    """\
 [attributes]
 age = {{ role = "quasi-identifier", domain = [1, 2, 3], nulls = "unknown" }}
 job = {{ role = "sensitive", domain = [5, 6, 7], nulls = "unknown" }}
@@ -120,7 +114,10 @@ job = {{ role = "sensitive", domain = [5, 6, 7], nulls = "unknown" }}
 {mechanism}
 [release]
 format = "{form}"
-"""
+""",
+    "people.csv",
+    "lacking",
+)
 NOTE = '[attributes.note]\nrole = "insensitive"\nnulls = "keep"\nassume_unlinkable = "tests"'
 WAYS = {
     "pram": (NOTE, 'model = "local-dp"\nepsilon = 8\nscope = "attribute"\n[mechanism]\nname = "pram"'),

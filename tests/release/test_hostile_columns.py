@@ -10,16 +10,10 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.testing import policy_text
 
-POLICY = """
-schema = 1
-[policy]
-name = "names"
-version = "1.0.0"
-owner = "tests"
-purpose = "tests"
-[source]
-uri = "t.csv"
+POLICY = policy_text(
+    """\
 [attributes.{known}]
 role = "quasi-identifier"
 domain = ["f", "m"]
@@ -27,7 +21,10 @@ domain = ["f", "m"]
 role = "sensitive"
 domain = ["a", "b", "c"]
 {rest}
-"""
+""",
+    "t.csv",
+    "names",
+)
 CARRIED = """
 [attributes.{carried}]
 role = "insensitive"

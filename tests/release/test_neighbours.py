@@ -29,22 +29,19 @@ from rrpolicy.releasing.plan.plan import make_plan
 from rrpolicy.releasing.tables.formats import file_name
 from rrpolicy.releasing.tables.sink import FolderSink, Written
 from rrpolicy.source.opening import open_original
+from rrpolicy.testing import policy_text
 from rrpolicy.testing.memory import TableInMemory
 
 Table = tuple[tuple[int, ...], ...]
 """Records in any order that is sorted: a multiset."""
 
-HEAD = """
-schema = 1
-[policy]
-name = "Neighbours"
-version = "1.0.0"
-owner = "Tests"
-purpose = "Telling tables apart"
-[source]
-uri = "people.csv"
+HEAD = policy_text(
+    """\
 [attributes]
-"""
+""",
+    "people.csv",
+    "Neighbours",
+)
 A = 'a = {{ role = "quasi-identifier", domain = {} }}\n'
 S = 's = {{ role = "sensitive", domain = {} }}\n'
 

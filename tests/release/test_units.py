@@ -17,18 +17,12 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.privacy.units import UNDECIDED
+from rrpolicy.testing import policy_text
 
 from .forging import reseal_audit, reseal_public
 
-POLICY = """
-schema = 1
-[policy]
-name = "visits"
-version = "1.0.0"
-owner = "tests"
-purpose = "tests"
-[source]
-uri = "visits.csv"
+POLICY = policy_text(
+    """\
 {source}
 [attributes]
 person_id = {{ role = "{role}" }}
@@ -37,7 +31,10 @@ sex = {{ role = "quasi-identifier", domain = ["f", "m"] }}
 age = {{ role = "quasi-identifier", domain = [1, 2, 3] }}
 disease = {{ role = "sensitive", domain = ["none", "flu", "cold"] }}
 {rest}
-"""
+""",
+    "visits.csv",
+    "visits",
+)
 PRAM = """
 [[privacy]]
 model = "local-dp"
