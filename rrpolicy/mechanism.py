@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.product.channel import Product
+from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Derived, Measure, Origin
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor
@@ -81,6 +82,32 @@ class Task:
     def records(self) -> int:
         """Return N."""
         return self.original if isinstance(self.original, int) else self.original.records
+
+    def require_domains(self) -> None:
+        """Refuse a plan whose observed domains are not known, as only the number of records is given.
+
+        Raises:
+            PolicyError: RR255.
+        """
+        for attribute in self.policy.released:
+            if attribute.categorical and attribute.domain is None:
+                raise _without_data(f"the observed domain of '{attribute.name}'", attribute.place)
+
+
+def refuse_without_data(what: str, key: str, task: Task) -> PolicyError:
+    """Return the error (RR255) of a plan that needs data and has only their number.
+
+    Args:
+        what: needs the data.
+        key: below [mechanism], where the policy says so.
+        task: for the place.
+    """
+    return _without_data(what, task.policy.place(f"mechanism.{key}"))
+
+
+def _without_data(what: str, place: Place | None) -> PolicyError:
+    message = f"{what} needs the data, and only the number of records is given"
+    return PolicyError(Problem("RR255", message, place, hint="plan with the table: leave out --expected-rows"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ from rrpolicy.mechanism import (
     Remark as Remark,
     Task as Task,
     parameters_of as parameters_of,
+    refuse_without_data as refuse_without_data,
 )
 from rrpolicy.offer import Offer as Offer
 from rrpolicy.policy.model import Attribute as Attribute, Policy as Policy, Requirement as Requirement, Role as Role
@@ -87,7 +88,7 @@ from rrpolicy.solve.recode.levels import (
     class_attributes as class_attributes,
     recoded as recoded,
 )
-from rrpolicy.solve.retention.allocate import allocate as allocate, refuse_without_data as refuse_without_data
+from rrpolicy.solve.retention.allocate import allocate as allocate
 from rrpolicy.solve.retention.workload import Marginal as Marginal, workload_problems as workload_problems
 from rrpolicy.solve.suppression import tuple_suppression as tuple_suppression
 from rrpolicy.source.protocol import Original as Original, Snapshot as Snapshot, Source as Source

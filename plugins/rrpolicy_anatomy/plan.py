@@ -8,7 +8,6 @@ from rrpolicy.plugin import (
     AnatomyChannel,
     Measure,
     Origin,
-    PolicyError,
     Problem,
     Proposal,
     Remark,
@@ -33,17 +32,7 @@ def propose(task: Task) -> Proposal:
         counts = task.original.counts(layout.sensitive.name).dense().tolist()
         if layout.size > largest_eligible(counts):
             raise RequirementError(_not_eligible(layout, counts))
-    for attribute in task.policy.released:
-        if attribute.categorical and attribute.domain is None:
-            raise PolicyError(
-                Problem(
-                    "RR255",
-                    f"the observed domain of '{attribute.name}' needs the data, and only the number of records is"
-                    " given",
-                    attribute.place,
-                    hint="plan with the table: leave out --expected-rows",
-                )
-            )
+    task.require_domains()
     channel = AnatomyChannel.of(task.policy.released, layout.sensitive.name, layout.size)
     return Proposal(channel, {layout.sensitive.name: Origin.POLICY}, remarks=tuple(_remarks(layout, task, counts)))
 

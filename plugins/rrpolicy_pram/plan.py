@@ -30,10 +30,9 @@ def propose(options: Options, task: Task) -> Proposal:
 
 def _observed(layout: Layout, task: Task) -> Layout:
     """Return the layout with observed marginals filled in."""
+    task.require_domains()
     treatments: list[Treatment] = []
     for t in layout.treatments:
-        if t.attribute.categorical and t.attribute.domain is None:
-            raise refuse_without_data(f"the observed domain of '{t.attribute.name}'", "attributes", task)
         if isinstance(t.rule, Invariant) and t.rule.marginal is None:
             if isinstance(task.original, int):
                 name = t.attribute.name

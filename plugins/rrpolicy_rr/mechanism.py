@@ -64,15 +64,15 @@ class RandomizedResponse:
             PolicyError: RR230 or RR237; RR255 if data are needed and only the number of records is given.
             RequirementError: RR102 if no keep probabilities satisfy the requirements.
         """
-        from rrpolicy.plugin import allocate, refuse_without_data
+        from rrpolicy.plugin import allocate
 
         self.outline(options, task.policy)
-        axes = []
-        for attribute in task.policy.released:
-            if attribute.categorical and attribute.domain is None:
-                raise refuse_without_data(f"the observed domain of '{attribute.name}'", "name", task)
-            if attribute.domain is not None and self._axis(attribute) is Retention:
-                axes.append(Retention.uniform(attribute.name, attribute.domain, keep=Fraction(1)))
+        task.require_domains()
+        axes = [
+            Retention.uniform(attribute.name, attribute.domain, keep=Fraction(1))
+            for attribute in task.policy.released
+            if attribute.domain is not None and self._axis(attribute) is Retention
+        ]
         channel = Product.of(task.policy.released, axes)
         if not axes:
             return Proposal(channel)

@@ -9,8 +9,6 @@ from rrpolicy.plugin import (
     Origin,
     Outline,
     Policy,
-    PolicyError,
-    Problem,
     Product,
     Proposal,
     Remark,
@@ -50,17 +48,7 @@ class SensitiveAddition:
             PolicyError: RR295 to RR297; RR255 if a domain is observed and only the number of records is given.
         """
         hidden = read(options, task.policy)
-        for attribute in task.policy.released:
-            if attribute.categorical and attribute.domain is None:
-                raise PolicyError(
-                    Problem(
-                        "RR255",
-                        f"the observed domain of '{attribute.name}' needs the data, and only the number of records is"
-                        " given",
-                        attribute.place,
-                        hint="plan with the table: leave out --expected-rows",
-                    )
-                )
+        task.require_domains()
         origins = {a.name: Origin.POLICY for each in hidden for a in each.attributes}
         remarks = tuple(remark for each in hidden for remark in _remarks(each, task.records))
         channel = build(hidden, task.policy)

@@ -14,9 +14,9 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.expected_error import expected_squared_error
-from rrpolicy.errors import Place, PolicyError, Problem
+from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
-from rrpolicy.mechanism import Remark, Task
+from rrpolicy.mechanism import Remark, Task, refuse_without_data
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.model import Smooth
 from rrpolicy.solve.retention.equal import LEAST_DIGITS
@@ -105,24 +105,6 @@ def problem_of(
         digits,
         lambda: _floor(template, task),
         _place(task),
-    )
-
-
-def refuse_without_data(what: str, key: str, task: Task) -> PolicyError:
-    """Return the error (RR255) of a plan that needs data and has only their number.
-
-    Args:
-        what: needs the data.
-        key: below [mechanism], where the policy says so.
-        task: for the place.
-    """
-    return PolicyError(
-        Problem(
-            "RR255",
-            f"{what} needs the data, and only the number of records is given",
-            task.policy.place(f"mechanism.{key}"),
-            hint="plan with the table: leave out --expected-rows",
-        )
     )
 
 
