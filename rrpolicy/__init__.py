@@ -6,9 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rrpolicy.door import check, check_table, init, load_policy, plan, release, render, verify
+    from rrpolicy.door import check, check_table, init, load_policy, open_release, plan, release, render, verify
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
-    from rrpolicy.estimate.opening import open_release
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,7 +35,7 @@ def __getattr__(name: str) -> Any:
     """Find a public name when it is first used: `import rrpolicy` itself loads nothing heavy."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "estimate.opening" if name == "open_release" else "errors" if name in _ERRORS else "door"
+    module = "errors" if name in _ERRORS else "door"
     found = globals()[name] = getattr(import_module(f"rrpolicy.{module}"), name)
     return found
 

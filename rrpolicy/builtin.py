@@ -75,6 +75,22 @@ def rrpolicy_utility_metrics() -> Iterable[Offer]:
 
 
 @hookimpl
+def rrpolicy_formats() -> Iterable[Offer]:
+    """Offer Parquet, CSV and DuckDB files."""
+    from rrpolicy.formats.format import OFFERS
+
+    return OFFERS
+
+
+@hookimpl
+def rrpolicy_estimators() -> Iterable[Offer]:
+    """Offer maximum likelihood and projection."""
+    from rrpolicy.estimate.invert.estimator import OFFERS
+
+    return OFFERS
+
+
+@hookimpl
 def rrpolicy_sources() -> Iterable[Source]:
     """Offer DuckDB (Parquet, CSV, databases) and the demo table."""
     from rrpolicy.source.demo.source import DemoSource

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rrpolicy.blame import blaming
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.policy.model import Policy
     from rrpolicy.releasing.bundle.releasing import Released, What
@@ -291,6 +292,35 @@ def check_table(
 
 
 @blaming
+def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] = ()) -> Release:
+    """Open a release to estimate from it: a bundle, or its public/ folder alone.
+
+    Args:
+        path: the bundle's folder or the public/ folder.
+        verify: check the digests of release.json and of the data files before anything is read of them. It costs about
+            one read of the files; it finds damage and edits, not a bundle that was forged as a whole.
+        plugins: distributions to load for formats of data files and for estimators, such as `acme-arrow>=1.2`. What the
+            release names is never loaded on its word, and for the core's own formats none is needed.
+
+    Returns:
+        The release, of which tables, means, measures of association and more can be asked.
+
+    Raises:
+        PolicyError: RR260 if there is no readable release, RR261 if its schema is of another version, RR269 if the
+            data it names is missing, RR270 if it is of a form that counts cannot be estimated from, RR284 if a file
+            is not the one that was released, RR285 if nothing that is loaded reads its format.
+        RefusedError: RR404 to RR406 for a plugin.
+    """
+    from rrpolicy.estimate.opening import open_release as opened
+
+    if not plugins:
+        return opened(Path(path), verify=verify)
+    from rrpolicy.discovery import load_registry
+
+    registry = load_registry(plugins)
+    return opened(Path(path), verify=verify, formats=registry.formats, estimators=registry.estimators)
+
+
 def init(source: Table, *, table: str | None = None) -> Draft:
     """Draft a policy from a table, with guessed roles to be edited.
 

@@ -23,6 +23,8 @@ import pluggy
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.estimate.invert.estimator import Estimator
+    from rrpolicy.formats.format import Format
     from rrpolicy.mechanism import Mechanism
     from rrpolicy.offer import Offer
     from rrpolicy.privacy.model import Assessor, PrivacyModel
@@ -67,3 +69,16 @@ def rrpolicy_sources() -> Iterable[Source]:  # type: ignore[empty-body]
 @hookspec
 def rrpolicy_renderers() -> Iterable[Renderer | Offer]:  # type: ignore[empty-body]
     """Offer renderers of the report. Called when a release is written or a report is asked for."""
+
+
+@hookspec
+def rrpolicy_formats() -> Iterable[Format | Offer]:  # type: ignore[empty-body]
+    """Offer formats of released tables: written, read back, told to analysts. Called when a policy or bundle is opened.
+
+    Whoever verifies or estimates a release in such a format needs the plugin, and lists it.
+    """
+
+
+@hookspec
+def rrpolicy_estimators() -> Iterable[Estimator | Offer]:  # type: ignore[empty-body]
+    """Offer estimators: other point estimates for a table of counts. Called when a release is opened."""

@@ -38,6 +38,7 @@ from rrpolicy.errors import (
     Problem as Problem,
     RequirementError as RequirementError,
 )
+from rrpolicy.estimate.invert.estimator import Estimator as Estimator, Inversion as Inversion
 from rrpolicy.finding import (
     Basis as Basis,
     Companion as Companion,
@@ -48,6 +49,12 @@ from rrpolicy.finding import (
     Standing as Standing,
     Verdict as Verdict,
     by_value as by_value,
+)
+from rrpolicy.formats.column_types import arrow_schema as arrow_schema
+from rrpolicy.formats.format import (
+    Format as Format,
+    TableWriter as TableWriter,
+    UnlikeSpecError as UnlikeSpecError,
 )
 from rrpolicy.hookspecs import hookimpl as hookimpl
 from rrpolicy.mechanism import (

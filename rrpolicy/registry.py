@@ -6,7 +6,7 @@ their distribution; an unlisted one is never imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,8 @@ from rrpolicy.offer import Lazy, Offer, PluginInfo
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.estimate.invert.estimator import Estimator
+    from rrpolicy.formats.format import Format
     from rrpolicy.mechanism import Mechanism, Outline
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.model import Assessor, PrivacyModel
@@ -40,6 +42,7 @@ class Names:
     mechanisms: Mapping[str, type[BaseModel]]
     privacy_models: Mapping[str, type[BaseModel]]
     utility_metrics: Mapping[str, type[BaseModel]]
+    formats: Collection[str]
 
 
 class Registry:
@@ -146,6 +149,16 @@ class Registry:
         return self._named("rrpolicy_renderers", lambda r: r.name, "renderer")
 
     @cached_property
+    def formats(self) -> Mapping[str, Format]:
+        """Return formats of released tables by name."""
+        return self._named("rrpolicy_formats", lambda f: f.name, "format")
+
+    @cached_property
+    def estimators(self) -> Mapping[str, Estimator]:
+        """Return estimators by name."""
+        return self._named("rrpolicy_estimators", lambda e: e.name, "estimator")
+
+    @cached_property
     def sources(self) -> Mapping[str, Source]:
         """Return engines by URI scheme or file ending."""
         schemes: dict[str, tuple[str, Source]] = {}
@@ -210,7 +223,9 @@ class Registry:
     @property
     def catalogue(self) -> Names:
         """Return what the policy language needs to know."""
-        return Names(_options(self.mechanisms), _options(self.privacy_models), _options(self.utility_metrics))
+        return Names(
+            _options(self.mechanisms), _options(self.privacy_models), _options(self.utility_metrics), self.formats
+        )
 
     def provider(self, assessor: Assessor) -> str:
         """Return who brought an assessor: the plugin, its distribution and version."""

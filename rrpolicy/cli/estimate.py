@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 NO_VERIFY = "Do not check the digests of release.json and of the files that are read."
+PLUGIN = "A distribution to load for the format of the data, or for an estimator; repeat it for several."
 UNVERIFIED = "not checked: whether release.json and the files that were read are those that were released"
 
 
@@ -30,7 +31,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def command(
+def command(  # noqa: PLR0917 each option is one
     bundle: Annotated[Path, typer.Argument(help="A bundle, or its public/ folder alone.", metavar="BUNDLE")],
     by: Annotated[
         list[str] | None,
@@ -47,6 +48,11 @@ def command(
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    estimator: Annotated[
+        str,
+        typer.Option(help="Of the point estimates: moment (unbiased), em, projection, or one that a plugin brings."),
+    ] = "moment",
+    plugin: Annotated[list[str] | None, typer.Option(help=PLUGIN, metavar="DISTRIBUTION")] = None,
     form: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TABLE,
     *,
     population: Annotated[
@@ -68,10 +74,12 @@ def command(
     scaled to the number of records. Estimates may lie outside [0, N], their intervals do not. Generalised columns are
     counted by the labels that were released, which is exact.
     """
-    release = opened(bundle, verify=not no_verify)
+    release = opened(bundle, plugin or (), verify=not no_verify)
     target = "population" if population else "table"
     chosen = names(by or (), release)
-    table = release.crosstab(chosen, where, "population" if population else "table", level, spread=spread)
+    table = release.crosstab(
+        chosen, where, "population" if population else "table", level, estimator=estimator, spread=spread
+    )
     form = Format.JSON if json else form
     show(table, form)
     if form is Format.TABLE:
@@ -85,13 +93,13 @@ def command(
 _AS_DATA = "\nas data: --format csv or --json"
 
 
-def opened(bundle: Path, *, verify: bool) -> Release:
+def opened(bundle: Path, plugins: Sequence[str], *, verify: bool) -> Release:
     """Open a release; say so if its digests are not checked."""
-    from rrpolicy.estimate.opening import open_release
+    from rrpolicy.door import open_release
 
     if not verify:
         print(UNVERIFIED, file=sys.stderr)
-    return open_release(bundle, verify=verify)
+    return open_release(bundle, verify=verify, plugins=plugins)
 
 
 def names(given: Sequence[str], release: Release) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.estimate import NO_VERIFY, Format, opened, show
+from rrpolicy.cli.estimate import NO_VERIFY, PLUGIN, Format, opened, show
 
 
 def command(
@@ -16,6 +16,7 @@ def command(
         str, typer.Argument(help="SELECT columns, aggregates FROM release WHERE … GROUP BY …", metavar="SQL")
     ],
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    plugin: Annotated[list[str] | None, typer.Option(help=PLUGIN, metavar="DISTRIBUTION")] = None,
     form: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TABLE,
     *,
     population: Annotated[
@@ -33,6 +34,8 @@ def command(
     What cannot be corrected (joins, DISTINCT, HAVING on counts, MIN and MAX, subqueries, other windows) is refused with
     the reason. The SQL is parsed and never executed.
     """
-    found = opened(bundle, verify=not no_verify).query(sql, "population" if population else "table", level)
+    found = opened(bundle, plugin or (), verify=not no_verify).query(
+        sql, "population" if population else "table", level
+    )
     show(found, Format.JSON if json else form)
     return 0

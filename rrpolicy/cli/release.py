@@ -39,6 +39,7 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
+    from rrpolicy.formats.format import CORE
 
     with progress() as report, notices():
         found = door.release(what, out, source=source, label=label, key=key, root=root, progress=report)
@@ -49,11 +50,14 @@ def command(  # noqa: PLR0917 each option is one
         return 0
     kept = "the key was destroyed" if key is None else f"the key is in {key}"
     print(visible(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
-    verify = command_line("verify", out, options={"--source": source or _uri(found.policy), "--key": key})
+    policy = found.policy
+    given = {"--source": source or _uri(policy), "--key": key, "--plugin": policy.plugins}
+    verify = command_line("verify", out, options=given)
     print(f"next: {verify}")
     column = next((a.release_as or a.name for a in found.policy.released if a.categorical), None)
     if column is not None:
-        print(f"      {command_line('estimate', out, options={'--by': column})}")
+        reads = () if policy.release.format in CORE else policy.plugins
+        print(f"      {command_line('estimate', out, options={'--by': column, '--plugin': reads})}")
     return 0
 
 

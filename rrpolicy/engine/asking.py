@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def asking(form: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
+def asking(*, alone: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a connection for one question.
 
     Args:
-        form: of the data file, if one is read. A DuckDB file is attached to an engine: it has one of its own.
+        alone: in an engine of its own, as what is attached stays.
     """
     import duckdb
 
-    with duckdb.connect() if form == "duckdb" else _engine(os.getpid()).cursor() as connection:
+    with duckdb.connect() if alone else _engine(os.getpid()).cursor() as connection:
         yield connection
 
 

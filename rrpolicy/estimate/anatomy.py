@@ -160,12 +160,12 @@ class DealtRelease(Release):
         import duckdb
 
         kinds = {c.name: c for c in self.data.columns}
-        wanted = [sql_of(kinds[name], self.data.format) for axis in plain for name in axis.columns]
+        wanted = [sql_of(kinds[name], self.data.form) for axis in plain for name in axis.columns]
         shown = "".join(f", {sql} AS c{i}" for i, sql in enumerate(wanted))
         listed = "".join(f"c{i}, " for i in range(len(wanted)))
         key, count = identifier(shared.key), identifier(shared.count)
         held = next(c for c in self.values.columns if c.name == shared.columns[0])
-        value = sql_of(held, self.values.format)
+        value = sql_of(held, self.values.form)
         spelled = dict(zip(held.labels, held.spelled, strict=True))
         pairs = ", ".join(
             f"({literal(spelled[cell[0]])}, {place})"
@@ -175,7 +175,7 @@ class DealtRelease(Release):
         where = f" WHERE {condition.filter}" if condition.filter else ""
         if not pairs:
             pairs = "(NULL, NULL)"
-        with asking(self.data.format) as connection:
+        with asking(alone=self.data.form.alone) as connection:
             try:
                 qit, st = (relation(connection, file) for file in (self.data, self.values))
             except duckdb.Error as error:

@@ -10,9 +10,11 @@ from rrpolicy.engine.quoting import type_name
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.scan import DataFile
+from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.formats.format import CORE, Format, Formats
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.manifest.sealed import check_seal, no_release, read_release
 
@@ -20,24 +22,32 @@ TOGETHER = ({"data"}, {"qit", "st"})
 """Tables that releases consist of."""
 
 
-def open_release(path: str | Path, *, verify: bool = True) -> Release:
+def open_release(
+    path: str | Path,
+    *,
+    verify: bool = True,
+    formats: Formats = CORE,
+    estimators: Estimators = ESTIMATORS,
+) -> Release:
     """Open a bundle, or its public/ folder alone.
 
     Args:
         path: the bundle's folder or the public/ folder.
         verify: check the digests of release.json and of the data files before anything is read of them. It costs about
             one read of the files; it finds damage and edits, not a bundle that was forged as a whole.
+        formats: of data files, that are known.
+        estimators: that tables may be estimated by.
 
     Raises:
         PolicyError: RR260 if there is no readable release, RR261 if its schema is of another version, RR269 if the
             data it names is missing, RR270 if it is of a form that counts cannot be estimated from, RR284 if a file
-            is not the one that was released.
+            is not the one that was released, RR285 if nothing known reads its format.
     """
     folder = Path(path)
     if (folder / "public" / NAME).is_file():
         folder = folder / "public"
     manifest = read_release(folder)
-    release = release_of(folder, manifest)
+    release = release_of(folder, manifest, formats, estimators)
     if verify:
         check_seal(folder, manifest.to_json(), [table.path for table in manifest.data.tables.values()])
     return release
@@ -53,23 +63,27 @@ def described(column: Column) -> Column:
     return replace(column, type=type_ and type_name(type_))
 
 
-def release_of(folder: Path, manifest: Manifest) -> Release:
+def release_of(
+    folder: Path, manifest: Manifest, formats: Formats = CORE, estimators: Estimators = ESTIMATORS
+) -> Release:
     """Return a release from its manifest; release.json itself need not be written yet.
 
     Args:
         folder: public/, with the data files.
         manifest: of the release.
+        formats: of data files, that are known.
+        estimators: that tables may be estimated by.
 
     Raises:
-        PolicyError: RR260, RR269, RR270 as `open_release`.
+        PolicyError: RR260, RR269, RR270, RR285 as `open_release`.
     """
     try:
-        return _release(folder, manifest)
+        return _release(folder, manifest, formats, estimators)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise no_release(folder, f"its {NAME} contradicts itself") from error
 
 
-def _release(folder: Path, manifest: Manifest) -> Release:
+def _release(folder: Path, manifest: Manifest, formats: Formats, estimators: Estimators) -> Release:
     tables = {table.name: table for table in manifest.tables}
     if set(tables) not in TOGETHER:
         raise PolicyError(
@@ -80,7 +94,7 @@ def _release(folder: Path, manifest: Manifest) -> Release:
                 hint="update rrpolicy",
             )
         )
-    files = {name: _data_file(folder, manifest, table) for name, table in tables.items()}
+    files = {name: _data_file(folder, manifest, table, formats) for name, table in tables.items()}
     records = files.get("data") or files["qit"]
     columns = {c.name: c for file in files.values() for c in file.columns if c.kind not in {"group", "count"}}
     axes: dict[str, AxisWeights] = {}
@@ -96,14 +110,29 @@ def _release(folder: Path, manifest: Manifest) -> Release:
     if "st" in files:
         from rrpolicy.estimate.anatomy import DealtRelease
 
-        return DealtRelease(folder, manifest, known, records, values=files["st"])
-    return Release(folder, manifest, known, records)
+        return DealtRelease(folder, manifest, known, records, estimators, values=files["st"])
+    return Release(folder, manifest, known, records, estimators)
 
 
-def _data_file(folder: Path, manifest: Manifest, table: TableSpec) -> DataFile:
+def _form(manifest: Manifest, formats: Formats) -> Format:
+    name = manifest.data.format
+    if name not in formats:
+        flags = " or ".join(f"--plugin {other}" for other in manifest.plugins)
+        raise PolicyError(
+            Problem(
+                "RR285",
+                f"the data are in the format {name!r}, which nothing that is loaded reads",
+                expected=f"one of {', '.join(formats)}, or a plugin that you list yourself",
+                hint=f"a plugin is code that runs as you: if you trust it, add {flags}" if flags else "update rrpolicy",
+            )
+        )
+    return formats[name]
+
+
+def _data_file(folder: Path, manifest: Manifest, table: TableSpec, formats: Formats) -> DataFile:
     return DataFile(
         path=_inside(folder, manifest.path(table.name)),
-        format=manifest.data.format,
+        form=_form(manifest, formats),
         columns=tuple(map(described, table.columns)),
         table=table.name,
         formulas=manifest.data.csv_formulas,

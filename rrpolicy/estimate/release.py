@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Value
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import beside, records, weighed
 from rrpolicy.estimate.counts.scan import DataFile, count, unlike_description
-from rrpolicy.estimate.results.table import Crosstab
-from rrpolicy.estimate.results.target import Estimator, Target
+from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators, Inversion
+from rrpolicy.estimate.results.flags import MOMENT
+from rrpolicy.estimate.results.table import OTHERWISE, Crosstab
+from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.manifest.manifest import Manifest
@@ -39,12 +42,14 @@ class Release:
         manifest: its release.json.
         columns: the released columns and how they are undone.
         data: the data file.
+        estimators: that tables may be estimated by, besides the unbiased one.
     """
 
     folder: Path
     manifest: Manifest = field(repr=False)
     columns: Columns = field(repr=False)
     data: DataFile
+    estimators: Estimators = field(default_factory=lambda: ESTIMATORS, repr=False)
 
     @property
     def records(self) -> int:
@@ -71,7 +76,7 @@ class Release:
         target: Target = "table",
         level: float = 0.95,
         *,
-        estimator: Estimator = "moment",
+        estimator: str = MOMENT,
         spread: bool = False,
     ) -> Crosstab:
         """Estimate how many original records each combination of categories has; unbiased.
@@ -86,8 +91,9 @@ class Release:
                 the shares in the population that the table is a random sample of.
             level: of the confidence intervals.
             estimator: "moment": unbiased, cells may be negative. "em": maximum likelihood among tables without
-                negative cells. "projection": the nearest such table. Both are biased, and sums of cells differ
-                between queries; intervals belong to the moment estimate in every case.
+                negative cells. "projection": the nearest such table. Those of plugins go by their names. All but the
+                first are biased, and sums of cells differ between queries; intervals belong to the moment estimate in
+                every case.
             spread: count generalised columns by the original categories inside their labels. The estimate spreads a
                 label evenly over its categories and is biased; low and high are certain.
 
@@ -97,15 +103,18 @@ class Release:
         """
         if spread:
             return self.inside().crosstab(by, where, target, level, estimator=estimator)
+        if estimator != MOMENT and estimator not in self.estimators:
+            known = ", ".join((MOMENT, *self.estimators))
+            raise PolicyError(Problem("RR278", f"no such estimator: {estimator!r}", expected=f"one of {known}"))
         condition = split(where, self.columns)
         table = self._crosstab([by] if isinstance(by, str) else by, where, condition, target, level)
-        if estimator == "moment":
+        if estimator == MOMENT:
             return table
         parts = (*(axis for axis, _ in table.axes), *(axis for axis, _ in condition.masks.values()))
         refuse_biased(parts, "counts by another estimator")
-        from rrpolicy.estimate.invert.estimators import constrained
-
-        return constrained(self.data, table, condition, estimator)
+        found, short = self.estimators[estimator].counts(Inversion(table, self.data, condition))
+        told = OTHERWISE.format(self.estimators[estimator].told)
+        return table.constrained(found, f"{told}; {short}" if short else told)
 
     def inside(self) -> Release:
         """Return the release with generalised columns counted by the original categories inside their labels."""

@@ -18,7 +18,7 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
 from rrpolicy.offer import Software
-from rrpolicy.policy.model import Format, Role
+from rrpolicy.policy.model import Role
 from rrpolicy.untrusted.formulas import Handling
 
 NAME = "release.json"
@@ -99,7 +99,7 @@ class Data:
         tables: by name of the table.
     """
 
-    format: Format
+    format: str
     csv_formulas: Handling
     tables: Mapping[str, DataTable]
 
@@ -164,6 +164,11 @@ class Manifest:
     test: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """Return the distributions that it was written with, beside rrpolicy's own."""
+        return tuple(sorted({p.distribution for p in self.software.plugins} - {"rrpolicy"}))
 
     @property
     def columns(self) -> tuple[Column, ...]:

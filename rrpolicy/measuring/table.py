@@ -13,6 +13,7 @@ from rrpolicy.engine.column_types import Family
 from rrpolicy.engine.quoting import literal
 from rrpolicy.errors import DataError, Decided, PolicyError, Problem
 from rrpolicy.finding import Finding
+from rrpolicy.formats.format import CORE
 from rrpolicy.measuring.as_released import as_released
 from rrpolicy.measuring.measure import Measurer, class_models
 from rrpolicy.measuring.spelling import reading_of
@@ -20,7 +21,6 @@ from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.tally import Counted, Tally, tally
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.gate import failed
-from rrpolicy.releasing.tables.formats import FORMATS
 from rrpolicy.source.opening import engine
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def _no_folder(uri: str) -> None:
     """Raise if a folder is named, and say which file of a release holds its records."""
     folder = Path(uri)
     if folder.is_dir():
-        likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in FORMATS]
+        likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in CORE]
         found = next((path for path in likely if path.is_file()), None)
         hint = f"did you mean {found}?" if found else None
         raise DataError(Problem("RR301", f"{uri} is a folder", expected="a file", hint=hint))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from pydantic import BaseModel
@@ -24,4 +24,9 @@ class Catalogue(Protocol):
     @property
     def utility_metrics(self) -> Mapping[str, type[BaseModel]]:
         """Return utility metric name -> options class."""
+        ...
+
+    @property
+    def formats(self) -> Collection[str]:
+        """Return the formats that released data may have."""
         ...

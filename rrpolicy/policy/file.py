@@ -16,7 +16,6 @@ from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
 from rrpolicy.policy.directions import RELAXABLE
-from rrpolicy.policy.model import Format
 from rrpolicy.policy.rational import Rational
 from rrpolicy.untrusted.formulas import CONVENTION, Handling
 
@@ -279,7 +278,7 @@ class MechanismTable(Table):
 class ReleaseTable(Table):
     """What is written, and what may be told."""
 
-    format: Format = Field("parquet", description="The released data's format.")
+    format: str = Field("parquet", description="The released data's format.")
     accept: list[Line] = Field(
         [], description="Ids of statistics derived from the data that may be told, as `plan` prints them."
     )

@@ -47,6 +47,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
     known = resolver.catalogue(catalogue)
     if known is None:
         raise _refusal(problems)
+    resolver.known_format(known)
     requirements = resolver.requirements(attributes, known)
     resolver.units(settings, attributes)
     mechanism = resolver.mechanism(known)

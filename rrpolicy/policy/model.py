@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Generic, Literal, TypeAlias
+from typing import Any, Generic, Literal
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar
@@ -23,8 +23,6 @@ from rrpolicy.errors import Place
 from rrpolicy.untrusted.formulas import Handling
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
-Format: TypeAlias = Literal["parquet", "csv", "duckdb"]
-"""Of released tables."""
 
 
 class Role(StrEnum):
@@ -312,7 +310,7 @@ class ReleaseSettings:
         csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
     """
 
-    format: Format = "parquet"
+    format: str = "parquet"
     accept: tuple[str, ...] = ()
     audit_counts: bool = False
     csv_formulas: Handling = "escape"

@@ -276,6 +276,12 @@ class Resolver:
         accepted = tuple(dict.fromkeys(table.accept))
         return ReleaseSettings(table.format, accepted, table.audit_counts, table.csv_formulas)
 
+    def known_format(self, catalogue: Catalogue) -> None:
+        """Refuse a format of released data that no plugin offers."""
+        node = self.root.get("release", "format")
+        if node is not None and not node.wrong and node.value not in catalogue.formats:
+            self.problems.append(unknown("RR210", "format", node, list(catalogue.formats)))
+
     def options(
         self, what: str, known: Mapping[str, type[BaseModel]], name: Node, node: Node, ours: set[str]
     ) -> BaseModel | None:

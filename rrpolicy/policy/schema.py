@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from rrpolicy.canonical import Json
 from rrpolicy.policy.catalogue import Catalogue
-from rrpolicy.policy.file import MechanismTable, PolicyFile, PrivacyEntry, UtilityEntry
+from rrpolicy.policy.file import MechanismTable, PolicyFile, PrivacyEntry, ReleaseTable, UtilityEntry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NAMED: tuple[tuple[type[BaseModel], str, str], ...] = (
@@ -33,7 +33,7 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
     A file that extends a baseline may leave out what the baseline says; any other must be whole.
 
     Args:
-        catalogue: the mechanisms, privacy models and utility metrics to complete from.
+        catalogue: the mechanisms, privacy models, utility metrics and formats to complete from.
     """
     offered = {
         "mechanism": catalogue.mechanisms,
@@ -46,6 +46,7 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
     definitions: dict[str, Any] = shared.get("$defs", {})
     keyed = {model: _opened(found[model, "validation"], definitions) for model in models}
     root = keyed[PolicyFile]
+    definitions[ReleaseTable.__name__]["properties"]["format"]["enum"] = list(catalogue.formats)
     for entry, section, key in _NAMED:
         variants = list(_variants(definitions[entry.__name__], key, offered[section], keyed))
         if section == "mechanism":

@@ -40,6 +40,9 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
     chosen = _options(catalogue.mechanisms, mechanism["name"], mechanism["options"], "mechanism")
     plan_on = "" if mechanism["plan_on"] else None
     known = {key: value for key, value in mechanism.items() if key != "plan_on"}
+    form = document["release"]["format"]
+    if form not in catalogue.formats:
+        raise RefusedError(Problem("RR404", f"no loaded plugin offers the format '{form}'"))
     return Policy(
         **{**document["policy"], "plugins": tuple(document["policy"]["plugins"])},
         source=source,

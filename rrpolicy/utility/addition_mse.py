@@ -11,7 +11,6 @@ Of n records with S values released as sets of l, the mean over the values of th
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,6 +21,7 @@ from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
     from rrpolicy.channel.axes.sets import Sets
+    from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import Axes
 
@@ -94,12 +94,12 @@ class AdditionMSE:
         error = max(addition_mean_squared_error(a.original_size, a.set_size, records, options.target) for a in chosen)
         return Measure(float(error), Standing.EXACT if options.target == "table" else Standing.UPPER_BOUND)
 
-    def realised(self, options: Options, public: Path, original: Original) -> Measure | None:
+    def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
         """Return the largest mean squared deviation that one draw attained; audit only, it never gates.
 
         Args:
             options: the attributes and the target.
-            public: the release's public/ folder.
+            release: as it was written.
             original: the table it was drawn from.
 
         Returns:
@@ -108,9 +108,7 @@ class AdditionMSE:
         import numpy as np
 
         from rrpolicy.channel.decoders import AdditionDecoder
-        from rrpolicy.estimate.opening import open_release
 
-        release = open_release(public, verify=False)
         sets = [d.attributes for d in release.manifest.decoders if isinstance(d, AdditionDecoder)]
         found = []
         for names in sets:

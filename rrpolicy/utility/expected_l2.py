@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,6 +14,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import Axes
 
@@ -104,12 +104,12 @@ class ExpectedL2:
         squared = expected_squared_error(channel, original, options.attributes, options.target)
         return None if squared is None else Measure(math.sqrt(max(squared, 0.0)), Standing.EXACT)
 
-    def realised(self, options: Options, public: Path, original: Original) -> Measure | None:
+    def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
         """Return the distance that one draw attained; audit only, it never gates.
 
         Args:
             options: the marginal and the target.
-            public: the release's public/ folder.
+            release: as it was written.
             original: the table it was drawn from.
 
         Returns:
@@ -118,9 +118,7 @@ class ExpectedL2:
         import numpy as np
 
         from rrpolicy.channel.decoders import IdentityDecoder
-        from rrpolicy.estimate.opening import open_release
 
-        release = open_release(public, verify=False)
         names = options.attributes or tuple(
             name for d in release.manifest.decoders if not isinstance(d, IdentityDecoder) for name in d.attributes
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
@@ -12,6 +11,7 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.finding import Measure
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
 
 Axes: TypeAlias = Sequence[tuple[tuple[str, ...], type[Axis]]]
@@ -49,6 +49,6 @@ class UtilityMetric(Protocol[Options]):
         """
         ...
 
-    def realised(self, options: Options, public: Path, original: Original) -> Measure | None:
+    def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
         """Return what one draw attained; audit only."""
         ...

@@ -33,7 +33,7 @@ def test_questions_share_an_engine_and_leave_nothing(tmp_path: Path) -> None:
         first.execute("CREATE TEMP TABLE left_over AS SELECT 1 AS x")
         with pytest.raises(duckdb.CatalogException):
             second.execute("SELECT * FROM left_over")
-    with asking("duckdb") as alone, asking() as shared:
+    with asking(alone=True) as alone, asking() as shared:
         alone.execute(f"ATTACH '{tmp_path / 'data.duckdb'}' AS released")
         attached = {name for (name,) in shared.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
     assert "released" not in attached

@@ -60,4 +60,4 @@ class Error(BaseModel):
     attributes: tuple[str, ...] | None = None
 
 
-CATALOGUE = Names({"flip": Flip}, {"k": K, "epsilon": Epsilon}, {"error": Error})
+CATALOGUE = Names({"flip": Flip}, {"k": K, "epsilon": Epsilon}, {"error": Error}, ("parquet", "csv", "duckdb"))

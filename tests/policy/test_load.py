@@ -218,7 +218,7 @@ def test_options_that_fail_in_a_way_of_their_own_are_the_plugins_fault(write, ca
         def check(cls, value):
             return {}[value]
 
-    names = Names(catalogue.mechanisms, {"k": Broken}, catalogue.utility_metrics)
+    names = Names(catalogue.mechanisms, {"k": Broken}, catalogue.utility_metrics, catalogue.formats)
     with pytest.raises(RefusedError) as caught:
         load_policy(write(POLICY), lambda plugins, place: names)
     assert [p.code for p in caught.value.problems] == ["RR406"]
@@ -255,7 +255,7 @@ def test_an_error_of_a_whole_table_is_placed_at_the_key_it_names(write, catalogu
                 raise ValueError("of the two one is too many")
             return self
 
-    names = Names(catalogue.mechanisms, {"k": Paired}, catalogue.utility_metrics)
+    names = Names(catalogue.mechanisms, {"k": Paired}, catalogue.utility_metrics, catalogue.formats)
     for text, line, message in (
         (POLICY, 22, "k must be below 4, got 5"),
         (POLICY.replace("k = 5", "k = 2\nl = 1"), 20, "[[privacy]] 1: of the two one is too many"),

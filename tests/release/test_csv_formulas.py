@@ -26,8 +26,7 @@ import rrpolicy
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.counts.scan import scan
-from rrpolicy.releasing.tables.delimited import CsvTable
+from rrpolicy.formats.delimited import Csv, CsvTable
 from rrpolicy.releasing.tables.read import open_table
 
 from .forging import load, reseal_audit, reseal_public
@@ -343,7 +342,7 @@ def test_what_is_kept_is_warned_of_and_verified(releases, tmp_path, capsys):
 def test_without_such_text_nothing_is_said_and_nothing_taken_off(tmp_path):
     spec = TableSpec("data", (Column("a", "category", ("x", "y=1"), "VARCHAR", "a"),), ("a",))
     assert not spec.columns[0].escapable
-    assert "CASE" not in scan("data.csv", "csv", spec.columns, "escape")
+    assert "CASE" not in Csv().sql("data.csv", spec.columns, "escape")
 
 
 BEGUN = st.builds(
@@ -376,5 +375,5 @@ def test_what_is_escaped_is_read_back(tmp_path_factory, values, listed):
         rows = read.connection.sql(f"SELECT a FROM {read.relation} ORDER BY n").fetchall()
         assert [v for (v,) in rows] == values
         assert read.bare() == ()
-    rows = duckdb.sql(f"SELECT a FROM {scan(str(path), 'csv', spec.columns, 'escape')} ORDER BY n").fetchall()
+    rows = duckdb.sql(f"SELECT a FROM {Csv().sql(str(path), spec.columns, 'escape')} ORDER BY n").fetchall()
     assert [v for (v,) in rows] == values

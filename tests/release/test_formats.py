@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.channel.values import read_codes
-from rrpolicy.releasing.tables.parquet import ParquetTable
-from rrpolicy.releasing.tables.read import UnlikeSpecError, open_table
+from rrpolicy.formats.format import UnlikeSpecError
+from rrpolicy.formats.parquet import ParquetTable
+from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.rowdigest import row_digest
@@ -142,7 +143,7 @@ def test_parquet_holds_no_metadata_and_only_its_own_labels(tmp_path):
 )
 def test_runs_read_back_as_they_were(tmp_path_factory, rows, size):
     """Arrow and DuckDB agree on every value, whatever the row groups."""
-    from rrpolicy.releasing.tables.formats import Grouping
+    from rrpolicy.releasing.tables.grouping import Grouping
 
     path = tmp_path_factory.mktemp("runs") / "data.parquet"
     spec = spec_of(category("a", AWKWARD), category("b", (10, 20, -30)), category("c", (0.5, -1.5)))

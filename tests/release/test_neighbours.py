@@ -20,13 +20,13 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
+from rrpolicy.formats.format import file_name
 from rrpolicy.releasing.bundle.manifest import manifest
 from rrpolicy.releasing.handout.files import public_files
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.opening import Opened, open_policy
 from rrpolicy.releasing.plan.plan import make_plan
-from rrpolicy.releasing.tables.formats import file_name
 from rrpolicy.releasing.tables.sink import FolderSink, Written
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import policy_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import subprocess
@@ -50,21 +49,6 @@ RECORDS = 4000
 
 
 @pytest.fixture
-def site(monkeypatch):
-    """Put distributions on the path as an installer would; nothing of them stays behind."""
-
-    def add(folder: Path) -> None:
-        monkeypatch.syspath_prepend(str(folder))
-        importlib.invalidate_caches()
-
-    before = set(sys.modules)
-    yield add
-    for name in set(sys.modules) - before:
-        if name.startswith("acme_"):
-            del sys.modules[name]
-
-
-@pytest.fixture
 def folder(tmp_path):
     generator = np.random.default_rng(1)
     rows = zip(
@@ -76,17 +60,6 @@ def folder(tmp_path):
     (tmp_path / "survey.csv").write_text("sex,region,wave\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
     (tmp_path / "policy.toml").write_text(POLICY)
     return tmp_path
-
-
-def distribution(folder: Path, name: str, plugin: str, code: str) -> Path:
-    """Write an installed distribution with one entry point."""
-    module = name.replace("-", "_")
-    info = folder / f"{module}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[rrpolicy]\n{plugin} = {module}\n")
-    (folder / f"{module}.py").write_text(code)
-    return folder
 
 
 def estimated_elsewhere(public: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -248,7 +221,7 @@ def test_a_missing_or_old_distribution_is_refused(site, folder, listed, message)
         open_policy(path)
 
 
-def test_a_broken_plugin_fails_only_the_policies_that_list_it(site, folder, tmp_path):
+def test_a_broken_plugin_fails_only_the_policies_that_list_it(site, folder, tmp_path, distribution):
     site(distribution(tmp_path / "broken", "acme-broken", "broken", "raise OSError('no licence')\n"))
     site(SITE)
 
@@ -259,7 +232,7 @@ def test_a_broken_plugin_fails_only_the_policies_that_list_it(site, folder, tmp_
         open_policy(path)
 
 
-def test_an_entry_point_with_a_built_in_name_is_refused(site, tmp_path):
+def test_an_entry_point_with_a_built_in_name_is_refused(site, tmp_path, distribution):
     site(distribution(tmp_path / "taker", "acme-pram", "pram", "raise OSError('never imported')\n"))
 
     assert "pram" in load_registry().mechanisms
@@ -267,7 +240,7 @@ def test_an_entry_point_with_a_built_in_name_is_refused(site, tmp_path):
         load_registry(["acme-pram"])
 
 
-def test_a_mechanism_with_a_built_in_name_is_refused(site, tmp_path):
+def test_a_mechanism_with_a_built_in_name_is_refused(site, tmp_path, distribution):
     code = (
         "from types import SimpleNamespace\nfrom rrpolicy.plugin import hookimpl\n"
         "@hookimpl\ndef rrpolicy_mechanisms():\n    return [SimpleNamespace(name='pram')]\n"

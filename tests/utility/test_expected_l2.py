@@ -14,6 +14,7 @@ from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Standing
 from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
 from rrpolicy.offer import Software
@@ -141,13 +142,13 @@ def test_the_realised_distance_is_that_of_the_estimates(toy, tmp_path):
             replaced = generator.random(len(codes)) >= float(block.retention)
             codes[replaced, place] = generator.integers(0, block.size, replaced.sum())
         write_public(tmp_path / str(draw), product, codes)
-        measure = METRIC.realised(Options(), tmp_path / str(draw), toy)
+        measure = METRIC.realised(Options(), open_release(tmp_path / str(draw), verify=False), toy)
         squares.append(measure.value**2)
 
     expected = METRIC.expected(Options(), product, toy).value ** 2
 
     assert abs(np.mean(squares) - expected) <= 5 * np.std(squares) / math.sqrt(len(squares))
-    assert METRIC.realised(Options(target="population"), tmp_path / "0", toy) is None
+    assert METRIC.realised(Options(target="population"), open_release(tmp_path / "0", verify=False), toy) is None
 
 
 def test_an_untouched_table_is_at_distance_zero(toy, tmp_path):
@@ -156,7 +157,9 @@ def test_an_untouched_table_is_at_distance_zero(toy, tmp_path):
 
     write_public(tmp_path / "public", same, codes)
 
-    assert METRIC.realised(Options(), tmp_path / "public", toy).value == pytest.approx(0, abs=1e-12)
-    assert METRIC.realised(Options(attributes=("disease",)), tmp_path / "public", toy).value == pytest.approx(
+    assert METRIC.realised(Options(), open_release(tmp_path / "public", verify=False), toy).value == pytest.approx(
         0, abs=1e-12
     )
+    assert METRIC.realised(
+        Options(attributes=("disease",)), open_release(tmp_path / "public", verify=False), toy
+    ).value == pytest.approx(0, abs=1e-12)

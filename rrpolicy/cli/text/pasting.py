@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rrpolicy.untrusted.printable import visible
 
 
-def command_line(*words: str | Path, options: Mapping[str, str | Path | None] | None = None) -> str:
+def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence[str] | None] | None = None) -> str:
     """Return a command that starts rrpolicy.
 
     Args:
         words: the command's name, then files; one that begins with a dash is written so that it is no option.
-        options: such as {"--key": path}; None leaves one out.
+        options: such as {"--key": path}; None leaves one out, several values repeat it.
     """
     parts = ["rrpolicy", *(f"./{word}" if str(word).startswith("-") else str(word) for word in words)]
-    for name, value in (options or {}).items():
-        if value is not None:
+    for name, values in (options or {}).items():
+        for value in () if values is None else (values,) if isinstance(values, (str, Path)) else values:
             parts += [f"{name}={value}"] if str(value).startswith("-") else [name, str(value)]
     return " ".join(map(_quoted, parts))
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from rrpolicy.channel.table import Column, text
+from rrpolicy.channel.table import Column, TableSpec, text
 from rrpolicy.engine.arrays import as_numpy, listed
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.engine.scan import plain, read_csv
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.sets import SetWeights, counted_cells
+from rrpolicy.formats import format as formats
+from rrpolicy.formats.format import Format
 from rrpolicy.source.counts import Array, Ints
-from rrpolicy.source.duckdb.promised import beyond
 from rrpolicy.untrusted import formulas
 
 
@@ -30,7 +30,7 @@ class DataFile:
 
     Attributes:
         path: the file.
-        format: parquet, csv or duckdb.
+        form: its format.
         columns: every released column, in file order.
         table: its name.
         times: the column that says how many records a row stands for; "" for one each.
@@ -38,11 +38,16 @@ class DataFile:
     """
 
     path: Path
-    format: str
+    form: Format
     columns: tuple[Column, ...] = field(repr=False)
     table: str = "data"
     times: str = ""
     formulas: formulas.Handling = "escape"
+
+    @property
+    def spec(self) -> TableSpec:
+        """Return what the file should hold."""
+        return TableSpec(self.table, self.columns, ())
 
 
 def count(
@@ -132,17 +137,17 @@ def _grouped(
         for expression in (
             [f"cell{sets.index(axis)}"]
             if isinstance(axis, SetWeights)
-            else [sql_of(kinds[name], data.format) for name in axis.columns]
+            else [sql_of(kinds[name], data.form) for name in axis.columns]
         )
     ]
     select = ", ".join([*(f"{expression} AS c{i}" for i, expression in enumerate(wanted)), *parts])
     by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(wanted)))}" if wanted else ""
     where = f" WHERE {condition}" if condition else ""
-    with asking(data.format) as connection:
+    with asking(alone=data.form.alone) as connection:
         try:
             source = relation(connection, data)
             for number, axis in enumerate(sets):
-                cells = counted_cells(axis, *_lists([kinds[name] for name in axis.columns], data.format))
+                cells = counted_cells(axis, *_lists([kinds[name] for name in axis.columns]))
                 source = f"(SELECT *, unnest({cells}) AS cell{number} FROM {source}{where})"  # noqa: S608 - likewise
                 where = ""
             query = f"SELECT {select} FROM {source}{where}{by}"  # noqa: S608 - names quoted, constants are parameters
@@ -169,37 +174,15 @@ def codes_of(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
 
 
 def relation(connection: Any, data: DataFile) -> str:
-    """Return what to select from; a DuckDB file is attached read-only, and holds the promised table and nothing else.
+    """Return what to select from.
 
     Raises:
-        PolicyError: RR269 for an unknown format, or a database that holds something else.
+        PolicyError: RR269 if the file holds something else than the promised table.
     """
-    if data.format != "duckdb":
-        return scan(plain(data.path), data.format, data.columns, data.formulas)
-    name = f"released_{data.table}"
-    connection.execute(f"ATTACH {literal(str(data.path))} AS {identifier(name)} (READ_ONLY)")
-    kinds = [(c.name, c.type or ("BIGINT" if c.kind in {"count", "group"} else "VARCHAR")) for c in data.columns]
-    found = beyond(connection, name, data.table, kinds)
-    if found:
-        raise unlike_description(f"the database must hold the one table {data.table!r} as promised; it holds {found}")
-    return f"{identifier(name)}.{identifier(data.table)}"
-
-
-def scan(path: str, file_format: str, columns: Sequence[Column], handling: formulas.Handling) -> str:
-    """Return the SQL that reads a Parquet or CSV file with the types of the manifest; lists in CSV stay JSON text.
-
-    In CSV an empty text stands in quotes, so that it is told from null; what escapes text is taken off.
-    """
-    if file_format == "parquet":
-        return f"read_parquet({literal(path)})"
-    if file_format == "csv":
-        texts = {c.name: "VARCHAR" if c.type.endswith("[]") else c.type or "VARCHAR" for c in columns}
-        cells = read_csv(path, texts, allow_quoted_nulls="false")
-        escaped = [c for c in columns if handling == "escape" and c.escapable]
-        said = ((identifier(c.name), formulas.unescaped_sql(identifier(c.name))) for c in escaped)
-        replaced = ", ".join(f"{sql} AS {name}" for name, sql in said)
-        return f"(SELECT * REPLACE ({replaced}) FROM {cells})" if escaped else cells  # noqa: S608 - names quoted
-    raise unlike_description(f"the format {file_format!r} is unknown")
+    try:
+        return formats.relation(data.form, connection, data.path, data.spec, data.formulas)
+    except formats.UnlikeSpecError as error:
+        raise unlike_description(str(error)) from error
 
 
 def unlike_description(message: str) -> PolicyError:
@@ -213,18 +196,17 @@ def unlike_description(message: str) -> PolicyError:
     )
 
 
-def sql_of(column: Column, file_format: str) -> str:
+def sql_of(column: Column, form: Format) -> str:
     """Return a column of categories as SQL, in the type of its labels."""
     name = f"CAST({identifier(column.name)} AS {column.type or 'VARCHAR'})"
     # CSV cannot tell null from an empty text, and categories are never null
-    return f"coalesce({name}, '')" if file_format == "csv" and "" in column.labels else name
+    return f"coalesce({name}, '')" if form.name == "csv" and "" in column.labels else name
 
 
-def _lists(columns: Sequence[Column], file_format: str) -> tuple[list[str], list[str]]:
+def _lists(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
     """Return list columns and their domains as SQL."""
     kinds = [column.type if column.type.endswith("[]") else "VARCHAR[]" for column in columns]
-    text = "::JSON" if file_format == "csv" else ""
-    lists = [f"({identifier(c.name)}{text}::{kind})" for c, kind in zip(columns, kinds, strict=True)]
+    lists = [f"({identifier(c.name)}::{kind})" for c, kind in zip(columns, kinds, strict=True)]
     domains = [f"[{', '.join(map(literal, c.spelled))}]::{kind}" for c, kind in zip(columns, kinds, strict=True)]
     return lists, domains
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.condition import Condition
-from rrpolicy.estimate.counts.scan import DataFile, count
-from rrpolicy.estimate.invert.simplex import along, maximum_likelihood, projected, transition
-from rrpolicy.estimate.results.table import EM, PROJECTION, Crosstab
+from rrpolicy.estimate.invert.estimator import Inversion
+from rrpolicy.estimate.invert.simplex import maximum_likelihood, projected
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.source.counts import Array, Ints
 
@@ -18,51 +17,47 @@ LIKELIHOOD_CELLS = 1_000_000
 """The largest table that EM runs on."""
 
 
-def constrained(data: DataFile, table: Crosstab, condition: Condition, estimator: str) -> Crosstab:
-    """Return the table with point estimates that have no negative cell.
+class Likeliest:
+    """Maximum likelihood among tables without negative cells, over the grouping axes and those of the condition."""
 
-    Raises:
-        PolicyError: RR278 for an unknown estimator, or one that is not defined for a column; RR268 for more cells than
-            EM can be run on.
-    """
-    match estimator:
-        case "em":
-            return _likeliest(data, table, condition)
-        case "projection":
-            total = min(max(float(table.moment.sum()), 0.0), float(table.records))
-            return table.constrained(projected(table.moment, total), PROJECTION)
-        case _:
+    name = "em"
+    told = "maximum likelihood (EM)"
+
+    def counts(self, asked: Inversion) -> tuple[Array, str]:
+        """Run EM.
+
+        Raises:
+            PolicyError: RR278 if it is not defined for a column; RR268 for more cells than it can be run on.
+        """
+        axes = [axis for axis, _ in asked.parts]
+        cells = max(math.prod(len(a.released) for a in axes), math.prod(len(a.original) for a in axes))
+        if cells > LIKELIHOOD_CELLS:
             raise PolicyError(
-                Problem("RR278", f"no such estimator: {estimator!r}", expected='"moment", "em" or "projection"')
+                Problem(
+                    "RR268",
+                    f"EM would run on {cells:,} cells, more than {LIKELIHOOD_CELLS:,}",
+                    hint='group by fewer columns, or use estimator="moment"',
+                )
             )
+        matrices = asked.matrices
+        found = maximum_likelihood(asked.released, matrices)
+        short = "" if found.converged else f"stopped {found.gap:.2g} below the largest log-likelihood"
+        return asked.answer(found.counts), short
 
 
-def _likeliest(data: DataFile, table: Crosstab, condition: Condition) -> Crosstab:
-    """Run EM over the grouping axes and those of the condition, then sum what is asked for."""
-    grouped = table.axes
-    others: list[tuple[AxisWeights, Mask | None]] = [
-        (axis, mask[:, None]) for axis, mask in condition.masks.values() if all(axis is not a for a, _ in grouped)
-    ]
-    parts = [*grouped, *others]
-    cells = max(math.prod(len(a.released) for a, _ in parts), math.prod(len(a.original) for a, _ in parts))
-    if cells > LIKELIHOOD_CELLS:
-        raise PolicyError(
-            Problem(
-                "RR268",
-                f"EM would run on {cells:,} cells, more than {LIKELIHOOD_CELLS:,}",
-                hint='group by fewer columns, or use estimator="moment"',
-            )
-        )
-    matrices = [transition(axis) for axis, _ in parts]
-    codes, n = count(data, [axis for axis, _ in parts], condition.filter, condition.parameters)
-    found = maximum_likelihood(dense(parts, codes, n), matrices)
-    sums = [np.eye(len(a.original)) if mask is None else mask.T.astype(float) for a, mask in parts]
-    counts = along(found.counts, sums).reshape(table.moment.shape)
-    short = "" if found.converged else f"; stopped {found.gap:.2g} below the largest log-likelihood"
-    return table.constrained(counts, EM + short)
+class Projection:
+    """The nearest table without negative cells."""
+
+    name = "projection"
+    told = "projection on the simplex"
+
+    def counts(self, asked: Inversion) -> tuple[Array, str]:
+        """Project the moment estimates."""
+        total = min(max(float(asked.moment.sum()), 0.0), float(asked.records))
+        return projected(asked.moment, total), ""
 
 
-def dense(parts: list[tuple[AxisWeights, Mask | None]], codes: list[Ints], n: Ints) -> Array:
+def dense(parts: Sequence[tuple[AxisWeights, Mask | None]], codes: list[Ints], n: Ints) -> Array:
     """Return released counts as an array, one dimension an axis."""
     shape = tuple(len(axis.released) for axis, _ in parts)
     flat = np.zeros(len(n), dtype=np.int64)

@@ -26,8 +26,7 @@ from rrpolicy.source.counts import Array
 
 METHOD = "moment (unbiased)"
 EVEN = "even spread inside released groups (biased)"
-EM = "EM (maximum likelihood; biased, and the interval is that of the moment estimate)"
-PROJECTION = "projection on the simplex (biased, and the interval is that of the moment estimate)"
+OTHERWISE = "{}: biased, and the interval is that of the moment estimate"
 
 _COVARIANCE_CELLS = 4_000
 

@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 from rrpolicy.errors import PolicyError, Problem
 
 Target: TypeAlias = Literal["table", "population"]
-Estimator: TypeAlias = Literal["moment", "em", "projection"]
 
 
 def check_target(target: str, level: float, max_records: int = 1) -> None:

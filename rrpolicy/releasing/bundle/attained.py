@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Channel
 from rrpolicy.finding import Finding
+from rrpolicy.formats.format import file_name
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.assess import outline_of
-from rrpolicy.releasing.tables.formats import file_name
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.tables.written import WrittenTables
 
@@ -42,7 +42,7 @@ def attained(  # noqa: PLR0917 each is another thing
         written = WrittenTables(
             {
                 spec.name: stack.enter_context(
-                    open_table(public / file_name(spec.name, form), form, spec, scratch, handling)
+                    open_table(public / file_name(spec.name, form), form, spec, scratch, handling, registry.formats)
                 )
                 for spec in channel.tables()
             }

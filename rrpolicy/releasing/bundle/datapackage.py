@@ -11,6 +11,7 @@ from pathlib import Path
 from rrpolicy.canonical import Json, file_digest
 from rrpolicy.channel.table import Column, TableSpec, text, type_of
 from rrpolicy.codec.writing import plain
+from rrpolicy.formats.format import CORE, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.untrusted import formulas
 
@@ -26,19 +27,15 @@ _TYPES = {
     "TIME": "time",
     "UUID": "string",
 }
-_MEDIA = {
-    "csv": "text/csv",
-    "parquet": "application/vnd.apache.parquet",
-    "duckdb": "application/vnd.duckdb.file",
-}
 
 
-def datapackage(manifest: Manifest, public: Path) -> dict[str, Json]:
+def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict[str, Json]:
     """Return the data package's description.
 
     Args:
         manifest: of the release, without need of `files` and `digest`.
         public: the folder with the data files.
+        formats: that are known; that of the release among them.
     """
     policy = manifest.policy
     return {
@@ -48,7 +45,7 @@ def datapackage(manifest: Manifest, public: Path) -> dict[str, Json]:
         "version": policy.version,
         "description": policy.purpose,
         "contributors": [{"title": policy.owner, "roles": ["publisher"]}] if policy.owner else [],
-        "resources": [_resource(table, manifest, public) for table in manifest.tables],
+        "resources": [_resource(t, manifest, public, formats[manifest.data.format]) for t in manifest.tables],
         "rrpolicy": {
             "schema": manifest.schema,
             "release": manifest.release,
@@ -61,8 +58,8 @@ def datapackage(manifest: Manifest, public: Path) -> dict[str, Json]:
     }
 
 
-def _resource(table: TableSpec, manifest: Manifest, public: Path) -> Json:
-    form, data = manifest.data.format, manifest.data.tables[table.name]
+def _resource(table: TableSpec, manifest: Manifest, public: Path, written: Format) -> Json:
+    form, data = written.name, manifest.data.tables[table.name]
     path = public / data.path
     blank = _may_be_blank(table, manifest)
     resource: dict[str, Json] = {
@@ -70,7 +67,7 @@ def _resource(table: TableSpec, manifest: Manifest, public: Path) -> Json:
         "path": data.path,
         "$schema": f"{PROFILES}/dataresource.json",
         "format": form,
-        "mediatype": _MEDIA[form],
+        "mediatype": written.media_type,
         "hash": file_digest(path),
         "schema": {
             "$schema": f"{PROFILES}/tableschema.json",
@@ -79,7 +76,7 @@ def _resource(table: TableSpec, manifest: Manifest, public: Path) -> Json:
         },
         "rrpolicy": {"rows": data.rows, "digest": data.digest, "sort": plain(table.sort), **_joins(table)},
     }
-    if form != "duckdb":
+    if written.packaged:
         resource["type"] = "table"
     if form == "csv":
         resource["bytes"] = path.stat().st_size  # the client cannot count those of Parquet, and then calls it invalid

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import file_digest, pretty
 from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.policy.folder import repository
 from rrpolicy.policy.model import Policy, Requirement
@@ -81,7 +82,7 @@ def release(  # noqa: PLR0917 each is another thing
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     gate(assessment, plan.policy.release.accept).require()
     with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
-        written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress)
+        written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress, registry.formats)
         original.unchanged()
         progress("measuring what was drawn", 0.7)
         came_to = attained(plan.policy, registry, plan.channel, original, open_staging.public, open_staging.scratch)
@@ -152,10 +153,12 @@ def streams_of(plan: Plan, key: bytes) -> Streams:
     return Streams(key, tag_bytes(plan.source_tag), bytes.fromhex(plan.digest().removeprefix("sha256:")), path)
 
 
-def draw_into(plan: Plan, original: Original, streams: Streams, folder: Path, scratch: Path) -> Mapping[str, Written]:
+def draw_into(  # noqa: PLR0917 each is another thing
+    plan: Plan, original: Original, streams: Streams, folder: Path, scratch: Path, formats: Formats = CORE
+) -> Mapping[str, Written]:
     """Draw once and write the data files into a folder."""
     settings = plan.policy.release
-    sink = FolderSink(plan.channel.tables(), folder, settings.format, scratch, settings.csv_formulas)
+    sink = FolderSink(plan.channel.tables(), folder, settings.format, scratch, settings.csv_formulas, formats)
     try:
         plan.channel.draw(original, streams, sink)
         return sink.finish()
@@ -165,11 +168,11 @@ def draw_into(plan: Plan, original: Original, streams: Streams, folder: Path, sc
         raise
 
 
-def _draw(
-    plan: Plan, original: Original, streams: Streams, staging: Staging, progress: Progress
+def _draw(  # noqa: PLR0917 likewise
+    plan: Plan, original: Original, streams: Streams, staging: Staging, progress: Progress, formats: Formats
 ) -> Mapping[str, Written]:
     progress("drawing", 0.2)
-    written = draw_into(plan, original, streams, staging.public, staging.scratch)
+    written = draw_into(plan, original, streams, staging.public, staging.scratch, formats)
     rows = {name: w.rows for name, w in written.items()}
     if rows.get("data", plan.records) != plan.records:
         raise RuntimeError("the draw released another number of records than there are")
@@ -183,7 +186,7 @@ def write_public(executed: Executed) -> Manifest:
         executed.plan, executed.assessment, executed.written, label=executed.label, test=executed.test
     )
     for name, content in {
-        **beside(manifest, public),
+        **beside(manifest, public, executed.registry.formats),
         **public_page(public, manifest, executed.registry, executed.plan.channel, executed.released),
     }.items():
         path = public / name
@@ -194,11 +197,11 @@ def write_public(executed: Executed) -> Manifest:
     return whole
 
 
-def beside(manifest: Manifest, public: Path) -> Mapping[str, bytes]:
+def beside(manifest: Manifest, public: Path, formats: Formats) -> Mapping[str, bytes]:
     """Return the files that the manifest and the data alone determine, by path; verify makes them again."""
     from rrpolicy.releasing.handout.files import public_files
 
-    return {**public_files(manifest), packaging.NAME: pretty(packaging.datapackage(manifest, public))}
+    return {**public_files(manifest, formats), packaging.NAME: pretty(packaging.datapackage(manifest, public, formats))}
 
 
 def write_audit(executed: Executed, public: Manifest) -> None:

@@ -48,7 +48,8 @@ def public_page(
     from rrpolicy.releasing.report.fill import public_report
 
     sections = channel.sections(manifest.records, None)
-    report = public_report(public, manifest, released=released, models=registry.privacy_models, sections=sections)
+    models, formats = registry.privacy_models, registry.formats
+    report = public_report(public, manifest, released=released, models=models, sections=sections, formats=formats)
     return rendered(report, registry, ("html",))
 
 
@@ -118,14 +119,19 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         provenance=tuple(Fact(name, str(value)) for name, value in facts if value),
         sections=() if original is None else plan.channel.sections(plan.records, original),
         models=registry.privacy_models,
+        formats=registry.formats,
         policy_file=policy_file,
     )
 
 
 def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | None, ...]:
     """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again."""
-    metrics = registry.utility_metrics
-    return tuple(metrics[gate.metric].realised(gate.options, public, original) for gate in plan.policy.gates)
+    from rrpolicy.estimate.opening import open_release
+
+    if not plan.policy.gates:
+        return ()
+    release, metrics = open_release(public, verify=False, formats=registry.formats), registry.utility_metrics
+    return tuple(metrics[gate.metric].realised(gate.options, release, original) for gate in plan.policy.gates)
 
 
 def rendered(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:

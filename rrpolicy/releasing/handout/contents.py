@@ -10,6 +10,7 @@ from rrpolicy.channel.decoders import AnatomyDecoder
 from rrpolicy.channel.table import Column
 from rrpolicy.estimate.opening import described
 from rrpolicy.estimate.weights.base import AxisWeights
+from rrpolicy.formats.format import CORE, Format
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.handout.missing import average
 from rrpolicy.releasing.handout.weights import WeightFile, axes_of, weight_files
@@ -47,11 +48,12 @@ class View:
         return not all(file.axis.unbiased for file in self.files)
 
 
-def contents(manifest: Manifest) -> dict[str, Any]:
+def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
     """Return what the templates of a release read.
 
     Args:
         manifest: of the release; its `files` and `digest` are not needed yet.
+        form: of its data files.
 
     Raises:
         ValueError: if a column's description is malformed.
@@ -65,6 +67,8 @@ def contents(manifest: Manifest) -> dict[str, Any]:
     facts = {
         "manifest": manifest,
         "data": manifest.data,
+        "form": form,
+        "plugins": () if form.name in CORE else manifest.plugins,
         "records": manifest.records,
         "most": manifest.units.max_records,
         "weights": weights,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.handout.contents import contents
 from rrpolicy.releasing.handout.templates import environment
 
 
-def public_files(manifest: Manifest) -> Mapping[str, bytes]:
+def public_files(manifest: Manifest, formats: Formats = CORE) -> Mapping[str, bytes]:
     """Return the files that go beside the data, by path relative to public/; the same bytes for the same manifest.
 
     estimate.sql runs as it is in DuckDB (`duckdb < estimate.sql` in public/). It defines the view `release`, a table
@@ -18,11 +19,12 @@ def public_files(manifest: Manifest) -> Mapping[str, bytes]:
 
     Args:
         manifest: of the release; its `files` and `digest` are not needed yet.
+        formats: that are known; that of the release among them.
 
     Returns:
         estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
     """
-    filled = contents(manifest)
+    filled = contents(manifest, formats[manifest.data.format])
     kind = "anatomy" if "of" in filled else "table"
     named = {"estimate.sql": f"{kind}.sql", "README.md": f"{kind}.md"}
     written = {path: environment().get_template(name).render(filled) for path, name in named.items()}

@@ -10,7 +10,6 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from rrpolicy.engine import quoting
-from rrpolicy.estimate.counts.scan import scan
 from rrpolicy.releasing.handout import markdown, r
 from rrpolicy.releasing.handout.treatment import treatment
 from rrpolicy.releasing.handout.weights import typed
@@ -40,7 +39,7 @@ def environment() -> Environment:
         "literal": quoting.literal,
         "kind": quoting.type_name,
         "unescaped": lambda name: formulas.unescaped_sql(quoting.identifier(name)),
-        "scan": lambda columns, path, data: scan(path, data.format, columns, data.csv_formulas),
+        "scan": lambda columns, path, data, form: form.sql(path, columns, data.csv_formulas),
         "comment": visible,
         "r": r.text,
         "r_column": r.column_class,

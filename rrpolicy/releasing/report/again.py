@@ -135,13 +135,14 @@ def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
     from rrpolicy.manifest.sealed import no_release
     from rrpolicy.releasing.report.fill import public_report
 
-    manifest = open_release(public, verify=verify).manifest
+    manifest = open_release(public, verify=verify, formats=registry.formats).manifest
     try:
         kind = str(manifest.channel.get("kind"))
         channel = channel_from_json(manifest.channel, registry.kinds) if kind in registry.kinds else None
         if channel is None:
             log.warning("the page lacks what the plugin of '%s' tells; name the plugin with --plugin", kind)
         sections = () if channel is None else channel.sections(manifest.records, None)
-        return public_report(public, manifest, models=registry.privacy_models, sections=sections)
+        models, formats = registry.privacy_models, registry.formats
+        return public_report(public, manifest, models=models, sections=sections, formats=formats)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise no_release(public, "its release.json contradicts itself") from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Finding, Measure, Origin, UtilityFinding
+from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Policy, Role
@@ -46,6 +47,7 @@ class AuditPieces:
         provenance: times, commits, digests of audit/, the source's uri without credentials.
         sections: what the channel says of itself, from `Channel.sections` with the original.
         models: privacy models by name, which say themselves what they do not cover.
+        formats: of data files, by name.
         policy_file: the policy's own file, as places name it; it stands in audit/ as policy.toml.
     """
 
@@ -59,6 +61,7 @@ class AuditPieces:
     provenance: tuple[Fact, ...] = ()
     sections: tuple[Section, ...] = ()
     models: Mapping[str, object] = field(default_factory=dict)
+    formats: Formats = field(default_factory=lambda: CORE)
     policy_file: str | None = None
 
 
@@ -69,8 +72,9 @@ def public_report(
     released: Mapping[str, Sequence[int]] | None = None,
     models: Mapping[str, object] | None = None,
     sections: tuple[Section, ...] = (),
+    formats: Formats = CORE,
 ) -> Report:
-    """Fill the public page from public artifacts alone; no plugin is needed.
+    """Fill the public page from public artifacts alone.
 
     Args:
         public: the public/ folder, with the data files.
@@ -78,6 +82,7 @@ def public_report(
         released: column -> released records of each of its labels, if they are counted already.
         models: privacy models by name, which say themselves what they do not cover.
         sections: what the published channel says of itself, from `Channel.sections` without the original.
+        formats: of data files, by name; that of the release among them.
 
     Raises:
         PolicyError: RR260 if the manifest contradicts itself, RR269 if the data are missing.
@@ -99,7 +104,7 @@ def public_report(
         remarks=(),
         attributes=panels(manifest, manifest.origins),
         dropped=(),
-        marginals=marginals(public, manifest, released),
+        marginals=marginals(public, manifest, released, formats),
         utility=useful,
         sections=sections,
         provenance=_provenance(manifest),
@@ -119,7 +124,7 @@ def audit_report(
     """
     from rrpolicy.releasing.report.marginals import with_original
 
-    page = public_report(public, manifest, released=released, models=audit.models)
+    page = public_report(public, manifest, released=released, models=audit.models, formats=audit.formats)
     rows = tuple(finding_row(finding, audit.models, _file_of(finding, audit.policy_file)) for finding in audit.findings)
     useful = _utility(audit)
     passed, sentence = _decided(manifest, rows, useful)

@@ -16,6 +16,7 @@ from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.report.attributes import category
 from rrpolicy.report import Marginal, MarginalRow
@@ -41,7 +42,10 @@ DIGITS = 3
 
 
 def marginals(
-    public: Path, manifest: Manifest, released: Mapping[str, Sequence[int]] | None = None
+    public: Path,
+    manifest: Manifest,
+    released: Mapping[str, Sequence[int]] | None = None,
+    formats: Formats = CORE,
 ) -> tuple[Marginal, ...]:
     """Return the one-way table of every category column that a release lets estimate.
 
@@ -50,10 +54,11 @@ def marginals(
         manifest: of the release.
         released: column -> released records of each of its labels, where the caller has counted them; the others are
             counted from the data file.
+        formats: that are known; that of the release among them.
     """
     if {table.name for table in manifest.tables} not in TOGETHER:
         return ()
-    release = release_of(public, manifest)
+    release = release_of(public, manifest, formats)
     found = []
     for name, axis in release.columns.axes.items():
         if len(axis.original) > WIDEST:

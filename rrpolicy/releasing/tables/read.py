@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +11,16 @@ from typing import TYPE_CHECKING
 from rrpolicy.channel.table import Column, TableSpec, text
 from rrpolicy.engine.connect import batches, engine, number
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.engine.scan import plain, read_csv
-from rrpolicy.policy.model import Format
-from rrpolicy.releasing.tables.column_types import arrow_schema, engine_type
-from rrpolicy.releasing.tables.delimited import escaped_columns, header
-from rrpolicy.source.duckdb.promised import beyond
+from rrpolicy.formats.column_types import arrow_schema, engine_type
+from rrpolicy.formats.delimited import cells, check_header, escaped_columns
+from rrpolicy.formats.format import CORE, Formats, UnlikeSpecError
+from rrpolicy.formats.format import relation as relation_of
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-
-
-class UnlikeSpecError(ValueError):
-    """A data file that is not the table its manifest describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +109,13 @@ def _under(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.Recor
 
 
 @contextmanager
-def open_table(
-    path: Path, form: Format, spec: TableSpec, scratch: Path, handling: formulas.Handling = "escape"
+def open_table(  # noqa: PLR0917 each is another thing
+    path: Path,
+    form: str,
+    spec: TableSpec,
+    scratch: Path,
+    handling: formulas.Handling = "escape",
+    formats: Formats = CORE,
 ) -> Iterator[ReleasedTable]:
     """Open a released table read-only.
 
@@ -125,6 +125,7 @@ def open_table(
         spec: what the manifest says of it.
         scratch: folder for spilling.
         handling: of text that a spreadsheet would run as a formula, in CSV.
+        formats: that are known; its own among them.
 
     Raises:
         UnlikeSpecError: if it cannot be read, or its columns are not those of the spec.
@@ -132,61 +133,16 @@ def open_table(
     import duckdb
 
     try:
-        if form == "duckdb":
-            with engine(scratch, path, read_only=True) as connection:
-                _only_table(connection, spec)
-                _same_columns(connection, identifier(spec.name), spec)
-                yield ReleasedTable(spec, connection, identifier(spec.name))
-            return
         with engine(scratch) as connection:
-            if form == "parquet":
-                relation = _parquet(path)
-                _same_columns(connection, relation, spec)
-                yield ReleasedTable(spec, connection, relation)
-            else:
-                _same_header(path, spec)
-                escaped, cells = escaped_columns(spec, handling), _csv(path, spec)
-                yield ReleasedTable(
-                    spec, connection, _read(cells, spec, escaped), tuple(c.name for c in escaped), cells
-                )
+            if form == "csv":
+                check_header(path, spec)
+            relation = relation_of(formats[form], connection, path, spec, handling)
+            _same_columns(connection, relation, spec)
+            escaped = escaped_columns(spec, handling) if form == "csv" else ()
+            bare = cells(path, spec) if escaped else ""
+            yield ReleasedTable(spec, connection, relation, tuple(c.name for c in escaped), bare)
     except duckdb.Error as error:
         raise UnlikeSpecError(f"{path.name} cannot be read as the {form} file that the manifest describes") from error
-
-
-def _parquet(path: Path) -> str:
-    return f"read_parquet({literal(plain(path))}, hive_partitioning = false)"
-
-
-def _csv(path: Path, spec: TableSpec) -> str:
-    columns = {c.name: "VARCHAR" if _is_list(c) else engine_type(c) for c in spec.columns}
-    told = {"allow_quoted_nulls": "false", "strict_mode": "true", "hive_partitioning": "false"}
-    return read_csv(plain(path), columns, **told, max_line_size="33554432")
-
-
-def _read(cells: str, spec: TableSpec, escaped: Sequence[Column]) -> str:
-    """Return SQL for what the cells of a CSV file say: lists from their JSON, text without what escapes it."""
-    said = {c.name: f"{identifier(c.name)}::JSON::{engine_type(c)}" for c in spec.columns if _is_list(c)}
-    said |= {c.name: formulas.unescaped_sql(identifier(c.name)) for c in escaped}
-    replaced = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in said.items())
-    return f"(SELECT * REPLACE ({replaced}) FROM {cells})" if said else cells  # noqa: S608 quoted
-
-
-def _is_list(column: Column) -> bool:
-    return engine_type(column).endswith("[]")
-
-
-def _only_table(connection: duckdb.DuckDBPyConnection, spec: TableSpec) -> None:
-    (database,) = connection.execute("SELECT current_database()").fetchall()[0]
-    found = beyond(connection, database, spec.name, [(c.name, engine_type(c)) for c in spec.columns])
-    if found:
-        raise UnlikeSpecError(f"the database must hold the one table {spec.name!r} as promised; it holds {found}")
-
-
-def _same_header(path: Path, spec: TableSpec) -> None:
-    expected = header(spec)
-    with path.open("rb") as file:
-        if file.read(len(expected)) != expected:
-            raise UnlikeSpecError("its first line does not name the columns that the manifest names")
 
 
 def _same_columns(connection: duckdb.DuckDBPyConnection, relation: str, spec: TableSpec) -> None:

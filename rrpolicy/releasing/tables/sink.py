@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.arrays import as_numpy, constant, numbers
-from rrpolicy.policy.model import Format
-from rrpolicy.releasing.tables.column_types import arrow_schema, label_places
-from rrpolicy.releasing.tables.formats import Grouping, file_name, open_writer
+from rrpolicy.formats.column_types import arrow_schema, label_places
+from rrpolicy.formats.format import CORE, Format, Formats, file_name
+from rrpolicy.releasing.tables.grouping import Grouping
 from rrpolicy.releasing.tables.spool import Spool
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted.formulas import Handling
@@ -46,8 +46,14 @@ class Written:
 class FolderSink:
     """Writes each table of a channel into a folder; see `rrpolicy.channel.base.Sink`."""
 
-    def __init__(
-        self, tables: Sequence[TableSpec], folder: Path, form: Format, scratch: Path, handling: Handling = "escape"
+    def __init__(  # noqa: PLR0917 each is another thing
+        self,
+        tables: Sequence[TableSpec],
+        folder: Path,
+        form: str,
+        scratch: Path,
+        handling: Handling = "escape",
+        formats: Formats = CORE,
     ) -> None:
         """Make a sink.
 
@@ -57,8 +63,10 @@ class FolderSink:
             form: of the data files.
             scratch: folder for spooled rows; the caller wipes it.
             handling: of text that a spreadsheet would run as a formula, in CSV.
+            formats: that are known; its own among them.
         """
-        self._tables = {spec.name: _TableSink(spec, folder, form, scratch, handling) for spec in tables}
+        chosen = formats[form]
+        self._tables = {spec.name: _TableSink(spec, folder, chosen, scratch, handling) for spec in tables}
 
     def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
         """Take released rows."""
@@ -78,7 +86,7 @@ class _TableSink:
     def __init__(self, spec: TableSpec, folder: Path, form: Format, scratch: Path, handling: Handling) -> None:
         self._spec = spec
         self._schema = arrow_schema(spec)
-        self._begin = partial(_Ordered, spec, folder / file_name(spec.name, form), form, handling)
+        self._begin = partial(_Ordered, spec, folder / file_name(spec.name, form.name), form, handling)
         self._scratch = scratch
         self._ordered: _Ordered | None = None
         self._spool: Spool | None = None
@@ -140,7 +148,7 @@ class _Ordered:
         self._path = path
         self._counts = LabelCounts(spec)
         self._digest = RowDigest()
-        self._rows = Grouping(open_writer(form, path, spec, handling))
+        self._rows = Grouping(form.writer(path, spec, handling))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa

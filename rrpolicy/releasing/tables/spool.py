@@ -16,8 +16,8 @@ from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.engine.arrays import as_numpy, listed, numbers
 from rrpolicy.engine.connect import batches, engine
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.releasing.tables.column_types import arrow_schema, label_places
-from rrpolicy.releasing.tables.rows import plain
+from rrpolicy.formats.column_types import arrow_schema, label_places
+from rrpolicy.formats.rows import plain
 from rrpolicy.source.duckdb.packing import digits
 from rrpolicy.source.runs import counted
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from rrpolicy.canonical import Value
 from rrpolicy.channel.table import TableSpec, text
 from rrpolicy.engine.quoting import identifier, listed
+from rrpolicy.formats.column_types import engine_type
+from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Data
-from rrpolicy.releasing.tables.column_types import engine_type
 from rrpolicy.releasing.tables.read import ReleasedTable, open_table
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ class WrittenTables:
 
 
 @contextmanager
-def open_written(folder: Path, data: Data, specs: Sequence[TableSpec], scratch: Path) -> Iterator[WrittenTables]:
+def open_written(
+    folder: Path, data: Data, specs: Sequence[TableSpec], scratch: Path, formats: Formats = CORE
+) -> Iterator[WrittenTables]:
     """Open all data files of a release read-only.
 
     Args:
@@ -76,6 +79,7 @@ def open_written(folder: Path, data: Data, specs: Sequence[TableSpec], scratch: 
         data: what the manifest says of the files.
         specs: of the tables.
         scratch: folder for spilling.
+        formats: that are known; that of the release among them.
 
     Raises:
         UnlikeSpecError: if one cannot be read, or its columns are not those of its spec.
@@ -84,7 +88,9 @@ def open_written(folder: Path, data: Data, specs: Sequence[TableSpec], scratch: 
         yield WrittenTables(
             {
                 spec.name: stack.enter_context(
-                    open_table(folder / data.tables[spec.name].path, data.format, spec, scratch, data.csv_formulas)
+                    open_table(
+                        *(folder / data.tables[spec.name].path, data.format, spec, scratch, data.csv_formulas, formats)
+                    )
                 )
                 for spec in specs
             }

@@ -12,6 +12,7 @@ from rrpolicy.canonical import file_digest, own_digest, pretty
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Place, RRPolicyError
 from rrpolicy.finding import Basis, Verdict, place_to_json
+from rrpolicy.formats.format import file_name
 from rrpolicy.manifest.manifest import NAME
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNDECIDED
@@ -22,7 +23,6 @@ from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
 from rrpolicy.releasing.plan.plan import Plan, fingerprint
 from rrpolicy.releasing.report.stored_findings import read_assessment
-from rrpolicy.releasing.tables.formats import file_name
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.verify.outcome import Level, Log
 from rrpolicy.releasing.verify.public import FILE as RELEASE
@@ -342,7 +342,8 @@ def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Orig
         released: dict[str, pa.RecordBatchReader] = {}
         for spec in audit.plan.channel.tables():
             path = side.folder / file_name(spec.name, form)
-            released[spec.name] = stack.enter_context(open_table(path, form, spec, scratch, handling)).distinct()
+            table = open_table(path, form, spec, scratch, handling, side.registry.formats)
+            released[spec.name] = stack.enter_context(table).distinct()
         finding = audit.plan.channel.conforms(original, released)
     log.findings.append(finding)
     if finding.verdict is Verdict.UNDECIDED:

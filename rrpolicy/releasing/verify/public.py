@@ -18,6 +18,7 @@ from rrpolicy.codec.writing import plain, record
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
+from rrpolicy.formats.format import UnlikeSpecError, file_name
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.offer import Software
@@ -29,8 +30,7 @@ from rrpolicy.releasing.bundle.execute import beside
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.derived import RELEASED
 from rrpolicy.releasing.plan.plan import software
-from rrpolicy.releasing.tables.formats import file_name
-from rrpolicy.releasing.tables.read import UnlikeSpecError, open_table
+from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.tables.written import open_written
 from rrpolicy.releasing.verify.outcome import Log
 from rrpolicy.releasing.verify.records import alike, check_files, read_sealed, same
@@ -111,7 +111,8 @@ def verify_public(log: Log, public: Path, scratch: Path, plugins: Sequence[str] 
         return None
     data = _data_files(side)
     present = all((public / path).is_file() for path in data)
-    regenerated = beside(manifest, side.folder) if present else {}
+    known = manifest.data.format in side.registry.formats
+    regenerated = beside(manifest, side.folder, side.registry.formats) if present and known else {}
     check_files(log, public, manifest.files, NAME, {*data, PAGE, *regenerated})
     for path, content in regenerated.items():
         failure = f"public/{path} is not what the manifest and the data give"
@@ -185,8 +186,9 @@ def _data_files(side: PublicSide) -> set[str]:
 def _check_data(log: Log, side: PublicSide, scratch: Path) -> bool:
     """Check every data file; return whether all could be read."""
     data = side.manifest.data
-    known = set(data.tables) == {t.name for t in side.channel.tables()}
-    if not log.check("data", known, "RR110", "the field 'data' of release.json names other tables"):
+    known = data.format in side.registry.formats and set(data.tables) == {t.name for t in side.channel.tables()}
+    failure = "the field 'data' of release.json names other tables or an unknown format"
+    if not log.check("data", known, "RR110", failure):
         return False
     readable = True
     for spec in side.channel.tables():
@@ -210,8 +212,8 @@ def _check_table(log: Log, side: PublicSide, scratch: Path, name: str) -> None:
 
     data = side.manifest.data
     stated, spec = data.tables[name], next(t for t in side.channel.tables() if t.name == name)
-    path = f"public/{stated.path}"
-    with open_table(side.folder / stated.path, data.format, spec, scratch, data.csv_formulas) as table:
+    path, formats = f"public/{stated.path}", side.registry.formats
+    with open_table(side.folder / stated.path, data.format, spec, scratch, data.csv_formulas, formats) as table:
         rows = table.rows()
         right = rows == stated.rows
         log.check(
@@ -241,7 +243,7 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
     policy, tested = public_policy(manifest, side.registry), manifest.units.tested
     with ExitStack() as stack:
         files = (side.folder, manifest.data, side.channel.tables())
-        written = None if scratch is None else stack.enter_context(open_written(*files, scratch))
+        written = None if scratch is None else stack.enter_context(open_written(*files, scratch, side.registry.formats))
         found = assess(policy, side.registry, side.channel, manifest.records, manifest.derived, written, tested=tested)
     findings = found.findings
     _check_derived(log, side, {d.id for d in manifest.derived}, findings)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.plan.keys import read_key
-from rrpolicy.releasing.tables.read import UnlikeSpecError
 from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_source
 from rrpolicy.releasing.verify.key import verify_key
 from rrpolicy.releasing.verify.outcome import Level, Log, Verification

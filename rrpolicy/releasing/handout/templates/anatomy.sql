@@ -8,13 +8,17 @@
 --   flags    = 'spread' where low and high differ: they are certain, the estimate is not
 -- The estimate is biased: where values go with the other columns it is drawn towards independence. It has no standard
 -- error: nothing in this release tells how far off it is, but that it lies between low and high.
+{% if form.note %}
+
+-- {{ form.note|comment }}
+{% endif %}
 {% for name, columns in tables.items() %}
 
 {% if data.format == "duckdb" %}
 ATTACH IF NOT EXISTS {{ data.tables[name].path|literal }} AS {{ ("released_" + name)|identifier }} (READ_ONLY);
 CREATE OR REPLACE TEMP VIEW {{ name|identifier }} AS SELECT * FROM {{ ("released_" + name)|identifier }}.{{ name|identifier }};
 {% else %}
-CREATE OR REPLACE TEMP VIEW {{ name|identifier }} AS SELECT * FROM {{ columns|scan(data.tables[name].path, data) }};
+CREATE OR REPLACE TEMP VIEW {{ name|identifier }} AS SELECT * FROM {{ columns|scan(data.tables[name].path, data, form) }};
 {% endif %}
 {% endfor %}
 

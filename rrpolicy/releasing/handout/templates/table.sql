@@ -23,6 +23,9 @@
 -- A condition on a randomised column is one on `original` of its weights; on any other column, a plain WHERE.
 {% endif %}
 
+{% if form.note %}
+-- {{ form.note|comment }}
+{% endif %}
 {% if data.format == "duckdb" %}
 ATTACH IF NOT EXISTS {{ data.tables.data.path|literal }} AS released (READ_ONLY);
 CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM released.data;
@@ -30,7 +33,7 @@ CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM released.data;
 CREATE OR REPLACE TEMP VIEW release AS SELECT *
 {%- for column in lists %}{% if loop.first %} REPLACE ({% else %}, {% endif %}
 {{ column.name|identifier }}::JSON::{{ column.type|kind }} AS {{ column.name|identifier }}{% if loop.last %}){% endif %}
-{% endfor %} FROM {{ columns|scan(data.tables.data.path, data) }};
+{% endfor %} FROM {{ columns|scan(data.tables.data.path, data, form) }};
 {% endif %}
 {% for file in weights %}
 

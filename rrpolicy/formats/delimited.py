@@ -7,19 +7,61 @@ Text that a spreadsheet would run as a formula is escaped, unless the policy kee
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.engine.arrays import constant, texts
-from rrpolicy.releasing.tables.column_types import arrow_schema
-from rrpolicy.releasing.tables.rows import plain, repeated
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.engine.scan import plain as plain_path
+from rrpolicy.engine.scan import read_csv
+from rrpolicy.formats.column_types import arrow_schema, engine_type
+from rrpolicy.formats.format import TableWriter, UnlikeSpecError
+from rrpolicy.formats.rows import plain, repeated
 from rrpolicy.untrusted import formulas
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
     from rrpolicy.source.counts import Ints
+
+
+class Csv:
+    """The format `csv`."""
+
+    name = "csv"
+    media_type = "text/csv"
+    packaged = True
+    alone = False
+    same_bytes = True
+    note = ""
+
+    def writer(self, path: Path, spec: TableSpec, handling: formulas.Handling) -> TableWriter:
+        """Create a file."""
+        return CsvTable(path, spec, handling)
+
+    def relation(
+        self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: formulas.Handling
+    ) -> str:
+        """Return SQL for what the cells say: lists from their JSON, text without what escapes it."""
+        del connection
+        lists = [c for c in spec.columns if _is_list(c)]
+        said = {c.name: f"{identifier(c.name)}::JSON::{engine_type(c)}" for c in lists}
+        said |= {c.name: formulas.unescaped_sql(identifier(c.name)) for c in escaped_columns(spec, handling)}
+        replaced = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in said.items())
+        read = cells(path, spec)
+        return f"(SELECT * REPLACE ({replaced}) FROM {read})" if said else read  # noqa: S608 quoted
+
+    def sql(self, path: str, columns: Sequence[Column], handling: formulas.Handling) -> str:
+        """Return SQL that reads a file with the types of the manifest; lists stay JSON text."""
+        kinds = {c.name: "VARCHAR" if c.type.endswith("[]") else c.type or "VARCHAR" for c in columns}
+        read = read_csv(path, kinds, allow_quoted_nulls="false")
+        escaped = [c for c in columns if handling == "escape" and c.escapable]
+        said = ((identifier(c.name), formulas.unescaped_sql(identifier(c.name))) for c in escaped)
+        replaced = ", ".join(f"{sql} AS {name}" for name, sql in said)
+        return f"(SELECT * REPLACE ({replaced}) FROM {read})" if escaped else read  # noqa: S608 names quoted
 
 
 class CsvTable:
@@ -66,6 +108,29 @@ def escaped_columns(spec: TableSpec, handling: formulas.Handling) -> tuple[Colum
     if handling == "keep":
         return ()
     return tuple(c for c in spec.columns if c.escapable)
+
+
+def cells(path: Path, spec: TableSpec) -> str:
+    """Return SQL that stands after FROM, for the cells of a file as they are; an empty text stands in quotes."""
+    columns = {c.name: "VARCHAR" if _is_list(c) else engine_type(c) for c in spec.columns}
+    told = {"allow_quoted_nulls": "false", "strict_mode": "true", "hive_partitioning": "false"}
+    return read_csv(plain_path(path), columns, **told, max_line_size="33554432")
+
+
+def _is_list(column: Column) -> bool:
+    return engine_type(column).endswith("[]")
+
+
+def check_header(path: Path, spec: TableSpec) -> None:
+    """Refuse a file whose first line is not byte for byte what was written.
+
+    Raises:
+        UnlikeSpecError: if it is another one.
+    """
+    expected = header(spec)
+    with path.open("rb") as file:
+        if file.read(len(expected)) != expected:
+            raise UnlikeSpecError("its first line does not name the columns that the manifest names")
 
 
 def _field(column: pa.Array, *, escape: bool = False) -> pa.Array:

@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.background import Beside
-from rrpolicy.channel.table import TableSpec
+from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.engine.arrays import as_numpy, numbers
-from rrpolicy.releasing.tables.column_types import arrow_schema
-from rrpolicy.releasing.tables.rows import category_names, coded, plain, repeated
+from rrpolicy.engine.quoting import literal
+from rrpolicy.engine.scan import plain as plain_path
+from rrpolicy.formats.column_types import arrow_schema
+from rrpolicy.formats.format import TableWriter
+from rrpolicy.formats.rows import category_names, coded, plain, repeated
+from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
     from rrpolicy.source.counts import Ints
+
+
+class Parquet:
+    """The format `parquet`."""
+
+    name = "parquet"
+    media_type = "application/vnd.apache.parquet"
+    packaged = True
+    alone = False
+    same_bytes = True
+    note = ""
+
+    def writer(self, path: Path, spec: TableSpec, handling: Handling) -> TableWriter:
+        """Create a file."""
+        del handling
+        return ParquetTable(path, spec)
+
+    def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
+        """Return SQL that reads a file; what the path says is no column."""
+        del connection, spec, handling
+        return f"read_parquet({literal(plain_path(path))}, hive_partitioning = false)"
+
+    def sql(self, path: str, columns: Sequence[Column], handling: Handling) -> str:
+        """Return SQL that reads a file."""
+        del columns, handling
+        return f"read_parquet({literal(path)})"
 
 
 NARROW = 128

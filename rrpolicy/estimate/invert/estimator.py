@@ -1,0 +1,115 @@
+"""What an estimator is: other point estimates for a table than the unbiased ones, from the same released counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from rrpolicy.offer import Lazy, Offer
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.counts.condition import Condition
+    from rrpolicy.estimate.counts.scan import DataFile
+    from rrpolicy.estimate.results.table import Crosstab
+    from rrpolicy.estimate.weights.base import AxisWeights, Mask
+    from rrpolicy.source.counts import Array
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """A table that is to be estimated otherwise.
+
+    Attributes:
+        table: with the moment estimates.
+        data: the data file.
+        condition: that its records satisfy.
+    """
+
+    table: Crosstab
+    data: DataFile
+    condition: Condition
+
+    @property
+    def moment(self) -> Array:
+        """Return the moment estimates: unbiased, some perhaps negative, in the shape of the answer."""
+        return self.table.moment
+
+    @property
+    def records(self) -> int:
+        """Return N."""
+        return self.table.records
+
+    @cached_property
+    def parts(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
+        """Return the axes that are grouped by, then those of the condition, with what is counted of each.
+
+        A mask (original categories, groups) says which categories count; None for every one by itself.
+        """
+        grouped = self.table.axes
+        others = [
+            (a, mask[:, None]) for a, mask in self.condition.masks.values() if all(a is not g for g, _ in grouped)
+        ]
+        return (*grouped, *others)
+
+    @cached_property
+    def matrices(self) -> tuple[Array, ...]:
+        """Return (released, original) the column-stochastic matrix of each part.
+
+        Raises:
+            PolicyError: RR278 for a column that is not released through a matrix.
+        """
+        from rrpolicy.estimate.invert.simplex import transition
+
+        return tuple(transition(axis) for axis, _ in self.parts)
+
+    @cached_property
+    def released(self) -> Array:
+        """Return the released counts, one dimension a part; one pass over the data."""
+        from rrpolicy.estimate.counts.scan import count
+        from rrpolicy.estimate.invert.estimators import dense
+
+        axes = [axis for axis, _ in self.parts]
+        codes, n = count(self.data, axes, self.condition.filter, self.condition.parameters)
+        return dense(self.parts, codes, n)
+
+    def answer(self, counts: Array) -> Array:
+        """Return original counts, one dimension a part, summed to the shape of the answer."""
+        import numpy as np
+
+        from rrpolicy.estimate.invert.simplex import along
+
+        sums = [np.eye(len(a.original)) if mask is None else mask.T.astype(float) for a, mask in self.parts]
+        return along(counts, sums).reshape(self.moment.shape)
+
+
+class Estimator(Protocol):
+    """Another point estimate. The intervals beside it stay those of the moment estimate.
+
+    Attributes:
+        name: what callers ask for.
+        told: what it is, in a few words, which the result says; that it is biased is said beside.
+    """
+
+    name: str
+    told: str
+
+    def counts(self, asked: Inversion) -> tuple[Array, str]:
+        """Return the estimates in the shape of `asked.moment`, and what must be known of this run; "" if nothing.
+
+        Raises:
+            PolicyError: if it is not defined for what is asked.
+        """
+        ...
+
+
+Estimators: TypeAlias = Mapping[str, Estimator]
+
+OFFERS = (
+    Offer("em", "rrpolicy.estimate.invert.estimators:Likeliest"),
+    Offer("projection", "rrpolicy.estimate.invert.estimators:Projection"),
+)
+"""The core's own estimators."""
+ESTIMATORS: Estimators = Lazy({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())
+"""For who has no plugins."""

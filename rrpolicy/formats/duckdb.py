@@ -1,0 +1,87 @@
+"""Released tables as a DuckDB file. A fresh file that only ever held released values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.engine.connect import engine
+from rrpolicy.engine.quoting import identifier, literal
+from rrpolicy.formats.column_types import arrow_schema, engine_type
+from rrpolicy.formats.format import TableWriter, UnlikeSpecError
+from rrpolicy.formats.rows import plain, repeated
+from rrpolicy.source.duckdb.promised import beyond, create_table
+from rrpolicy.untrusted.formulas import Handling
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from rrpolicy.source.counts import Ints
+
+
+class Database:
+    """The format `duckdb`."""
+
+    name = "duckdb"
+    media_type = "application/vnd.duckdb.file"
+    packaged = False
+    alone = True
+    same_bytes = False
+    note = ""
+
+    def writer(self, path: Path, spec: TableSpec, handling: Handling) -> TableWriter:
+        """Create a file."""
+        del handling
+        return DatabaseTable(path, spec)
+
+    def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
+        """Attach a file read-only, which holds the promised table and nothing else, and return that table."""
+        del handling
+        name = f"released_{spec.name}"
+        connection.execute(f"ATTACH {literal(str(path))} AS {identifier(name)} (READ_ONLY)")
+        found = beyond(connection, name, spec.name, [(c.name, engine_type(c)) for c in spec.columns])
+        if found:
+            message = f"the database must hold the one table {spec.name!r} as promised; it holds {found}"
+            raise UnlikeSpecError(message)
+        return f"{identifier(name)}.{identifier(spec.name)}"
+
+    def sql(self, path: str, columns: Sequence[Column], handling: Handling) -> str:
+        """Return what estimate.sql attaches the file as."""
+        del columns, handling
+        table = path.removesuffix(f".{self.name}")
+        return f"{identifier(f'released_{table}')}.{identifier(table)}"
+
+
+class DatabaseTable:
+    """One DuckDB file with one table of the spec's name, rows in canonical order."""
+
+    def __init__(self, path: Path, spec: TableSpec) -> None:
+        if path.exists():
+            raise FileExistsError(path)
+        self._schema = arrow_schema(spec)
+        self._table = identifier(spec.name)
+        self._open = ExitStack()
+        self._connection = self._open.enter_context(engine(path.parent, path))
+        self._connection.execute(create_table(spec.name, [(c.name, engine_type(c)) for c in spec.columns]))
+
+    def write(self, rows: pa.RecordBatch, n: Ints) -> None:
+        """Write rows."""
+        import pyarrow as pa
+
+        whole = pa.RecordBatch.from_arrays([repeated(plain(c), n) for c in rows.columns], schema=self._schema)
+        self._connection.register("released_rows", pa.Table.from_batches([whole]))
+        self._connection.execute(f"INSERT INTO {self._table} SELECT * FROM released_rows")  # noqa: S608 quoted
+        self._connection.unregister("released_rows")
+
+    def close(self) -> None:
+        """Write all of it into the file and leave no log beside it."""
+        self._connection.execute("CHECKPOINT")
+        self._open.close()
+
+    def abandon(self) -> None:
+        """Let go of the file."""
+        self._open.close()

@@ -1,0 +1,147 @@
+"""What a format of released tables is: written from distinct rows with multiplicities, read back as SQL.
+
+Every file is new and holds released values only: dictionaries are built from the rows of their own row group, no
+pandas or Arrow metadata, times, hosts or paths are written. Parquet and CSV have the same bytes for the same rows and
+library versions, however the rows arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from rrpolicy.offer import Lazy, Offer
+from rrpolicy.untrusted.formulas import Handling
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from rrpolicy.channel.table import Column, TableSpec
+    from rrpolicy.source.counts import Ints
+
+GROUP_ROWS = 1 << 20
+"""The most rows that a writer is given at a time."""
+
+
+class UnlikeSpecError(ValueError):
+    """A data file that is not the table its manifest describes."""
+
+
+class TableWriter(Protocol):
+    """Writes one table's file."""
+
+    def write(self, rows: pa.RecordBatch, n: Ints) -> None:
+        """Write distinct rows, each `n` times; at most `GROUP_ROWS` in all.
+
+        Args:
+            rows: of the table's Arrow schema; text may come as dictionary arrays.
+            n: (rows,) multiplicities, all > 0.
+        """
+        ...
+
+    def close(self) -> None:
+        """Finish the file."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go of the file, finished or not; the caller removes it."""
+        ...
+
+
+class Format(Protocol):
+    """How released tables are written, read back, and spoken of beside them.
+
+    It holds typed values, nulls and lists as they are. Whoever reads a release in it, to estimate or to verify, needs
+    what brings it.
+
+    Attributes:
+        name: what policies call it; letters and digits, as it is the ending of the files.
+        media_type: for datapackage.json.
+        packaged: whether clients of data packages read it as a table.
+        alone: whether reading it leaves something in the engine, which is then one of its own.
+        same_bytes: whether the same rows give the same bytes, with the same versions of what writes them.
+        note: a comment above the SQL of `sql`, on what must be done before it runs; empty if nothing.
+    """
+
+    name: str
+    media_type: str
+    packaged: bool
+    alone: bool
+    same_bytes: bool
+    note: str
+
+    def writer(self, path: Path, spec: TableSpec, handling: Handling) -> TableWriter:
+        """Create a table's file.
+
+        Args:
+            path: must not exist.
+            spec: the table.
+            handling: of text that a spreadsheet would run as a formula, in text that spreadsheets open.
+        """
+        ...
+
+    def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
+        """Return SQL that stands after FROM and reads a file whole, as often as it is asked.
+
+        Args:
+            connection: where it will be asked; what it needs may be registered there, under a name with the table's.
+            path: of the file, which somebody else may have written.
+            spec: what it should hold: names, and types by `rrpolicy.formats.column_types.engine_type`.
+            handling: as it was written.
+
+        Raises:
+            UnlikeSpecError: if the file is not of this format, or holds anything but the table.
+            duckdb.Error: likewise.
+        """
+        ...
+
+    def sql(self, path: str, columns: Sequence[Column], handling: Handling) -> str:
+        """Return SQL that stands after FROM in any DuckDB, for analysts who have nothing else.
+
+        Args:
+            path: of the file, from where it is run.
+            columns: of the table.
+            handling: as it was written.
+        """
+        ...
+
+
+Formats: TypeAlias = Mapping[str, Format]
+
+OFFERS = tuple(
+    Offer(name, f"rrpolicy.formats.{where}")
+    for name, where in (
+        ("parquet", "parquet:Parquet"),
+        ("csv", "delimited:Csv"),
+        ("duckdb", "duckdb:Database"),
+    )
+)
+"""The core's own formats."""
+CORE: Formats = Lazy({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())
+"""For who has no plugins."""
+
+
+def file_name(table: str, form: str) -> str:
+    """Return the name of a released table's file."""
+    return f"{table}.{form}"
+
+
+def relation(
+    form: Format, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling
+) -> str:
+    """Return SQL that reads a file; see `Format.relation`.
+
+    Raises:
+        UnlikeSpecError: if it cannot be read as the manifest says, whatever the format raises.
+    """
+    import duckdb
+
+    try:
+        return form.relation(connection, path, spec, handling)
+    except UnlikeSpecError:
+        raise
+    except (duckdb.Error, ValueError, OSError) as error:
+        message = f"{path.name} cannot be read as the {form.name} file that the manifest describes"
+        raise UnlikeSpecError(message) from error
