@@ -7,10 +7,9 @@ drawn (matrices, marginals, histograms, gauges) stays numeric.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol
 
 from rrpolicy.canonical import Json
 from rrpolicy.codec.reading import read
@@ -213,34 +212,6 @@ class Report:
             ValueError: if the schema is unknown or a field is missing, of another type, or unknown.
         """
         return read(cls, document)
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `Report.to_json`, with every field's description."""
-    from pydantic import TypeAdapter
-
-    document: dict[str, Any] = TypeAdapter(Report).json_schema()
-    parts = {"Report": document, **document["$defs"]}
-    for name, part in parts.items():
-        part["description"] = inspect.getdoc(globals()[name])
-        described = {f.name: f.metadata["help"] for f in fields(globals()[name])}
-        for key, value in part["properties"].items():
-            part["properties"][key] = {"description": described[key], **_with_infinities(value)}
-        part["additionalProperties"] = False
-    document["properties"] = {"schema": {"const": SCHEMA}, **document["properties"]}
-    document["required"] = ["schema", *document["required"]]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
-
-
-def _with_infinities(schema: Any) -> Any:
-    """Return a schema in which every number may also be the text of an infinity."""
-    if isinstance(schema, list):
-        return [_with_infinities(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if schema.get("type") == "number":
-        return {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}
-    return {key: _with_infinities(value) for key, value in schema.items() if key != "title"}
 
 
 class Renderer(Protocol):
