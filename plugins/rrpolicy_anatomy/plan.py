@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rrpolicy.plugin import (
-    AnatomyChannel,
-    Measure,
-    Origin,
-    Problem,
-    Proposal,
-    Remark,
-    RequirementError,
-    Task,
-    groups_of,
-    largest_eligible,
-)
+from rrpolicy.plugin import AnatomyChannel, Measure, Origin, Problem, Proposal, Remark, RequirementError, Task
+from rrpolicy.plugin.solve import groups_of, largest_eligible
 from rrpolicy_anatomy.read import SMALLEST, Layout, read
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rrpolicy.plugin import BY_FREQUENCY, Attribute, Policy, PolicyError, Problem, Requirement, Role, group_size
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Requirement, Role
+from rrpolicy.plugin.solve import BY_FREQUENCY, group_size
 
 SMALLEST = 2
 """A group of one record hides nothing."""

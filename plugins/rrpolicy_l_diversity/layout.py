@@ -6,18 +6,8 @@ import difflib
 from dataclasses import dataclass
 from fractions import Fraction
 
-from rrpolicy.plugin import (
-    ANYTHING,
-    Attribute,
-    Goal,
-    Policy,
-    PolicyError,
-    Problem,
-    Recoded,
-    Role,
-    class_attributes,
-    recoded,
-)
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Role
+from rrpolicy.plugin.solve import ANYTHING, Goal, Recoded, class_attributes, recoded
 from rrpolicy_l_diversity.options import Options
 from rrpolicy_l_diversity.suppression import unfit
 

@@ -16,8 +16,8 @@ from rrpolicy.plugin import (
     Role,
     SuppressionChannel,
     Task,
-    axes_at,
 )
+from rrpolicy.plugin.solve import axes_at
 from rrpolicy_l_diversity.layout import Layout, read
 from rrpolicy_l_diversity.options import Options
 

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rrpolicy.plugin import (
-    Axis,
+from rrpolicy.plugin import Axis, Measure, Origin, Original, Product, Proposal, Remark, Role, Task, exact, figure
+from rrpolicy.plugin.solve import (
     Generalised,
-    Measure,
-    Origin,
-    Original,
-    Product,
-    Proposal,
     Recoded,
-    Remark,
-    Role,
-    Task,
-    exact,
-    figure,
     full_domain,
     multidimensional,
     refuse_without_data,

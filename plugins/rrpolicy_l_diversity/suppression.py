@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from rrpolicy.plugin import BY_FREQUENCY, Attribute, Policy, Problem, Role, class_attributes
+from rrpolicy.plugin import Attribute, Policy, Problem, Role
+from rrpolicy.plugin.solve import BY_FREQUENCY, class_attributes
 
 
 def parted_by(policy: Policy) -> tuple[Attribute, Fraction]:

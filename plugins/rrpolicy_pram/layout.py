@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from rrpolicy.plugin import Attribute, Axis, Value, keep_probability
+from rrpolicy.plugin import Attribute, Axis, Value
+from rrpolicy.plugin.solve import keep_probability
 
 
 @dataclass(frozen=True, slots=True)

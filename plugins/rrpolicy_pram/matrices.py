@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from rrpolicy.plugin import Attribute, Value, full_column_rank
+from rrpolicy.plugin import Attribute, Value
+from rrpolicy.plugin.solve import full_column_rank
 from rrpolicy_pram.complaints import Complaints, listed
 from rrpolicy_pram.layout import Explicit, Given, Invariant
 from rrpolicy_pram.options import ExplicitMatrix, Options

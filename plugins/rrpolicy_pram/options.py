@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.plugin import Marginal, Rational, Value
+from rrpolicy.plugin import Rational, Value
+from rrpolicy.plugin.solve import Marginal
 
 
 class ExplicitMatrix(BaseModel):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from rrpolicy.plugin import Origin, Proposal, Task, allocate, refuse_without_data
+from rrpolicy.plugin import Origin, Proposal, Task
+from rrpolicy.plugin.solve import allocate, refuse_without_data
 from rrpolicy_pram.channel import build
 from rrpolicy_pram.layout import Invariant, Layout, Treatment
 from rrpolicy_pram.options import Options

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from fractions import Fraction
 
-from rrpolicy.plugin import Attribute, Policy, PolicyError, Role, workload_problems
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Role
+from rrpolicy.plugin.solve import workload_problems
 from rrpolicy_pram.complaints import Complaints, listed
 from rrpolicy_pram.layout import Given, Layout, Retained, Rule, Treatment
 from rrpolicy_pram.matrices import read_explicit, read_invariant

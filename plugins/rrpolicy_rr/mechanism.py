@@ -23,8 +23,8 @@ from rrpolicy.plugin import (
     Retention,
     Role,
     Task,
-    workload_problems,
 )
+from rrpolicy.plugin.solve import workload_problems
 from rrpolicy_rr.options import Options
 
 
@@ -64,7 +64,7 @@ class RandomizedResponse:
             PolicyError: RR230 or RR237; RR255 if data are needed and only the number of records is given.
             RequirementError: RR102 if no keep probabilities satisfy the requirements.
         """
-        from rrpolicy.plugin import allocate
+        from rrpolicy.plugin.solve import allocate
 
         self.outline(options, task.policy)
         task.require_domains()

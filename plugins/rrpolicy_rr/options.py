@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.plugin import Marginal
+from rrpolicy.plugin.solve import Marginal
 
 
 class Options(BaseModel):

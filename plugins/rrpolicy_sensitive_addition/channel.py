@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rrpolicy.plugin import Attribute, Axis, Column, Domain, Identity, Policy, Product, Sets
+from rrpolicy.plugin import Attribute, Axis, Column, Identity, Policy, Product, Sets
+from rrpolicy.plugin.solve import Domain
 from rrpolicy_sensitive_addition.layout import Hidden
 
 

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rrpolicy.plugin import (
-    Measure,
-    Origin,
-    Outline,
-    Policy,
-    Product,
-    Proposal,
-    Remark,
-    Role,
-    Task,
-    addition_mean_squared_error,
-    figure,
-)
+from rrpolicy.plugin import Measure, Origin, Outline, Policy, Product, Proposal, Remark, Role, Task, figure
+from rrpolicy.plugin.solve import addition_mean_squared_error
 from rrpolicy_sensitive_addition.channel import axes, build
 from rrpolicy_sensitive_addition.larger import larger
 from rrpolicy_sensitive_addition.layout import Hidden

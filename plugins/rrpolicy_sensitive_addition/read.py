@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from rrpolicy.plugin import BY_FREQUENCY, Attribute, Policy, PolicyError, Problem, Role, frequency_l
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Role
+from rrpolicy.plugin.solve import BY_FREQUENCY, frequency_l
 from rrpolicy_sensitive_addition.layout import Hidden
 from rrpolicy_sensitive_addition.options import Options
 

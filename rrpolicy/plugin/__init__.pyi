@@ -1,0 +1,48 @@
+# What plugins import, and where it stands: `__init__.py` reads this list.
+from rrpolicy.canonical import Value as Value, exact as exact, pretty as pretty
+from rrpolicy.channel.anatomy.channel import AnatomyChannel as AnatomyChannel
+from rrpolicy.channel.axes.identity import Identity as Identity
+from rrpolicy.channel.axes.matrix import Matrix as Matrix
+from rrpolicy.channel.axes.recode import Recode as Recode
+from rrpolicy.channel.axes.retention import Retention as Retention
+from rrpolicy.channel.axes.sets import Sets as Sets
+from rrpolicy.channel.base import Axis as Axis, Channel as Channel, Posterior as Posterior, Transition as Transition
+from rrpolicy.channel.decoders import Decoder as Decoder, MatrixDecoder as MatrixDecoder
+from rrpolicy.channel.product.channel import Product as Product
+from rrpolicy.channel.sampling.variates import split_by_columns as split_by_columns
+from rrpolicy.channel.suppression.channel import SuppressionChannel as SuppressionChannel
+from rrpolicy.channel.table import Column as Column, TableSpec as TableSpec
+from rrpolicy.errors import PolicyError as PolicyError, Problem as Problem, RequirementError as RequirementError
+from rrpolicy.estimate.invert.estimator import Estimator as Estimator, Inversion as Inversion
+from rrpolicy.finding import (
+    Basis as Basis,
+    Companion as Companion,
+    Derived as Derived,
+    Finding as Finding,
+    Measure as Measure,
+    Origin as Origin,
+    Standing as Standing,
+    Verdict as Verdict,
+    by_value as by_value,
+)
+from rrpolicy.formats.column_types import arrow_schema as arrow_schema
+from rrpolicy.formats.format import Format as Format, TableWriter as TableWriter, UnlikeSpecError as UnlikeSpecError
+from rrpolicy.hookspecs import hookimpl as hookimpl
+from rrpolicy.mechanism import (
+    Mechanism as Mechanism,
+    Outline as Outline,
+    Proposal as Proposal,
+    Remark as Remark,
+    Task as Task,
+    parameters_of as parameters_of,
+)
+from rrpolicy.offer import Offer as Offer
+from rrpolicy.policy.model import Attribute as Attribute, Policy as Policy, Requirement as Requirement, Role as Role
+from rrpolicy.policy.rational import Rational as Rational
+from rrpolicy.privacy.model import Assessor as Assessor, Order as Order, PrivacyModel as PrivacyModel
+from rrpolicy.report import Renderer as Renderer, Report as Report
+from rrpolicy.section import Section as Section, figure as figure, percent as percent
+from rrpolicy.source.protocol import Original as Original, Snapshot as Snapshot, Source as Source
+from rrpolicy.untrusted.printable import visible as visible
+from rrpolicy.untrusted.templates import template_environment as template_environment
+from rrpolicy.utility.metric import UtilityMetric as UtilityMetric

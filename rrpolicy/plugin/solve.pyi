@@ -1,0 +1,29 @@
+# What mechanisms choose their parameters with, and where it stands: `solve.py` reads this list.
+from rrpolicy.channel.anatomy.schedule import groups_of as groups_of, largest_eligible as largest_eligible
+from rrpolicy.channel.axes.categories import Domain as Domain
+from rrpolicy.channel.axes.rank import full_column_rank as full_column_rank
+from rrpolicy.channel.axes.recode import ANYTHING as ANYTHING
+from rrpolicy.channel.axes.set_error import addition_mean_squared_error as addition_mean_squared_error
+from rrpolicy.channel.probability import keep_probability as keep_probability
+from rrpolicy.mechanism import refuse_without_data as refuse_without_data
+from rrpolicy.privacy.model import PerClass as PerClass, Smooth as Smooth
+from rrpolicy.privacy.models.thresholds import (
+    BY_FREQUENCY as BY_FREQUENCY,
+    frequency_l as frequency_l,
+    group_size as group_size,
+)
+from rrpolicy.solve.recode.generalise import (
+    Generalised as Generalised,
+    full_domain as full_domain,
+    multidimensional as multidimensional,
+)
+from rrpolicy.solve.recode.levels import (
+    Goal as Goal,
+    Recoded as Recoded,
+    axes_at as axes_at,
+    class_attributes as class_attributes,
+    recoded as recoded,
+)
+from rrpolicy.solve.retention.allocate import allocate as allocate
+from rrpolicy.solve.retention.workload import Marginal as Marginal, workload_problems as workload_problems
+from rrpolicy.solve.suppression import tuple_suppression as tuple_suppression
