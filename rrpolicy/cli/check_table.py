@@ -9,6 +9,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.terminal import print_json
 
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
@@ -61,9 +62,7 @@ def command(  # noqa: PLR0917 each option is one
     )
     status = 0 if found.passed else 1
     if json:
-        from rrpolicy.canonical import pretty
-
-        print(pretty({"exit_status": status, **found.to_json()}).decode(), end="")
+        print_json({"exit_status": status, **found.to_json()})
     else:
         from rrpolicy.untrusted.printable import visible
 

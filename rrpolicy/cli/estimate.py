@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrpolicy.cli.terminal import print_json
 from rrpolicy.untrusted.printable import visible_lines
 
 if TYPE_CHECKING:
@@ -113,9 +114,7 @@ def show(found: Result, form: Format) -> None:
     if form is Format.TABLE:
         print(found.summary())
     elif form is Format.JSON:
-        from rrpolicy.canonical import pretty
-
-        print(pretty(found.to_json()).decode(), end="")
+        print_json(found.to_json())
     else:
         data = found.to_csv()
         print(visible_lines(data) if sys.stdout.isatty() else data, end="")

@@ -193,14 +193,11 @@ def _unknown(name: str) -> Problem:
 
 
 def _report(error: RRPolicyError, given: Sequence[str]) -> int:
-    from rrpolicy.cli.terminal import wants_colour
+    from rrpolicy.cli.terminal import print_json, wants_colour
     from rrpolicy.policy.diagnostics import render, to_json
 
     if _wants_json(given):
-        from rrpolicy.canonical import pretty
-
-        document = pretty({"exit_status": error.exit_status, "problems": to_json(error.problems)})
-        print(document.decode(), end="")
+        print_json({"exit_status": error.exit_status, "problems": to_json(error.problems)})
     if error.__cause__ is not None and error.problems[0].code == BLAMED:
         _traced(error.__cause__)
     print(render(error.problems, colour=wants_colour()), file=sys.stderr)

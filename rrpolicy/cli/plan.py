@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.pasting import command_line
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ def command(  # noqa: PLR0917 each option is one
             progress=report,
         )
     if json:
-        from rrpolicy.canonical import pretty
-
-        sys.stdout.write(pretty(found.to_json()).decode())
+        print_json(found.to_json())
     else:
         from rrpolicy.cli.text.plan import lines
         from rrpolicy.untrusted.printable import visible

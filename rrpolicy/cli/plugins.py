@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy.canonical import Json
+from rrpolicy.cli.terminal import print_json
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ def command(
     loaded = {info.distribution for info in registry.plugins}
     waiting = [name for name in installed_distributions() if name not in loaded]
     if json:
-        from rrpolicy.canonical import pretty
         from rrpolicy.codec.writing import plain
 
         document: Json = {
@@ -38,7 +38,7 @@ def command(
             "offers": {what: list(names) for what, names in _offers(registry).items()},
             "installed_but_not_loaded": list(waiting),
         }
-        print(pretty(document).decode(), end="")
+        print_json(document)
         return
     for info in registry.plugins:
         hooks = ", ".join(info.hooks) or "no hooks"

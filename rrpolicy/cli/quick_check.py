@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy import door
 from rrpolicy.canonical import Json
+from rrpolicy.cli.terminal import print_json
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
@@ -35,9 +36,7 @@ def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None
     found = [_check(name, extends, root, json=json) for name in policies]
     worst = max(status for _, status in found)
     if json:
-        from rrpolicy.canonical import pretty
-
-        print(pretty({"exit_status": worst, "policies": [document for document, _ in found]}).decode(), end="")
+        print_json({"exit_status": worst, "policies": [document for document, _ in found]})
     elif worst == 0:
         from rrpolicy.cli.text.pasting import command_line
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.pasting import command_line
 from rrpolicy.untrusted.printable import visible
 
@@ -44,9 +44,7 @@ def command(  # noqa: PLR0917 each option is one
     with progress() as report, notices():
         found = door.release(what, out, source=source, label=label, key=key, root=root, progress=report)
     if json:
-        from rrpolicy.canonical import pretty
-
-        sys.stdout.write(pretty(found.to_json()).decode())
+        print_json(found.to_json())
         return 0
     kept = "the key was destroyed" if key is None else f"the key is in {key}"
     print(visible(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))

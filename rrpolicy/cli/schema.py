@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.terminal import print_json
 
 
 def command(
@@ -25,7 +26,6 @@ def command(
     Save it beside your policies and begin each with `#:schema ./policy.schema.json`; editors with TOML support then
     complete keys and options and mark mistakes.
     """
-    from rrpolicy.canonical import pretty
     from rrpolicy.discovery import load_registry
     from rrpolicy.policy.schema import json_schema
 
@@ -35,4 +35,4 @@ def command(
         catalogue = open_policy(policy, root=root).registry.catalogue
     else:
         catalogue = load_registry(plugins or ()).catalogue
-    print(pretty(json_schema(catalogue)).decode(), end="")
+    print_json(json_schema(catalogue))

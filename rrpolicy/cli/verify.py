@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from rrpolicy import door
+from rrpolicy.cli.terminal import print_json
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def command(
             bundle, source=source, key=key, level=level, plan_on=plan_on, plugins=plugins or (), progress=report
         )
     if json:
-        from rrpolicy.canonical import pretty
-
-        sys.stdout.write(pretty(found.to_json()).decode())
+        print_json(found.to_json())
     else:
         print("\n".join(map(visible, _lines(found))))
     return 0 if found.passed and not (strict and found.undecided) else 1
