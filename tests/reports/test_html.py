@@ -6,7 +6,9 @@ import base64
 import hashlib
 import itertools
 import re
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
@@ -61,6 +63,12 @@ def read(report: Report) -> Reader:
     return reader
 
 
+@pytest.fixture(scope="module")
+def page(examples: Any) -> Callable[[str], Reader]:
+    """Return what stands on the page of an example, each read once."""
+    return cache(lambda name: read(examples.EXAMPLES[name]()))
+
+
 def template_variables() -> set[str]:
     jinja = environment()
     found: set[str] = set()
@@ -83,8 +91,8 @@ def test_every_field_of_every_part_is_documented() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tags_are_closed_in_order_and_ids_are_unique(examples: Any, name: str) -> None:
-    reader = read(examples.EXAMPLES[name]())
+def test_tags_are_closed_in_order_and_ids_are_unique(page: Any, name: str) -> None:
+    reader = page(name)
     ids = [a["id"] for _, a in reader.tags if "id" in a]
 
     assert reader.faults == []
@@ -93,8 +101,8 @@ def test_tags_are_closed_in_order_and_ids_are_unique(examples: Any, name: str) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_internal_reference_has_a_target(examples: Any, name: str) -> None:
-    reader = read(examples.EXAMPLES[name]())
+def test_every_internal_reference_has_a_target(page: Any, name: str) -> None:
+    reader = page(name)
     ids = {a["id"] for _, a in reader.tags if "id" in a}
     links = {a["href"] for t, a in reader.tags if t == "a"}
     described = {part for _, a in reader.tags for part in (a.get("aria-labelledby") or "").split()}
@@ -105,8 +113,8 @@ def test_every_internal_reference_has_a_target(examples: Any, name: str) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_loaded_and_nothing_can_run(examples: Any, name: str) -> None:
-    reader = read(examples.EXAMPLES[name]())
+def test_nothing_is_loaded_and_nothing_can_run(examples: Any, page: Any, name: str) -> None:
+    reader = page(name)
     loading = {"script", "link", "iframe", "img", "image", "object", "embed", "form", "input", "base", "use", "audio"}
     names = {n for _, a in reader.tags for n in a}
     style = "".join(re.findall(r"<style>(.*?)</style>", rendered(examples.EXAMPLES[name]()), re.DOTALL))
@@ -151,8 +159,8 @@ def test_hostile_labels_stay_text(examples: Any) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_headings_go_down_one_level_at_a_time(examples: Any, name: str) -> None:
-    levels = [int(t[1]) for t, _ in read(examples.EXAMPLES[name]()).tags if re.fullmatch(r"h[1-6]", t)]
+def test_headings_go_down_one_level_at_a_time(page: Any, name: str) -> None:
+    levels = [int(t[1]) for t, _ in page(name).tags if re.fullmatch(r"h[1-6]", t)]
 
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -160,8 +168,8 @@ def test_headings_go_down_one_level_at_a_time(examples: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tables_have_captions_and_their_heads_a_scope(examples: Any, name: str) -> None:
-    tags = read(examples.EXAMPLES[name]()).tags
+def test_tables_have_captions_and_their_heads_a_scope(page: Any, name: str) -> None:
+    tags = page(name).tags
     names = [t for t, _ in tags]
 
     assert names.count("caption") == names.count("table") > 0

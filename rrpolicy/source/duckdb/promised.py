@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from rrpolicy.engine.quoting import identifier
@@ -20,7 +21,7 @@ _OTHERS = {
     "duckdb_constraints": "true",
     "duckdb_triggers": "true",
 }
-"""Catalogues of what may not be there; one that this engine does not know of cannot hold anything."""
+"""Catalogues of what may not be there."""
 
 
 def create_table(name: str, columns: Sequence[tuple[str, str]]) -> str:
@@ -44,26 +45,37 @@ def beyond(connection: duckdb.DuckDBPyConnection, database: str, table: str, col
         table: the promised one.
         columns: its columns with engine types.
     """
-    import duckdb
-
-    known = {
-        str(name) for (name,) in connection.execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
-    }
-    for catalogue, condition in _OTHERS.items():
-        if catalogue not in known:
-            continue
+    for catalogue, condition in _others():
         query = f"SELECT count(*) FROM {catalogue}() WHERE {condition} AND database_name = ?"
         found = connection.execute(query, [database]).fetchall()[0][0]
         if found:
             return f"{found} of what stands in {catalogue}"
-    with duckdb.connect() as plain:
-        plain.execute(create_table(table, columns))
-        (expected,) = plain.execute("SELECT table_name, sql FROM duckdb_tables()").fetchall()
     query = "SELECT schema_name, table_name, sql, comment FROM duckdb_tables() WHERE database_name = ?"
     tables = connection.execute(query, [database]).fetchall()
     if [t[:2] for t in tables] != [("main", table)]:
         return f"other tables than the one table {table!r}"
-    if tables != [("main", *expected, None)]:
+    if tables != [("main", *_as_made(table, tuple(columns)), None)]:
         return f"a table {table!r} that was made otherwise"
     commented = "SELECT count(*) FROM duckdb_columns() WHERE database_name = ? AND comment IS NOT NULL"
     return "comments" if connection.execute(commented, [database]).fetchall()[0][0] else ""
+
+
+@cache
+def _others() -> tuple[tuple[str, str], ...]:
+    """Return the catalogues that this engine has; one that it does not know of cannot hold anything."""
+    import duckdb
+
+    with duckdb.connect() as plain:
+        found = plain.execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
+    return tuple((name, condition) for name, condition in _OTHERS.items() if (name,) in set(found))
+
+
+@lru_cache(maxsize=64)
+def _as_made(table: str, columns: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+    """Return the name and the statement of a table that is made as promised, as the engine tells them."""
+    import duckdb
+
+    with duckdb.connect() as plain:
+        plain.execute(create_table(table, columns))
+        ((name, sql),) = plain.execute("SELECT table_name, sql FROM duckdb_tables()").fetchall()
+    return name, sql
