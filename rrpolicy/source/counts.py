@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -62,27 +61,10 @@ class Counts:
         array[self.flat] = self.n
         return array.reshape(self.shape)
 
-    def proportions(self) -> Array:
-        """Return pi, the dense array of joint proportions."""
-        return self.dense() / self.records
-
     def marginal(self, *attributes: str) -> Counts:
         """Return the table over some of the attributes, in the order asked for."""
         axes = [self.attributes.index(a) for a in attributes]
         return tabulate(attributes, tuple(self.shape[a] for a in axes), self.codes[:, axes], self.n)
-
-    def slabs(self, axis: int) -> Iterator[tuple[int, Ints]]:
-        """Yield (category, dense counts of the other axes) for each category of one axis."""
-        rest = tuple(s for i, s in enumerate(self.shape) if i != axis)
-        keep = [i for i in range(len(self.shape)) if i != axis]
-        for category in range(self.shape[axis]):
-            here = self.codes[:, axis] == category
-            slab = np.zeros(math.prod(rest), dtype=np.int64)
-            if rest:
-                slab[np.ravel_multi_index(tuple(self.codes[here][:, i] for i in keep), rest)] = self.n[here]
-            else:
-                slab[0] = self.n[here].sum()
-            yield category, slab.reshape(rest)
 
 
 def tabulate(attributes: tuple[str, ...], shape: tuple[int, ...], codes: Codes, n: Ints) -> Counts:

@@ -113,7 +113,7 @@ def constraint_beside_plain() -> tuple[float, float]:
     """Return what a value and a gradient of all constraints cost, in evaluations of the plain risk."""
     table = sparse_table(EMGRW, 30_162, 2)
     keep = np.array([0.4, 0.7, 0.9, 0.95, 0.8])
-    pi = table.table.proportions()
+    pi = table.table.dense() / table.records
     entry = Requirement(attribute.NAME, attribute.Options(threshold=Fraction(1, 3)))
     smooth = attribute.assessors()[0].smooth(entry, channel(table, Fraction(4, 5)), table)
     assert abs(3 * plain_risk(pi, keep).max() - 1 - smooth.value(keep).max()) < 1e-9

@@ -64,7 +64,7 @@ def stated(path: Path) -> Iterator[tuple[Allocation, Any]]:
         axes = [Retention.uniform(a.name, a.domain or (), Fraction(1)) for a in policy.released]
         template = Template(Product.of(policy.released, axes), [a.name for a in policy.released])
         problem = problem_of(template, Task(policy, original, required))
-        yield problem, original.counts(*(a.name for a in policy.released)).proportions()
+        yield problem, original.counts(*(a.name for a in policy.released)).dense() / original.records
 
 
 def one_start(path: Path) -> tuple[float, int, int]:

@@ -82,6 +82,10 @@ def test_gradients_are_those_of_finite_differences(name, x):
         assert gradient[cell] == pytest.approx(slope, rel=2e-4, abs=2e-7 * max(1, np.abs(gradient).max()))
 
 
+DIRECTED = {"risk_difference", "confidence", "conviction", "certainty", "added_value", "laplace", "j_measure"}
+DIRECTED |= {"m", "u", "tau"}
+
+
 @pytest.mark.parametrize("name", MEASURES)
 def test_measures_keep_their_range_and_symmetry(name):
     rng = np.random.default_rng(5)
@@ -90,7 +94,7 @@ def test_measures_keep_their_range_and_symmetry(name):
         x = small(name, rng.uniform(1, 40, (4, 3)))
         value = measure.of(x)[0]
         assert measure.low - 1e-12 <= value <= measure.high + 1e-12
-        if measure.symmetric:
+        if name not in DIRECTED:
             assert measure.of(x.T)[0] == pytest.approx(value, rel=1e-9, abs=1e-12)
 
 

@@ -118,7 +118,7 @@ def test_solved_parameters_hold_and_are_as_good_as_is_known(
     with opened(policy(mechanism, l)) as (made, original):
         plan = make_plan(made.policy, made.registry, original)
         (finding,) = assess(plan.policy, made.registry, plan.channel, original).findings
-        pi = original.counts(*vectors["adult_emgrw"]["attributes"]).proportions()
+        pi = original.counts(*vectors["adult_emgrw"]["attributes"]).dense() / original.records
 
     assert isinstance(plan.channel, Product)
     assert finding.verdict is Verdict.HOLDS

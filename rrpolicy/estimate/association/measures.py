@@ -32,7 +32,6 @@ class Measure:
         low: its least value.
         high: its largest value.
         of: counts (..., rows, columns) -> values and gradients, of many tables at once.
-        symmetric: whether the result is the same with rows and columns exchanged.
         dependence: whether it is 0 where rows and columns are independent, and positive elsewhere.
     """
 
@@ -43,7 +42,6 @@ class Measure:
     low: float
     high: float
     of: Callable[[Array], Valued]
-    symmetric: bool = True
     dependence: bool = False
 
 
@@ -156,11 +154,10 @@ def _pair(
     high: float,
     *,
     cells: bool = False,
-    symmetric: bool = True,
     dependence: bool = False,
 ) -> Measure:
     needs: Literal["margins", "cells"] = "cells" if cells else "margins"
-    return Measure(function.__name__, title, "2x2", needs, low, high, _of_cells(function), symmetric, dependence)
+    return Measure(function.__name__, title, "2x2", needs, low, high, _of_cells(function), dependence)
 
 
 _INF = math.inf
@@ -170,38 +167,28 @@ MEASURES: Mapping[str, Measure] = {
         _pair(two_by_two.phi, "phi coefficient", -1, 1),
         _pair(two_by_two.odds_ratio, "odds ratio", 0, _INF, cells=True),
         _pair(two_by_two.log_odds_ratio, "logarithm of the odds ratio", -_INF, _INF, cells=True),
-        _pair(two_by_two.risk_difference, "risk difference (row where column present or not)", -1, 1, symmetric=False),
+        _pair(two_by_two.risk_difference, "risk difference (row where column present or not)", -1, 1),
         _pair(two_by_two.support, "support", 0, 1),
-        _pair(two_by_two.confidence, "confidence (column given row)", 0, 1, symmetric=False),
+        _pair(two_by_two.confidence, "confidence (column given row)", 0, 1),
         _pair(two_by_two.jaccard, "Jaccard", 0, 1),
         _pair(two_by_two.kappa, "Cohen's kappa", -1, 1),
         _pair(two_by_two.cosine, "cosine", 0, 1),
         _pair(two_by_two.interest, "interest (lift)", 0, _INF),
         _pair(two_by_two.ps, "Piatetsky-Shapiro", -0.25, 0.25),
-        _pair(two_by_two.conviction, "conviction", 0, _INF, cells=True, symmetric=False),
-        _pair(two_by_two.certainty, "certainty factor", -_INF, 1, symmetric=False),
-        _pair(two_by_two.added_value, "added value", -1, 1, symmetric=False),
-        Measure("laplace", "Laplace", "2x2", "margins", 0, 1, laplace, symmetric=False),
-        _pair(two_by_two.j_measure, "J-measure", 0, _INF, cells=True, symmetric=False, dependence=True),
+        _pair(two_by_two.conviction, "conviction", 0, _INF, cells=True),
+        _pair(two_by_two.certainty, "certainty factor", -_INF, 1),
+        _pair(two_by_two.added_value, "added value", -1, 1),
+        Measure("laplace", "Laplace", "2x2", "margins", 0, 1, laplace),
+        _pair(two_by_two.j_measure, "J-measure", 0, _INF, cells=True, dependence=True),
         _pair(two_by_two.collective_strength, "collective strength", 0, _INF, cells=True),
         Measure("chi2", "chi-square statistic", "rxc", "margins", 0, _INF, chi2, dependence=True),
         Measure("g2", "likelihood ratio statistic G2", "rxc", "cells", 0, _INF, g2, dependence=True),
         Measure(
             "mutual_information", "mutual information", "rxc", "cells", 0, _INF, mutual_information, dependence=True
         ),
-        Measure("m", "M = I/H(row)", "rxc", "cells", 0, 1, _coefficient(0), symmetric=False, dependence=True),
-        Measure(
-            "u",
-            "uncertainty coefficient U = I/H(column)",
-            "rxc",
-            "cells",
-            0,
-            1,
-            _coefficient(1),
-            symmetric=False,
-            dependence=True,
-        ),
-        Measure("tau", "Goodman and Kruskal's tau", "rxc", "margins", 0, 1, tau, symmetric=False, dependence=True),
+        Measure("m", "M = I/H(row)", "rxc", "cells", 0, 1, _coefficient(0), dependence=True),
+        Measure("u", "uncertainty coefficient U = I/H(column)", "rxc", "cells", 0, 1, _coefficient(1), dependence=True),
+        Measure("tau", "Goodman and Kruskal's tau", "rxc", "margins", 0, 1, tau, dependence=True),
     )
 }
 """Every measure by name."""

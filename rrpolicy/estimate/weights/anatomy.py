@@ -29,14 +29,10 @@ class AnatomyWeights(AxisWeights):
     Attributes:
         key: the column by which both tables are joined.
         count: how often a value stands in a group.
-        values_in: the table of the values.
-        records_in: the table of the records.
     """
 
     key: str
     count: str
-    values_in: str
-    records_in: str
 
     @property
     def unbiased(self) -> bool:

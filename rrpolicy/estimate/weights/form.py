@@ -45,4 +45,4 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
             )
         case AnatomyDecoder():
             own, d = cells(decoder.labels), decoder
-            return (AnatomyWeights(d.columns, own, own, d.key, d.count, d.table, d.of),)
+            return (AnatomyWeights(d.columns, own, own, d.key, d.count),)
