@@ -101,6 +101,13 @@ def providers() -> Mapping[str, tuple[str, str]]:
     }
 
 
+def author(thing: object) -> str:
+    """Return the distribution and version that an object's class comes from; `rrpolicy` for what is its own."""
+    package = type(thing).__module__.partition(".")[0]
+    name, version = providers().get(package, (package, ""))
+    return f"{name} {version}".rstrip()
+
+
 def _installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
     available: dict[str, list[importlib.metadata.EntryPoint]] = {}
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: e.name):

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.promises import contradictions
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
@@ -69,6 +70,8 @@ def _check_channel(
     outline: Outline, proposal: Proposal, policy: Policy, kinds: Mapping[str, type[Channel | Axis]]
 ) -> None:
     channel = proposal.channel
+    for contradiction in contradictions(channel, policy.released):
+        raise AssertionError(contradiction)
     demand(isinstance(channel, outline.channel), "the plan's channel is of another class than the outline's")
     axes: tuple[Axis, ...] = getattr(channel, "axes", ())
     planned = tuple((axis.attributes, type(axis)) for axis in axes)

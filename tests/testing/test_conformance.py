@@ -82,7 +82,7 @@ class Credulous(Retention):
     [
         (WrongRows, "forward.* is not the matrix"),
         (Losing, "loses or makes up records"),
-        (Optimistic, "max_ratio.. is below the truth"),
+        (Optimistic, "a larger ratio of probabilities than it says"),
         (Credulous, "takes a version that it cannot know"),
     ],
 )

@@ -26,7 +26,7 @@ from rrpolicy.releasing.bundle.staging import Staging, refusals, stage
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.keys import source_tag, tag_bytes
-from rrpolicy.releasing.plan.plan import Plan, fingerprint, software
+from rrpolicy.releasing.plan.plan import Plan, fingerprint, refuse_contradictions, software
 from rrpolicy.releasing.tables.sink import FolderSink, Written
 from rrpolicy.source.memory.kinds import given_as
 
@@ -73,11 +73,13 @@ def release(  # noqa: PLR0917 each is another thing
 
     Raises:
         RequirementError: RR101 to RR104, RR108; nothing is drawn.
-        RefusedError: RR401 if the plan is stale, RR402 if the folder exists, RR407, RR408, RR410.
+        RefusedError: RR401 if the plan is stale, RR402 if the folder exists, RR414 if its channel contradicts itself or
+            the policy; RR407, RR408, RR410.
     """
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
     plan = current(plan, policy, registry, original, key, elsewhere)
+    refuse_contradictions(plan.channel, plan.policy, "the plan")
     progress("assessing", 0.1)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     gate(assessment, plan.policy.release.accept).require()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.promises import on_word
+from rrpolicy.discovery import author
 from rrpolicy.errors import Place
 from rrpolicy.finding import Derived, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.mechanism import Outline
@@ -123,8 +125,19 @@ def _finding(  # noqa: PLR0917 what it passes on
         requirement=words(requirement, registry),
         place=requirement.place,
         reference=finding.reference or assessor.reference,
+        assumptions=(*finding.assumptions, *_on_word(channel)),
         assessor=registry.provider(assessor),
     )
+
+
+def _on_word(channel: Channel) -> Iterator[str]:
+    """Yield what rests on the word of who wrote an axis: what its matrix would show, and cannot be listed."""
+    for axis in on_word(channel):
+        names = ", ".join(axis.attributes)
+        yield (
+            f"What is said of {names} rests on the word of {author(axis)}: its matrix was not listed, so that the "
+            "ratios of its probabilities were not recomputed."
+        )
 
 
 def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import rrpolicy
 from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.channel.base import Channel
+from rrpolicy.channel.promises import contradictions
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
+from rrpolicy.discovery import author
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.finding import Derived, Origin
 from rrpolicy.mechanism import Outline, Proposal, Remark, Task
@@ -178,6 +180,7 @@ def make_plan(
     if seen is not original:
         proposal = _planned_elsewhere(resolved, proposal)
     channel = proposal.channel if isinstance(original, int) else proposal.channel.settle(original)
+    refuse_contradictions(channel, resolved, author(mechanism))
     problems = undeclared(resolved, channel)
     if problems:
         raise PolicyError(problems)
@@ -195,6 +198,23 @@ def make_plan(
         plan_on=None if elsewhere is None else fingerprint(elsewhere),
         derived=derived(resolved, registry, outline, [a for _, a in requirements], proposal, records=records),
     )
+
+
+def refuse_contradictions(channel: Channel, policy: Policy, by: str) -> None:
+    """Refuse a channel that says something else than the policy, or than itself.
+
+    Args:
+        channel: planned.
+        policy: resolved.
+        by: who wrote the mechanism, for the message.
+
+    Raises:
+        RefusedError: RR414.
+    """
+    place = policy.place("mechanism")
+    problems = [Problem("RR414", f"{by}: {told}", place) for told in contradictions(channel, policy.released)]
+    if problems:
+        raise RefusedError(problems)
 
 
 def fingerprint(original: Original) -> str:

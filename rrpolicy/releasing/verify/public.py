@@ -13,9 +13,10 @@ from pydantic import BaseModel
 from rrpolicy.canonical import digest
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Channel
+from rrpolicy.channel.promises import contradictions, on_word
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.codec.writing import plain, record
-from rrpolicy.discovery import load_allowed
+from rrpolicy.discovery import author, load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
 from rrpolicy.formats.format import UnlikeSpecError, file_name
@@ -173,6 +174,12 @@ def _check_description(log: Log, side: PublicSide) -> bool:
     agree = set(stated) == released and len({name for _, name in stated}) == len(stated)
     failure = "the field 'attributes' of release.json is not the channel's"
     log.check("attributes of the channel", agree, "RR118", failure)
+    told = list(contradictions(channel, manifest.attributes))
+    failure = f"the channel contradicts the attributes or itself: {'; '.join(told)}"
+    log.check("what the channel says of itself", not told, "RR118", failure)
+    log.undecided += [
+        f"ratios of {', '.join(axis.attributes)}: on the word of {author(axis)}" for axis in on_word(channel)
+    ]
     rows = {table.rows for name, table in manifest.data.tables.items() if name in ONE_A_RECORD}
     agree = rows == {manifest.records}
     log.check("records", agree, "RR115", "the field 'records' of release.json is not the number of rows that it states")
