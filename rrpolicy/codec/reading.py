@@ -65,7 +65,7 @@ def read(kind: type[T], document: Any, given: Mapping[str, Any] = MappingProxyTy
     if not isinstance(document, Mapping):
         raise MalformedError("must be an object")
     known: Any = kind
-    expect(known, document)
+    _expect(known, document)
     readers, found = _readers(known), dict(given)
     unknown = document.keys() - readers.keys() - set(tags_of(known))
     if unknown:
@@ -84,7 +84,7 @@ def read(kind: type[T], document: Any, given: Mapping[str, Any] = MappingProxyTy
     return kind(**found)
 
 
-def expect(kind: Any, document: Mapping[str, Any]) -> None:
+def _expect(kind: Any, document: Mapping[str, Any]) -> None:
     """Check the constants that tell kinds apart.
 
     Raises:

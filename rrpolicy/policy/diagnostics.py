@@ -32,11 +32,7 @@ def to_json(problems: Sequence[Problem]) -> list[Json]:
         {
             "code": p.code,
             "message": p.message,
-            "file": p.place.file if p.place else None,
-            "line": p.place.line if p.place else None,
-            "column": p.place.column if p.place else None,
-            "width": p.place.width if p.place else None,
-            "key": p.place.key if p.place else None,
+            **{key: getattr(p.place, key, None) for key in ("file", "line", "column", "width", "key")},
             "expected": p.expected,
             "hint": p.hint,
         }
