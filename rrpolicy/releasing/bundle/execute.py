@@ -199,7 +199,7 @@ def write_public(executed: Executed) -> Manifest:
     return whole
 
 
-def beside(manifest: Manifest, public: Path, formats: Formats) -> Mapping[str, bytes]:
+def beside(manifest: Manifest, public: Path, formats: Formats = CORE) -> Mapping[str, bytes]:
     """Return the files that the manifest and the data alone determine, by path; verify makes them again."""
     from rrpolicy.releasing.handout.files import public_files
 
