@@ -121,6 +121,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("counts", "size"), CASES)
 def test_ties_have_the_law_of_fresh_draws(counts, size):
     draws, bits, expected = 6000, stream(11), law(counts, size)

@@ -233,6 +233,7 @@ def test_reduceat_over_empty_cells_is_caught(draw, monkeypatch):
     assert p_value(draw(axis_a(), axis_b())) < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_streams_begun_anew_for_the_next_records_are_caught(draw, monkeypatch):
     right = drawing._split
 

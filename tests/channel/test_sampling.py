@@ -224,6 +224,7 @@ def p_value(observed: np.ndarray, expected: np.ndarray) -> float:
 COLUMN = {0: Fraction(3, 10), 2: Fraction(1, 7), 3: Fraction(1, 3), 5: Fraction(47, 210)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 7, 16, 17, 500])
 def test_the_count_of_a_category_has_its_binomial_law(n, monkeypatch):
     """Both ways of drawing, each at counts where it is used and where the other one is."""
@@ -252,6 +253,7 @@ def pooled(observed: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.n
     return np.add.reduceat(observed, edges), np.add.reduceat(expected, edges)
 
 
+@pytest.mark.slow
 def test_a_huge_cell_is_drawn_in_bounded_memory_and_near_its_mean():
     n = 10**10
     drawn = int(binomial(np.array([n]), Fraction(1, 3), Streams.for_tests(9).stream("huge"))[0])

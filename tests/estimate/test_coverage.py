@@ -18,11 +18,12 @@ from rrpolicy.estimate.association.association import named
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import Sums
-from rrpolicy.estimate.invert import estimators as estimators_module
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.sums import numbers as numbers_module
 from rrpolicy.estimate.sums import shares as shares_module
 from rrpolicy.estimate.sums.shares import shares
+
+pytestmark = pytest.mark.slow
 
 LEVELS = (0.9, 0.95, 0.99)
 SOUND = ("phi", "risk_difference", "kappa", "jaccard", "cosine", "interest", "confidence", "added_value", "u", "tau")
@@ -61,7 +62,7 @@ class Drawing:
             {k: v for a, c in zip(axes, self.cells, strict=True) for k, v in made.labels(a, c).items()}
         )
         self.n = np.zeros(U * V, dtype=np.int64)
-        for module in (release_module, estimators_module, shares_module):
+        for module in (release_module, shares_module):
             monkeypatch.setattr(module, "count", self._count)
 
     def _count(self, _data, axes, condition="", parameters=()):

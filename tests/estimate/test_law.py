@@ -128,6 +128,7 @@ def test_warner_of_two_attributes(publish, made, vectors):
     np.testing.assert_allclose([pi[3] - half, pi[3] + half], vector["support_interval_95_published"], atol=1.5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["table", "population"])
 def test_intervals_cover_their_target(publish, made, target, monkeypatch):
     """At 95 %, over 3,000 draws; the bound on each cell's miscount has a false-alarm rate below 1e-6."""

@@ -81,6 +81,7 @@ def check(release: Release, by: list[str], condition, extra, target) -> None:
         assert np.allclose(found.estimate[n > 0, 3], expected[n > 0] / n[n > 0], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_random_conjunctive_queries_are_crosstabs(release):
     @settings(max_examples=25, deadline=None, derandomize=True)
     @given(columns, conditions, conditions, st.sampled_from(["table", "population"]))
