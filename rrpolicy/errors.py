@@ -69,7 +69,7 @@ class RRPolicyError(Exception):
 
 
 class RequirementError(RRPolicyError):
-    """A requirement fails, cannot be reached, or is undecided (RR1xx)."""
+    """A requirement fails, cannot be achieved, or is undecided (RR1xx)."""
 
     exit_status = 1
 

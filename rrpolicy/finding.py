@@ -42,8 +42,8 @@ class Standing(StrEnum):
 class Verdict(StrEnum):
     """Whether a requirement holds. Undecided never passes a gate."""
 
-    HOLDS = "holds"
-    FAILS = "fails"
+    SATISFIED = "satisfied"
+    FAILED = "failed"
     UNDECIDED = "undecided"
 
 
@@ -140,21 +140,21 @@ class ValueTable(Generic[N]):
     rows: tuple[tuple[str, tuple[N, ...]], ...]
 
 
-def by_value(beside: Sequence[N]) -> tuple[tuple[N, ...], tuple[ValueTable[N], ...]]:
+def by_value(companions: Sequence[N]) -> tuple[tuple[N, ...], tuple[ValueTable[N], ...]]:
     """Part what stands beside a finding: what speaks of the whole, and one table an attribute of what speaks of values.
 
     Args:
-        beside: in any order; `of` is `attribute = value` for what speaks of a value.
+        companions: in any order; `of` is `attribute = value` for what speaks of a value.
 
     Returns:
         what is in no table, in order; and the tables. Values with other columns make a table of their own.
     """
     values: dict[str, list[N]] = {}
-    for item in beside:
+    for item in companions:
         if VALUE in item.of:
             values.setdefault(item.of, []).append(item)
     tables: dict[tuple[str, tuple[str, ...]], list[tuple[str, tuple[N, ...]]]] = {}
-    whole = {(item.of, item.name): item for item in beside if VALUE not in item.of}
+    whole = {(item.of, item.name): item for item in companions if VALUE not in item.of}
     taken = set()
     for of, items in values.items():
         attribute, _, value = of.partition(VALUE)
@@ -196,13 +196,13 @@ class Finding:
         model: the privacy model's name.
         requirement: the requirement in words with its limit, such as `k >= 2`.
         place: where the policy states it; None for what no policy states.
-        reached: the number reached; None if undecided.
+        achieved: the number achieved; None if undecided.
         limit: the limit; None where there is none.
         verdict: None for a measurement without a limit.
-        basis: the least that recomputes `reached`.
+        basis: the least that recomputes `achieved`.
         adversary: whom the number speaks of, in a sentence.
         assumptions: what it rests on.
-        beside: what must be read beside it.
+        companions: what must be read beside it.
         profile: how it is spread over people (audit only).
         groups_over: equivalence classes over the limit (audit only).
         people_over: people in them (audit only).
@@ -217,13 +217,13 @@ class Finding:
     model: str
     requirement: str
     place: Place | None = field(metadata=UNWRITTEN)
-    reached: Measure | None
+    achieved: Measure | None
     limit: Fraction | None = field(metadata=called("limit_exact"))
     verdict: Verdict | None
     basis: Basis
     adversary: str
     assumptions: tuple[str, ...] = ()
-    beside: tuple[Companion, ...] = ()
+    companions: tuple[Companion, ...] = ()
     profile: Profile | None = None
     groups_over: int | None = 0
     people_over: int | None = 0
@@ -246,19 +246,20 @@ class Finding:
             elsewhere: parameters were chosen on another table, which is then assumed to tell nothing of this one.
         """
         ids = tuple(d.id for d in derived)
-        beside = tuple(
-            replace(c, given=ids) if c.compares_tables and math.isfinite(c.measure.value) else c for c in self.beside
+        companions = tuple(
+            replace(c, given=ids) if c.compares_tables and math.isfinite(c.measure.value) else c
+            for c in self.companions
         )
         assumed = self.assumptions
         if self.compares_tables and elsewhere:
             assumed += ("The table that the parameters were chosen on is public, or holds nobody of this one.",)
         if not (self.compares_tables and ids):
-            return replace(self, beside=beside, assumptions=assumed)
+            return replace(self, companions=companions, assumptions=assumed)
         assumption = (
             f"It holds {CONDITION} ({listed(ids)}): who knows all other records can recompute them for each "
             "candidate record of one person, and excludes the candidates that give other ones."
         )
-        return replace(self, beside=beside, given=ids, assumptions=(*assumed, assumption))
+        return replace(self, companions=companions, given=ids, assumptions=(*assumed, assumption))
 
     def up_to(self, basis: Basis) -> Finding:
         """Return the finding with numbers only up to a basis; public/ may hold those up to RELEASE.
@@ -269,9 +270,9 @@ class Finding:
         """
         if basis is Basis.ORIGINAL:
             return self
-        beside = tuple(companion for companion in self.beside if companion.basis <= basis)
-        shown = replace(self, beside=beside, profile=None, groups_over=None, people_over=None)
-        return shown if self.basis <= basis else replace(shown, reached=None, limit=None)
+        companions = tuple(companion for companion in self.companions if companion.basis <= basis)
+        shown = replace(self, companions=companions, profile=None, groups_over=None, people_over=None)
+        return shown if self.basis <= basis else replace(shown, achieved=None, limit=None)
 
     def to_json(self) -> dict[str, Json]:
         """Return the finding as plain data; of its place the line alone, as the policy's digest names the file."""

@@ -162,7 +162,7 @@ class Mechanism(Protocol[Options]):
         """Return the channel.
 
         Raises:
-            RequirementError: if the requirements cannot be reached (RR102), saying what would help.
+            RequirementError: if the requirements cannot be achieved (RR102), saying what would help.
             PolicyError: if data are needed and only the number of records is given (RR255).
         """
         ...

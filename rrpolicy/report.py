@@ -21,7 +21,7 @@ SCHEMA = "rrpolicy.report/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class CompanionRow:
     """A number that must be read beside a finding."""
 
     name: str = field(metadata={"help": "what is measured"})
@@ -51,7 +51,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """What was reached, drawn against the limit."""
+    """What was achieved, drawn against the limit."""
 
     direction: Literal["at most", "at least"] = field(
         metadata={"help": "on which side of the limit the requirement holds"}
@@ -59,7 +59,7 @@ class Gauge:
     scale: Literal["linear", "logarithmic"] = field(
         metadata={"help": "of the track; logarithmic where the two lie far apart"}
     )
-    reached: float = field(metadata={"help": "where the reached number stands on the track, 0 to 1"})
+    achieved: float = field(metadata={"help": "where the achieved number stands on the track, 0 to 1"})
     limit: float = field(metadata={"help": "where the limit stands on the track, 0 to 1"})
 
 
@@ -70,17 +70,19 @@ class FindingRow:
     model: str = field(metadata={"help": "the privacy model's name, as in the policy"})
     requirement: str = field(metadata={"help": "the requirement with its limit"})
     verdict: str = field(metadata={"help": "holds, fails, undecided; or measured, where there is no limit"})
-    reached: str | None = field(
-        metadata={"help": "the number reached; None where this page may not show it, or nothing was reached"}
+    achieved: str | None = field(
+        metadata={"help": "the number achieved; None where this page may not show it, or nothing was achieved"}
     )
     standing: str | None = field(metadata={"help": "exact, upper bound or estimate"})
     limit: str | None = field(metadata={"help": "the limit, exact; None where there is none"})
-    margin: str | None = field(metadata={"help": "how far the reached number is from the limit"})
-    gauge: Gauge | None = field(metadata={"help": "reached against limit, to be drawn; None where a number is missing"})
+    margin: str | None = field(metadata={"help": "how far the achieved number is from the limit"})
+    gauge: Gauge | None = field(
+        metadata={"help": "achieved against limit, to be drawn; None where a number is missing"}
+    )
     basis: str = field(metadata={"help": "the least that recomputes the number: policy, channel, release or original"})
     adversary: str = field(metadata={"help": "whom the number speaks of, in a sentence"})
     assumptions: tuple[str, ...] = field(metadata={"help": "what this finding rests on"})
-    beside: tuple[Beside, ...] = field(metadata={"help": "numbers that must be read beside it"})
+    companions: tuple[CompanionRow, ...] = field(metadata={"help": "numbers that must be read beside it"})
     not_covered: tuple[str, ...] = field(metadata={"help": "what the requirement does not say, in plain words"})
     histogram: Histogram | None = field(metadata={"help": "how the risk is spread over people (audit page only)"})
     groups_over: int | None = field(metadata={"help": "equivalence classes over the limit (audit page only)"})
@@ -92,8 +94,8 @@ class FindingRow:
             "help": "where the policy asks for it; the audit page names the file, which may be one that is extended"
         }
     )
-    reached_of: str | None = field(
-        default=None, metadata={"help": "`attribute = value` of which the number reached is, where it is of one alone"}
+    achieved_of: str | None = field(
+        default=None, metadata={"help": "`attribute = value` of which the number achieved is, where it is of one alone"}
     )
     given: tuple[str, ...] = field(
         default=(), metadata={"help": "ids of the derived statistics that the finding is conditional on"}

@@ -129,11 +129,11 @@ def smallest_cross_ratio(rows: tuple[tuple[Fraction, ...], ...]) -> Fraction:
     columns = list(zip(*kept, strict=True))
     logs = [[math.log(p.numerator) - math.log(p.denominator) for p in column] for column in columns]
     for bound, u, v in _pairs(logs):
-        reached = -math.log(best.denominator) + math.log(best.numerator)
-        if best == floor or bound < -reached - _MARGIN:
+        achieved = -math.log(best.denominator) + math.log(best.numerator)
+        if best == floor or bound < -achieved - _MARGIN:
             break
         x = [b - a for a, b in zip(logs[u], logs[v], strict=True)]
-        if min(x) - max(x) < reached + _MARGIN:
+        if min(x) - max(x) < achieved + _MARGIN:
             exact = [b / a for a, b in zip(columns[u], columns[v], strict=True)]
             best = min(best, min(exact) / max(exact))
     return best

@@ -41,7 +41,7 @@ def command(  # noqa: PLR0917 each option is one
 ) -> int:
     """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
 
-    With thresholds, exit status 1 says that one fails; without, each model's reached value is printed. Missing values
+    With thresholds, exit status 1 says that one fails; without, each model's achieved value is printed. Missing values
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
     --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
@@ -78,8 +78,8 @@ def _lines(found: TableCheck) -> list[str]:
     text = [f"{found.name}: {found.records:,} records{left_out}, {found.classes:,} equivalence classes"]
     width = max(len(f.model) for f in found.findings)
     for finding in found.findings:
-        reached = "" if finding.reached is None else shown(finding.reached)
-        text.append(f"  {MARKS[finding.verdict]:<9} {finding.model:<{width}}  {reached:<9} {finding.requirement}")
+        achieved = "" if finding.achieved is None else shown(finding.achieved)
+        text.append(f"  {MARKS[finding.verdict]:<9} {finding.model:<{width}}  {achieved:<9} {finding.requirement}")
         if finding.groups_over:
             over = f"fails in {finding.groups_over:,} of the classes, with {finding.people_over:,} records"
             text.append(f"  {'':<9} {'':<{width}}  {over}")

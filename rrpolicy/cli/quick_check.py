@@ -113,8 +113,8 @@ def _lines(name: str, checked: Checked) -> list[str]:
 
 def _finding(finding: Finding, stated: Stated) -> str:
     where = f"  {finding.model}: {finding.requirement}{stated}: "
-    if finding.verdict is Verdict.HOLDS:
+    if finding.verdict is Verdict.SATISFIED:
         return where + ("holds, whatever the data" if not finding.given else f"holds, {CONDITION}")
-    if finding.verdict is Verdict.FAILS:
+    if finding.verdict is Verdict.FAILED:
         return where + "fails, whatever the data"
     return where + "decided by `rrpolicy plan`"

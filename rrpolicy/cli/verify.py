@@ -79,6 +79,6 @@ def _said(found: Verification, finding: Finding) -> str:
     """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
     from rrpolicy.finding import CONDITION, Verdict
 
-    if found.passed or finding.verdict is not Verdict.HOLDS:
+    if found.passed or finding.verdict is not Verdict.SATISFIED:
         return str(finding.verdict) + (f", {CONDITION} ({listed(finding.given)})" if finding.given else "")
     return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"

@@ -145,7 +145,7 @@ class Requirement(Generic[Options_co]):
 
     @property
     def limit(self) -> Fraction | None:
-        """Return what the number reached is held against; None where no single number is."""
+        """Return what the number achieved is held against; None where no single number is."""
         stated = getattr(self.options, "limit", None)
         return None if stated is None else Fraction(stated)
 

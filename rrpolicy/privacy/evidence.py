@@ -40,13 +40,13 @@ class Sides:
         known: axes of what the attacker knows of a person.
         carried: columns without a domain that he knows, released as they are.
         sensitive: the axis of the sensitive attribute; None for linking.
-        beside: the other attributes of that axis that he knows as well.
+        siblings: the other attributes of that axis that he knows as well.
     """
 
     known: tuple[Axis, ...]
     carried: tuple[Column, ...]
     sensitive: Axis | None
-    beside: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,12 @@ def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sens
     """
     known: list[Axis] = []
     target: Axis | None = None
-    beside: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
     for axis in channel.axes:
         roles = {policy.attributes[name].role for name in axis.attributes}
         if sensitive is not None and sensitive in axis.attributes:
             target = axis
-            beside = tuple(name for name in axis.attributes if known_sensitive and name != sensitive)
+            siblings = tuple(name for name in axis.attributes if known_sensitive and name != sensitive)
         elif roles == {Role.SENSITIVE}:
             if known_sensitive:
                 known.append(axis)
@@ -158,7 +158,7 @@ def sides(channel: Product, policy: Policy, sensitive: str | None, *, known_sens
     evident = {Role.QUASI_IDENTIFIER, Role.INSENSITIVE, *([Role.SENSITIVE] if known_sensitive else [])}
     carried = (c for c in channel.carried if c.assume_unlinkable is None and c.attribute != sensitive)
     columns = tuple(c for c in carried if policy.attributes[c.attribute].role in evident)
-    return Sides(tuple(known), columns, target, beside)
+    return Sides(tuple(known), columns, target, siblings)
 
 
 def revealing(axis: Axis) -> bool:
@@ -190,9 +190,9 @@ def gather(original: Original, known: Sides) -> Evidence:
         original: the table.
         known: what `sides` told.
     """
-    attributes = [*(name for axis in known.known for name in axis.attributes), *known.beside]
+    attributes = [*(name for axis in known.known for name in axis.attributes), *known.siblings]
     whole = list(known.sensitive.attributes) if known.sensitive is not None else []
-    own = [name for name in whole if name not in known.beside]
+    own = [name for name in whole if name not in known.siblings]
     codes, n, labels = occupied(original, attributes, [c.attribute for c in known.carried], own)
     width = codes.shape[1] - len(own)
     groups, starts = runs(codes[:, :width])
@@ -205,8 +205,8 @@ def gather(original: Original, known: Sides) -> Evidence:
     histograms[member, value] = n
 
     flat, column = [], 0
-    certain = [groups[:, len(attributes) - len(known.beside) : width]]
-    revealed = list(known.beside)
+    certain = [groups[:, len(attributes) - len(known.siblings) : width]]
+    revealed = list(known.siblings)
     randomised: list[Axis] = []
     for axis in known.known:
         span = range(column, column + len(axis.attributes))

@@ -93,7 +93,7 @@ class Smooth:
     """A requirement as an optimiser sees it: values that must be <= 0, and how they change.
 
     Attributes:
-        value: keep probabilities -> constraint values, shape (c,): reached/limit - 1, or another number of that size.
+        value: keep probabilities -> constraint values, shape (c,): achieved/limit - 1, or another number of that size.
             One probability for each Retention axis, in the channel's order: that of its largest block; the other
             blocks share its retention probability. That of an axis that exchanges nothing, 1, does not matter.
         jacobian: the same -> (c, axes).
@@ -136,7 +136,7 @@ class MinimumRisk:
 
     Attributes:
         of: what is bounded, such as `risk of disease`.
-        reached: the largest number at the floor, over the people that the requirement speaks of; of those nearest to
+        achieved: the largest number at the floor, over the people that the requirement speaks of; of those nearest to
             or over their limit.
         limit: theirs.
         groups: how many groups there are.
@@ -149,7 +149,7 @@ class MinimumRisk:
     """
 
     of: str
-    reached: float
+    achieved: float
     limit: Fraction
     groups: int
     groups_over: int
@@ -167,7 +167,7 @@ class MinimumRisk:
     @property
     def text(self) -> str:
         """Return the floor in a sentence, for the message of RR102. It holds counts: audit-class."""
-        said = f"{self.of}: the smallest reachable is {self.reached:.6g}, the limit {exact(self.limit)}"
+        said = f"{self.of}: the smallest reachable is {self.achieved:.6g}, the limit {exact(self.limit)}"
         if self.feasible:
             return said
         said += (
@@ -296,35 +296,35 @@ class Assessor:
             original = original.records
         if self.holds is not None and not (self.basis > Basis.CHANNEL and isinstance(original, int)):
             return self.holds(requirement, channel, original)
-        return self.finding(requirement, channel, original).verdict is Verdict.HOLDS
+        return self.finding(requirement, channel, original).verdict is Verdict.SATISFIED
 
 
 def conclude(  # noqa: PLR0917 a finding is made of them
     requirement: Requirement,
-    reached: Measure | None,
+    achieved: Measure | None,
     holds: bool | None,
     basis: Basis,
     adversary: str,
     assumptions: tuple[str, ...] = (),
-    beside: tuple[Companion, ...] = (),
+    companions: tuple[Companion, ...] = (),
     **more: Any,
 ) -> Finding:
     """Return the finding of a requirement; its words are put to it by whoever asked.
 
     Args:
         requirement: the entry.
-        reached: the number; None if undecided.
+        achieved: the number; None if undecided.
         holds: whether it holds; None if undecided.
         basis: the least that recomputes the number.
         adversary: whom it speaks of, in a sentence.
         assumptions: what it rests on.
-        beside: what must be read beside it.
+        companions: what must be read beside it.
         more: further fields of `Finding`; `limit` where the entry states several, `model` where its kind is named.
     """
     limit, model = more.pop("limit", requirement.limit), more.pop("model", requirement.model)
-    verdict = Verdict.UNDECIDED if holds is None else Verdict.HOLDS if holds else Verdict.FAILS
+    verdict = Verdict.UNDECIDED if holds is None else Verdict.SATISFIED if holds else Verdict.FAILED
     asked = (requirement.model, model, "", requirement.place)
-    return Finding(*asked, reached, limit, verdict, basis, adversary, assumptions, beside, **more)
+    return Finding(*asked, achieved, limit, verdict, basis, adversary, assumptions, companions, **more)
 
 
 def refuse_layout(

@@ -65,13 +65,14 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
     demand(finding.verdict is not None, "a requirement needs a verdict, if only `undecided`")
     demand(bool(finding.adversary.strip()), "the finding does not say which adversary it speaks of")
     demand(
-        (finding.reached is None) == (finding.verdict is Verdict.UNDECIDED), "a number without a verdict, or vice versa"
+        (finding.achieved is None) == (finding.verdict is Verdict.UNDECIDED),
+        "a number without a verdict, or vice versa",
     )
-    estimated = finding.reached is not None and finding.reached.standing is Standing.ESTIMATE
-    demand(not estimated or finding.reached is None or finding.reached.error > 0, "an estimate without its error")
+    estimated = finding.achieved is not None and finding.achieved.standing is Standing.ESTIMATE
+    demand(not estimated or finding.achieved is None or finding.achieved.error > 0, "an estimate without its error")
     canonical(finding.to_json())
     if finding.basis > Basis.RELEASE:
-        demand(finding.up_to(Basis.RELEASE).reached is None, "public/ would show a number of the original")
+        demand(finding.up_to(Basis.RELEASE).achieved is None, "public/ would show a number of the original")
     if assessor.smooth is not None and finding.verdict is not Verdict.UNDECIDED:
         _check_smooth(assessor.smooth(requirement, channel, original), channel, finding)
     return finding
@@ -91,9 +92,9 @@ def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:
     value = np.atleast_1d(smooth.value(at))
     demand(not bool(np.any(np.isnan(value))), "smooth.value() is not a number")
     if float(np.max(value)) < -SMALL:
-        demand(finding.verdict is Verdict.HOLDS, "smooth says that it holds, assess says not")
-    if float(np.max(value)) > SMALL and finding.reached is not None and finding.reached.standing is Standing.EXACT:
-        demand(finding.verdict is Verdict.FAILS, "smooth says that it fails, assess says not")
+        demand(finding.verdict is Verdict.SATISFIED, "smooth says that it holds, assess says not")
+    if float(np.max(value)) > SMALL and finding.achieved is not None and finding.achieved.standing is Standing.EXACT:
+        demand(finding.verdict is Verdict.FAILED, "smooth says that it fails, assess says not")
     jacobian = np.atleast_2d(smooth.jacobian(at))
     demand(jacobian.shape == (len(value), len(at)), "smooth.jacobian() is not (constraints, keep probabilities)")
     for index, block in enumerate(largest):

@@ -60,7 +60,7 @@ def check_mechanism(
     _check_channel(outline, proposal, policy, kinds)
     for requirement, assessor in requirements:
         finding = assessor.finding(requirement, proposal.channel, original)
-        demand(finding.verdict is Verdict.HOLDS, f"{requirement.model} does not hold for what was planned")
+        demand(finding.verdict is Verdict.SATISFIED, f"{requirement.model} does not hold for what was planned")
     if not isinstance(original, int):
         _check_draw(proposal.channel, original)
     return proposal
@@ -135,4 +135,4 @@ def _check_draw(channel: Channel, original: Original) -> None:
         finding = settled.conforms(original, {name: sink.reader(name) for name in names})
     except RRPolicyError as error:
         raise AssertionError(f"conforms() fails on what was drawn: {error}") from error
-    demand(finding.verdict is Verdict.HOLDS, "conforms() refuses what was drawn")
+    demand(finding.verdict is Verdict.SATISFIED, "conforms() refuses what was drawn")

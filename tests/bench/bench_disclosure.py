@@ -132,10 +132,10 @@ def wide() -> dict[str, float]:
     entry = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 2)))
     finding = identity.assessors()[0].finding(entry, released, table)
     seconds = time.perf_counter() - start
-    assert finding.reached is not None
+    assert finding.achieved is not None
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     peak = int(status["VmHWM"].split()[0]) / 2**20
-    return {"groups": len(table.table.n), "seconds": seconds, "gib": peak, "reached": finding.reached.value}
+    return {"groups": len(table.table.n), "seconds": seconds, "gib": peak, "achieved": finding.achieved.value}
 
 
 def run() -> list[Ratio]:

@@ -140,13 +140,13 @@ def test_epsilon_is_the_largest_log_ratio_and_never_below_it(axis: Any) -> None:
     ratio = None if infinite else max(max(row) / min(row) for row in rows)
 
     assert axis.max_ratio() == ratio
-    reached = axis.log_ratio().value
+    achieved = axis.log_ratio().value
     if infinite:
-        assert reached == math.inf
+        assert achieved == math.inf
     else:
-        assert math.isclose(reached, math.log(ratio), rel_tol=1e-12, abs_tol=1e-15)
-        assert reached == 0 if ratio == 1 else not log_at_most(ratio, F(math.nextafter(reached, 0)))
-        assert log_at_most(ratio, F(reached))
+        assert math.isclose(achieved, math.log(ratio), rel_tol=1e-12, abs_tol=1e-15)
+        assert achieved == 0 if ratio == 1 else not log_at_most(ratio, F(math.nextafter(achieved, 0)))
+        assert log_at_most(ratio, F(achieved))
 
 
 @given(axes)

@@ -80,10 +80,10 @@ def test_a_draw_conforms(people, drawn_and_tested, sampler, rho):
     for seed in range(5):
         finding = drawn_and_tested(product, product, people(), seed)
 
-        assert finding.verdict is Verdict.HOLDS
-        assert finding.reached.value > 1e-3
+        assert finding.verdict is Verdict.SATISFIED
+        assert finding.achieved.value > 1e-3
     assert (finding.code, finding.basis, finding.limit) == ("conforms", Basis.ORIGINAL, FALSE_ALARM)
-    assert finding.reached.standing is Standing.UPPER_BOUND
+    assert finding.achieved.standing is Standing.UPPER_BOUND
 
 
 def row_stochastic(rows: tuple[tuple[Fraction, ...], ...]) -> tuple[Matrix, Matrix]:
@@ -121,9 +121,9 @@ def test_what_was_put_in_place_of_the_draw_is_found(people, drawn_and_tested, se
     for name, (plan, drawn) in wrong.items():
         finding = drawn_and_tested(plan, drawn, original, seed)
 
-        assert finding.verdict is Verdict.FAILS, name
-        assert finding.reached.value < 1e-9
-        assert finding.beside[0].meaning
+        assert finding.verdict is Verdict.FAILED, name
+        assert finding.achieved.value < 1e-9
+        assert finding.companions[0].meaning
 
 
 def test_noise_shared_between_attributes_is_found(people, collector, monkeypatch):
@@ -139,7 +139,7 @@ def test_noise_shared_between_attributes_is_found(people, collector, monkeypatch
     sink = collector()
     product.draw(original, OneStream(bytes(32), b"", b"", "records"), sink)
 
-    assert product.conforms(original, {"data": sink.reader()}).verdict is Verdict.FAILS
+    assert product.conforms(original, {"data": sink.reader()}).verdict is Verdict.FAILED
 
 
 def test_what_must_be_equal_is_compared_exactly(memory):
@@ -149,8 +149,8 @@ def test_what_must_be_equal_is_compared_exactly(memory):
     def verdict(*rows: tuple[Any, ...]) -> Finding:
         return product.conforms(original, {"data": reader(list(rows), ("a", "w"))})
 
-    assert verdict(("y", None, 1), ("x", 1.5, 2), ("y", 7.0, 1)).verdict is Verdict.HOLDS
-    assert verdict(("y", float("nan"), 1), ("x", 1.5, 1), ("x", 1.5, 1), ("y", 7.0, 1)).verdict is Verdict.HOLDS
+    assert verdict(("y", None, 1), ("x", 1.5, 2), ("y", 7.0, 1)).verdict is Verdict.SATISFIED
+    assert verdict(("y", float("nan"), 1), ("x", 1.5, 1), ("x", 1.5, 1), ("y", 7.0, 1)).verdict is Verdict.SATISFIED
     for rows, why in [
         ([("y", None, 1), ("x", 1.5, 2), ("y", 8.0, 1)], "released unchanged"),
         ([("x", None, 1), ("x", 1.5, 1), ("y", 1.5, 1), ("y", 7.0, 1)], "released unchanged"),
@@ -159,10 +159,10 @@ def test_what_must_be_equal_is_compared_exactly(memory):
     ]:
         finding = verdict(*rows)
 
-        assert (finding.verdict, finding.reached.value) == (Verdict.FAILS, 0)
-        assert why in finding.beside[0].meaning
+        assert (finding.verdict, finding.achieved.value) == (Verdict.FAILED, 0)
+        assert why in finding.companions[0].meaning
     other = reader([("x", 4)], ("a",))
-    assert "promised" in product.conforms(original, {"data": other}).beside[0].meaning
+    assert "promised" in product.conforms(original, {"data": other}).companions[0].meaning
 
 
 def test_an_identity_axis_without_carried_columns_is_compared_exactly(memory):
@@ -171,11 +171,11 @@ def test_an_identity_axis_without_carried_columns_is_compared_exactly(memory):
 
     assert (
         product.conforms(original, {"data": reader([("p", "x", 2), ("q", "y", 2)], ("b", "a"))}).verdict
-        is Verdict.HOLDS
+        is Verdict.SATISFIED
     )
     assert (
         product.conforms(original, {"data": reader([("p", "x", 3), ("q", "y", 1)], ("b", "a"))}).verdict
-        is Verdict.FAILS
+        is Verdict.FAILED
     )
 
 
@@ -183,14 +183,16 @@ def test_a_value_that_its_original_cannot_become_is_found(memory):
     original = memory({"a": ("x", "y", "z")}, {"a": [0] * 5_000 + [1] * 5_000})
     product = Product((Retention.in_blocks("a", ("x", "y", "z"), [(("x", "y"), F(1, 2)), (("z",), F(1))]),), (), ("a",))
 
-    assert product.conforms(original, {"data": reader([("x", 5_000), ("y", 5_000)], ("a",))}).verdict is Verdict.HOLDS
+    assert (
+        product.conforms(original, {"data": reader([("x", 5_000), ("y", 5_000)], ("a",))}).verdict is Verdict.SATISFIED
+    )
     finding = product.conforms(original, {"data": reader([("x", 5_000), ("y", 4_999), ("z", 1)], ("a",))})
-    assert finding.verdict is Verdict.FAILS
-    assert "no original can become" in finding.beside[0].meaning
+    assert finding.verdict is Verdict.FAILED
+    assert "no original can become" in finding.companions[0].meaning
 
 
 def test_the_p_value_holds_over_every_release_of_small_tables(memory):
-    """Pr(reached <= level) <= level at every level, by enumeration in exact fractions."""
+    """Pr(achieved <= level) <= level at every level, by enumeration in exact fractions."""
     labels = ("x", "y", "z")
     rows = ((F(7, 10), F(1, 10), F(1, 5)), (F(1, 5), F(3, 5), F(0)), (F(1, 10), F(3, 10), F(4, 5)))
     for codes in ([0, 0, 1, 2], [0, 1, 1, 1, 1], [2, 2, 2, 2, 2, 2]):
@@ -208,14 +210,14 @@ def test_the_p_value_holds_over_every_release_of_small_tables(memory):
             for (multiset, mass), (cell, p) in combinations(mixed.items(), one.items()):
                 law[tuple(sorted([*multiset, cell]))] += mass * p  # type: ignore[assignment]
             mixed = law
-        reached: list[tuple[float, Fraction]] = []
+        achieved: list[tuple[float, Fraction]] = []
         for multiset, mass in law.items():
             counted = [(labels[u], "pq"[w], n) for (u, w), n in Counter(multiset).items()]
             finding = product.conforms(original, {"data": reader(counted, ("a", "b"))})
-            reached.append((finding.reached.value, mass))  # type: ignore[union-attr, arg-type]
-        assert sum(mass for _, mass in reached) == 1
-        for level in sorted({value for value, _ in reached}):
-            assert sum(float(mass) for value, mass in reached if value <= level) <= level + 1e-12
+            achieved.append((finding.achieved.value, mass))  # type: ignore[union-attr, arg-type]
+        assert sum(mass for _, mass in achieved) == 1
+        for level in sorted({value for value, _ in achieved}):
+            assert sum(float(mass) for value, mass in achieved if value <= level) <= level + 1e-12
 
 
 def test_what_is_too_large_or_cannot_be_listed_is_said(memory):
@@ -227,4 +229,4 @@ def test_what_is_too_large_or_cannot_be_listed_is_said(memory):
     finding = product.conforms(original, {"data": reader(rows, ("a", "b"))})
 
     assert finding.assumptions == ("the joint table of a x b is too large to be tested",)
-    assert finding.verdict is Verdict.FAILS  # the raw table gives itself away in each margin
+    assert finding.verdict is Verdict.FAILED  # the raw table gives itself away in each margin

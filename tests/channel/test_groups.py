@@ -113,7 +113,7 @@ def test_every_release_is_an_anatomy_of_its_table(memory, rows, data):
         assert [row[:-1] for row in qit] == sorted({row[:-1] for row in qit})
     assert [row[:2] for row in values] == sorted(row[:2] for row in values)
     if groups(size).known:
-        assert verdict(groups(size), original, sink).verdict is Verdict.HOLDS
+        assert verdict(groups(size), original, sink).verdict is Verdict.SATISFIED
 
 
 def test_the_order_of_the_input_says_nothing(memory):
@@ -157,14 +157,14 @@ def test_carried_columns_stand_beside_the_quasi_identifiers(memory):
     assert channel.sampler == "records"
     assert sum(row[-1] for row in sink.rows(QIT)) == 300
     assert Counter(row[2] for row in sink.rows(QIT)) == Counter(original.carried["hours"].to_pylist())
-    assert verdict(channel, original, sink).verdict is Verdict.HOLDS
+    assert verdict(channel, original, sink).verdict is Verdict.SATISFIED
 
 
 def test_what_is_drawn_conforms(memory):
     for seed in range(12):
         original = people(memory, 900, seed)
         channel = groups(2).settle(original)
-        assert verdict(channel, original, drawn(channel, original, seed)).verdict is Verdict.HOLDS
+        assert verdict(channel, original, drawn(channel, original, seed)).verdict is Verdict.SATISFIED
 
 
 def wrongly(monkeypatch: pytest.MonkeyPatch, change: Callable[[Dealt, tuple[int, ...]], Dealt]) -> None:
@@ -194,8 +194,8 @@ def test_records_dealt_in_the_order_of_the_file_are_caught(memory, monkeypatch):
     wrongly(monkeypatch, in_input_order)
     found = verdict(groups(2), original, drawn(groups(2), original, 1))
 
-    assert found.verdict is Verdict.FAILS
-    assert found.reached.value < ALARM
+    assert found.verdict is Verdict.FAILED
+    assert found.achieved.value < ALARM
 
 
 def test_groups_numbered_as_they_were_made_are_caught(memory, monkeypatch):
@@ -206,9 +206,9 @@ def test_groups_numbered_as_they_were_made_are_caught(memory, monkeypatch):
     wrongly(monkeypatch, numbered_as_made)
     found = verdict(groups(2), original, drawn(groups(2), original, 1))
 
-    assert right.verdict is Verdict.HOLDS
-    assert found.verdict is Verdict.FAILS
-    assert "numbers" in found.beside[0].meaning
+    assert right.verdict is Verdict.SATISFIED
+    assert found.verdict is Verdict.FAILED
+    assert "numbers" in found.companions[0].meaning
 
 
 def test_members_that_go_by_who_they_are_are_caught(memory, monkeypatch):
@@ -220,7 +220,7 @@ def test_members_that_go_by_who_they_are_are_caught(memory, monkeypatch):
         return replace(dealt, members=np.concatenate([np.sort(part) for part in parts]))
 
     wrongly(monkeypatch, by_number)
-    assert verdict(groups(2), original, drawn(groups(2), original, 1)).verdict is Verdict.FAILS
+    assert verdict(groups(2), original, drawn(groups(2), original, 1)).verdict is Verdict.FAILED
 
 
 def changed(sink: Sink, table: str, row: int, name: str, value: Any) -> Sink:
@@ -247,15 +247,15 @@ def test_what_must_be_equal_is_compared(memory, table, name, value, told):
     sink = drawn(groups(2), original, 2)
     found = verdict(groups(2), original, changed(sink, table, 0, name, value))
 
-    assert (found.verdict, found.reached.value) == (Verdict.FAILS, 0)
-    assert told in found.beside[0].meaning
+    assert (found.verdict, found.achieved.value) == (Verdict.FAILED, 0)
+    assert told in found.companions[0].meaning
 
 
 def test_tables_of_another_table_do_not_conform(memory):
     sink = drawn(groups(2), people(memory, 300, 5), 2)
 
-    assert verdict(groups(2), people(memory, 300, 6), sink).verdict is Verdict.FAILS
-    assert verdict(groups(3), people(memory, 300, 5), sink).verdict is Verdict.FAILS
+    assert verdict(groups(2), people(memory, 300, 6), sink).verdict is Verdict.FAILED
+    assert verdict(groups(3), people(memory, 300, 5), sink).verdict is Verdict.FAILED
 
 
 def test_a_group_with_fewer_values_than_promised_does_not_conform(memory):
@@ -272,7 +272,7 @@ def test_a_group_with_fewer_values_than_promised_does_not_conform(memory):
         )
     ]
 
-    assert verdict(groups(2), original, sink).verdict is Verdict.FAILS
+    assert verdict(groups(2), original, sink).verdict is Verdict.FAILED
 
 
 def test_descriptions_are_read_back():

@@ -136,11 +136,11 @@ def test_binary_expansions_are_exact_beyond_any_word():
 def test_a_tree_holds_its_law_exactly(weights):
     law = Law.of({7 * i: Fraction(w, sum(weights)) for i, w in enumerate(weights)})
     forest = Forest([law])
-    reached: dict[int, Fraction] = {}
+    achieved: dict[int, Fraction] = {}
 
     def walk(node: int, mass: Fraction) -> None:
         if forest.left[node] < 0:
-            reached[int(forest.value[node])] = mass
+            achieved[int(forest.value[node])] = mass
             return
         a, b = forest._chance[node]
         walk(forest.left[node], mass * Fraction(a, b))
@@ -148,7 +148,7 @@ def test_a_tree_holds_its_law_exactly(weights):
 
     walk(int(forest.roots[0]), Fraction(1))
 
-    assert {7 * i: Fraction(w, sum(weights)) for i, w in enumerate(weights)} == reached
+    assert {7 * i: Fraction(w, sum(weights)) for i, w in enumerate(weights)} == achieved
 
 
 def test_a_column_that_does_not_sum_to_1_is_refused():

@@ -274,9 +274,9 @@ def test_a_draw_conforms(table: Any, channel: Product, collector: Any) -> None:
     finding = channel.settle(table).conforms(table, {"data": sink.reader()})
 
     assert channel.settle(table).sampler == "records"
-    assert finding.verdict is Verdict.HOLDS
-    assert finding.reached is not None
-    assert finding.reached.value > 1e-3
+    assert finding.verdict is Verdict.SATISFIED
+    assert finding.achieved is not None
+    assert finding.achieved.value > 1e-3
 
 
 def rows(table: Any, members: np.ndarray, axis: Sets) -> pa.RecordBatchReader:
@@ -311,7 +311,7 @@ def test_something_else_in_place_of_the_release_is_found(table: Any, channel: Pr
 
     finding = channel.settle(table).conforms(table, {"data": rows(table, chosen, written)})
 
-    assert finding.verdict is Verdict.FAILS
+    assert finding.verdict is Verdict.FAILED
 
 
 def test_a_set_that_shows_its_own_value_by_its_place_is_found(table: Any, channel: Product) -> None:
@@ -320,8 +320,8 @@ def test_a_set_that_shows_its_own_value_by_its_place_is_found(table: Any, channe
 
     finding = channel.settle(table).conforms(table, {"data": rows(table, first, channel.axes[1])})  # type: ignore[arg-type]
 
-    assert finding.verdict is Verdict.FAILS
-    assert "in their order" in finding.beside[0].meaning
+    assert finding.verdict is Verdict.FAILED
+    assert "in their order" in finding.companions[0].meaning
 
 
 def test_a_raw_column_in_place_of_sets_is_found(table: Any, channel: Product) -> None:
@@ -330,19 +330,19 @@ def test_a_raw_column_in_place_of_sets_is_found(table: Any, channel: Product) ->
     batch = pa.RecordBatch.from_pydict({"sex": sex, "disease": names, MULTIPLICITY: [1] * len(names)})
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
 
-    assert channel.settle(table).conforms(table, {"data": reader}).verdict is Verdict.FAILS
+    assert channel.settle(table).conforms(table, {"data": reader}).verdict is Verdict.FAILED
 
 
 def test_false_alarms_are_rare(memory: Any, collector: Any) -> None:
     small = memory({"a": labels(4)}, {"a": np.array([0, 0, 1, 2, 2, 2, 3])})
     channel = Product((Sets.of("a", labels(4), 2),), (), ("a",))
-    reached = []
+    achieved = []
     for seed in range(60):
         finding = channel.settle(small).conforms(small, {"data": released_by(channel, small, collector, seed).reader()})
-        assert finding.reached is not None
-        reached.append(finding.reached.value)
+        assert finding.achieved is not None
+        achieved.append(finding.achieved.value)
 
-    assert min(reached) > 1e-3
+    assert min(achieved) > 1e-3
 
 
 def test_together_a_release_conforms(memory: Any, collector: Any) -> None:
@@ -356,4 +356,4 @@ def test_together_a_release_conforms(memory: Any, collector: Any) -> None:
         original, {"data": released_by(channel, original, collector, 2).reader()}
     )
 
-    assert finding.verdict is Verdict.HOLDS
+    assert finding.verdict is Verdict.SATISFIED

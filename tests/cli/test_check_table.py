@@ -46,8 +46,8 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: object, status: int
     return document
 
 
-def reached(document: dict[str, Any], name: str) -> float:
-    return float(document["by_name"][name]["reached"]["value"])
+def achieved(document: dict[str, Any], name: str) -> float:
+    return float(document["by_name"][name]["achieved"]["value"])
 
 
 TABLE: Rows = [
@@ -71,19 +71,19 @@ def test_every_model_and_kind_is_measured(form, tmp_path, capsys):
         "l-diversity/recursive",
         "t-closeness/variational",
     ]
-    assert reached(found, "k-anonymity") == 4
-    assert reached(found, "l-diversity/distinct") == 3
-    assert reached(found, "l-diversity/frequency") == pytest.approx(10 / 6)
+    assert achieved(found, "k-anonymity") == 4
+    assert achieved(found, "l-diversity/distinct") == 3
+    assert achieved(found, "l-diversity/frequency") == pytest.approx(10 / 6)
     entropy = -sum(p * math.log(p) for p in (0.6, 0.3, 0.1))
-    assert reached(found, "l-diversity/entropy") == pytest.approx(math.exp(entropy))
-    assert reached(found, "l-diversity/recursive") == 6.0
+    assert achieved(found, "l-diversity/entropy") == pytest.approx(math.exp(entropy))
+    assert achieved(found, "l-diversity/recursive") == 6.0
     whole = Counter(row[2] for row in TABLE)
     third = {"flu": 2, "cold": 2, "HIV": 2}
     distance = max(
         sum(abs(Fraction(counts.get(v, 0), sum(counts.values())) - Fraction(n, 20)) for v, n in whole.items()) / 2
         for counts in ({"flu": 6, "cold": 3, "HIV": 1}, third, {"flu": 2, "cold": 1, "HIV": 1})
     )
-    assert reached(found, "t-closeness/variational") == pytest.approx(float(distance))
+    assert achieved(found, "t-closeness/variational") == pytest.approx(float(distance))
     assert all(f["verdict"] is None and f["limit"] is None for f in found["findings"])
 
 
@@ -93,8 +93,8 @@ def test_recursive_diversity_of_six_three_one(tmp_path, capsys):
 
     found = measured(capsys, *call)["by_name"]["l-diversity/recursive"]
     assert found["requirement"] == "recursive c at l = 3 of disease"
-    assert found["reached"]["value"] == 6.0
-    beside = {c["name"]: c["measure"]["value"] for c in found["beside"]}
+    assert found["achieved"]["value"] == 6.0
+    beside = {c["name"]: c["measure"]["value"] for c in found["companions"]}
     assert beside["c at l = 1"] == pytest.approx(0.6)
     assert beside["c at l = 2"] == 1.5
 
@@ -110,7 +110,7 @@ def test_entropy_of_uniform_groups_reaches_their_number(values, tmp_path, capsys
     rows: Rows = [(f"class {g}", "*", f"v{v}") for g in range(3) for v in range(values) for _ in range(g + 1)]
     call = (write(tmp_path, rows), "--qi", "age,zip", "--sensitive", "disease")
 
-    assert reached(measured(capsys, *call), "l-diversity/entropy") == float(values)
+    assert achieved(measured(capsys, *call), "l-diversity/entropy") == float(values)
     measured(capsys, *call, "--kind", "entropy", "--l", values)
     measured(capsys, *call, "--kind", "entropy", "--l", f"{values}.000000000001", status=1)
 
@@ -124,9 +124,9 @@ def test_missing_quasi_identifiers_agree_with_each_other(tmp_path, capsys):
         found = measured(capsys, write(tmp_path, rows, form), "--qi", "age,zip", "--sensitive", "disease")
 
         assert (found["records"], found["classes"]) == (7, 2)
-        assert reached(found, "k-anonymity") == 3
-        assert reached(found, "l-diversity/distinct") == 2
-        assert reached(found, "l-diversity/frequency") == pytest.approx(4 / 3)
+        assert achieved(found, "k-anonymity") == 3
+        assert achieved(found, "l-diversity/distinct") == 2
+        assert achieved(found, "l-diversity/frequency") == pytest.approx(4 / 3)
         assert any("missing" in text for text in found["findings"][0]["assumptions"])
 
 
@@ -148,12 +148,12 @@ def test_thresholds_decide_the_exit_status(tmp_path, capsys):
 
     good = measured(capsys, *call, "--k", 4, "--l", 3, "--t", "0.2")
     assert [(f["code"], f["verdict"]) for f in good["findings"]] == [
-        ("k-anonymity", "holds"),
-        ("l-diversity/distinct", "holds"),
-        ("t-closeness/variational", "holds"),
+        ("k-anonymity", "satisfied"),
+        ("l-diversity/distinct", "satisfied"),
+        ("t-closeness/variational", "satisfied"),
     ]
     bad = measured(capsys, *call, "--k", 5, "--l", 3, "--kind", "entropy", "--t", "0.05", status=1)
-    assert [f["verdict"] for f in bad["findings"]] == ["fails"] * 3
+    assert [f["verdict"] for f in bad["findings"]] == ["failed"] * 3
     assert bad["findings"][0]["groups_over"] == 1
     assert bad["findings"][0]["people_over"] == 4
     assert bad["findings"][0]["limit_exact"] == "5"
@@ -161,7 +161,7 @@ def test_thresholds_decide_the_exit_status(tmp_path, capsys):
 
     assert main(["check-table", *map(str, call), "--k", "5"]) == 1
     told = capsys.readouterr().out
-    assert "FAILS" in told
+    assert "FAILED" in told
     assert "fails in 1 of the classes, with 4 records" in told
 
 
@@ -182,7 +182,7 @@ def test_suppressed_records_are_a_class_unless_told_otherwise(tmp_path, capsys):
     found = measured(capsys, *call, "--suppressed", "*")
     assert (found["records"], found["classes"], found["suppressed"]) == (5, 2, 1)
     assert any("suppressed" in text for text in found["findings"][0]["assumptions"])
-    assert {c["name"]: c["measure"]["value"] for c in found["findings"][0]["beside"]}["suppressed records"] == 1
+    assert {c["name"]: c["measure"]["value"] for c in found["findings"][0]["companions"]}["suppressed records"] == 1
 
 
 def test_numbers_have_an_order_and_names_have_none(tmp_path, capsys):
@@ -201,7 +201,7 @@ def test_numbers_have_an_order_and_names_have_none(tmp_path, capsys):
     found = measured(capsys, path, "--qi", "age,zip", "--sensitive", "salary")
 
     # Li et al. 2007, example 3: salaries 3..11 in three classes; 0.375 and 0.167 for the first two.
-    assert reached(found, "t-closeness/ordered") == 0.375
+    assert achieved(found, "t-closeness/ordered") == 0.375
     names = measured(capsys, write(tmp_path, TABLE), "--qi", "age", "--sensitive", "disease")
     assert "t-closeness/ordered" not in names["by_name"]
     assert main(["check-table", str(tmp_path / "table.parquet"), *["--qi", "age", "--sensitive", "disease"], "--t", "0.1", "--distance", "ordered"]) == 2  # fmt: skip
@@ -264,17 +264,17 @@ def test_a_policy_tells_columns_orders_hierarchies_and_limits(tmp_path, capsys):
         "l-diversity/distinct",
         "t-closeness/hierarchical",
     ]
-    assert {f["verdict"] for f in found["findings"]} == {"holds"}
+    assert {f["verdict"] for f in found["findings"]} == {"satisfied"}
     assert found["findings"][0]["place"]["line"] == 20
     # Half the distance on the leaves, half that between airways and blood.
     cold, flu, hiv = Fraction(6, 20), Fraction(10, 20), Fraction(4, 20)
     leaves = (abs(Fraction(1, 3) - cold) + abs(Fraction(1, 3) - flu) + abs(Fraction(1, 3) - hiv)) / 2
-    assert reached(found, "t-closeness/hierarchical") == pytest.approx(float((leaves + abs(Fraction(1, 3) - hiv)) / 2))
+    assert achieved(found, "t-closeness/hierarchical") == pytest.approx(float((leaves + abs(Fraction(1, 3) - hiv)) / 2))
     assert any("sex" in remark for remark in found["remarks"])
     assert any("attribute-disclosure" in remark for remark in found["remarks"])
 
     also = measured(capsys, path, "--policy", tmp_path / "policy.toml", "--k", 7, status=1)
-    assert [f["verdict"] for f in also["findings"]] == ["fails", "holds", "holds", "holds"]
+    assert [f["verdict"] for f in also["findings"]] == ["failed", "satisfied", "satisfied", "satisfied"]
 
 
 def test_a_subgroup_may_stand_on_any_level_of_its_hierarchy(tmp_path, capsys):
@@ -282,7 +282,7 @@ def test_a_subgroup_may_stand_on_any_level_of_its_hierarchy(tmp_path, capsys):
     uniform: Rows = [("20-64", "1*", "flu")] * 4 + [("40-64", "1*", d) for d in ("flu", "cold", "HIV", "flu")]
 
     found = measured(capsys, write(tmp_path, uniform), "--policy", tmp_path / "policy.toml", status=1)
-    assert found["by_name"]["l-diversity/distinct"]["verdict"] == "fails"
+    assert found["by_name"]["l-diversity/distinct"]["verdict"] == "failed"
     assert found["by_name"]["l-diversity/distinct"]["people_over"] == 4
     assert found["by_name"]["l-diversity/distinct"]["requirement"] == "distinct l >= 3 of disease where age = 20-39"
 
@@ -324,13 +324,13 @@ def test_odd_tables(tmp_path, capsys):
 
     found = measured(capsys, tmp_path / "empty.parquet", *call, "--k", 5, "--l", 2, "--t", "0")
     assert (found["records"], found["classes"]) == (0, 0)
-    assert found["findings"][0]["reached"]["value"] == "inf"
+    assert found["findings"][0]["achieved"]["value"] == "inf"
 
     odd: Rows = [("a, b", '"', 'x"y'), ("a, b", '"', "x;y"), (True, '"', "é")][:2]
     path = write(tmp_path, odd, names=("a, b", 'q"i', "it's"))
     found = measured(capsys, path, "--qi", "a, b", "--qi", 'q"i', "--sensitive", "it's")
     assert found["quasi_identifiers"] == ["a, b", 'q"i']
-    assert reached(found, "l-diversity/distinct") == 2
+    assert achieved(found, "l-diversity/distinct") == 2
 
 
 def test_several_sensitive_columns_are_measured_each(tmp_path, capsys):
@@ -338,7 +338,7 @@ def test_several_sensitive_columns_are_measured_each(tmp_path, capsys):
     path = write(tmp_path, rows, names=("age", "disease", "grade"))
 
     found = measured(capsys, path, "--qi", "age", "--sensitive", "disease,grade", "--l", "2", status=1)
-    assert [(f["requirement"], f["reached"]["value"]) for f in found["findings"]] == [
+    assert [(f["requirement"], f["achieved"]["value"]) for f in found["findings"]] == [
         ("distinct l >= 2 of disease", 1.0),
         ("distinct l >= 2 of grade", 1.0),
     ]

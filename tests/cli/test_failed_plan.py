@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("policy", [POLICY + TOO_STRICT, CONDITIONAL], ids=["utility", "conditional"])
-@pytest.mark.parametrize("options", [[], ["--key", "k.json"], ["--json"]], ids=["beside", "key", "json"])
+@pytest.mark.parametrize("options", [[], ["--key", "k.json"], ["--json"]], ids=["companions", "key", "json"])
 def test_a_plan_that_does_not_pass_leaves_no_file(folder, capsys, policy, options):
     (folder / "policy.toml").write_text(policy)
     before = sorted(p.name for p in folder.iterdir())

@@ -21,32 +21,32 @@ def test_one_table_a_sensitive_attribute() -> None:
         None,
         Measure(0.25),
         Fraction(1, 4),
-        Verdict.HOLDS,
+        Verdict.SATISFIED,
         Basis.ORIGINAL,
         "",
-        beside=(
+        companions=(
             companion("risk", 0.25, "disease"),
-            companion("success", 0.5, "disease"),
-            companion("excluded pairs", 3, "disease"),
+            companion("value read correctly", 0.5, "disease"),
+            companion("combinations with zero count", 3, "disease"),
             companion("risk", 0.25, "disease = Flu"),
-            companion("success", 0.5, "disease = Flu"),
+            companion("value read correctly", 0.5, "disease = Flu"),
             companion("risk", 0.125, "disease = a\x1b[2J"),
-            companion("success", 0.25, "disease = a\x1b[2J", Standing.UPPER_BOUND),
+            companion("value read correctly", 0.25, "disease = a\x1b[2J", Standing.UPPER_BOUND),
             companion("1/k", 0.01, ""),
         ),
     )
-    explained = {"success"}
+    explained = {"value read correctly"}
     assert [line.rstrip() for line in _finding(finding, Stated(), explained)] == [
-        "  holds     attribute-disclosure: risk <= 1/4; reached 0.25, margin 0 [original]",
+        "  satisfied attribute-disclosure: risk <= 1/4; achieved 0.25, margin 0 [original]",
         "            beside it, disease:",
-        "                         risk       success",
-        "              largest    0.25           0.5",
-        "              Flu        0.25           0.5",
-        "              a\\x1b[2J  0.125  at most 0.25",
-        "              excluded pairs 3",
+        "                         risk  value read correctly",
+        "              largest    0.25                   0.5",
+        "              Flu        0.25                   0.5",
+        "              a\\x1b[2J  0.125          at most 0.25",
+        "              combinations with zero count 3",
         "              risk: what risk says",
-        "              excluded pairs: what excluded pairs says",
+        "              combinations with zero count: what combinations with zero count says",
         "            beside it, 1/k: 0.01",
         "              1/k: what 1/k says",
     ]
-    assert explained == {"risk", "success", "excluded pairs", "1/k"}
+    assert explained == {"risk", "value read correctly", "combinations with zero count", "1/k"}

@@ -84,8 +84,8 @@ def test_the_written_release_is_measured_by_hand(tmp_path: Path, capsys: Any) ->
     highest, certain, mean = map(float, line.split())
 
     (measured,) = json.loads((bundle / "audit" / "findings.json").read_text())["attained"]
-    beside = {c["name"]: c["measure"]["value"] for c in measured["beside"]}
-    assert measured["reached"]["value"] == pytest.approx(highest, rel=1e-9)
+    beside = {c["name"]: c["measure"]["value"] for c in measured["companions"]}
+    assert measured["achieved"]["value"] == pytest.approx(highest, rel=1e-9)
     assert beside["people with a posterior of 1"] == certain
     assert beside["mean highest posterior"] == pytest.approx(mean, rel=1e-9)
 
@@ -98,9 +98,9 @@ def test_the_risk_of_two_values_is_recomputed_by_hand(tmp_path: Path, capsys: An
     by_hand = {tuple(line.split()[:2]): float(line.split()[2]) for line in printed(tmp_path, lines(1))}
 
     assert by_hand["a", "u"] == by_hand["a", "w"] == pytest.approx(21 / 44)
-    assert found["verdict"] == "fails"
-    assert found["reached"]["value"] == pytest.approx(21 / 44)
-    beside = {c["name"]: c["measure"] for c in found["beside"] if "=" not in c["of"]}
+    assert found["verdict"] == "failed"
+    assert found["achieved"]["value"] == pytest.approx(21 / 44)
+    beside = {c["name"]: c["measure"] for c in found["companions"] if "=" not in c["of"]}
     assert beside["estimated risk"]["standing"] == "estimate"
     assert abs(beside["estimated risk"]["value"] - 21 / 44) < 3 * beside["estimated risk"]["error"]
 

@@ -61,6 +61,6 @@ def test_the_risk_is_recomputed_from_what_is_published(tmp_path: Path, capsys: A
         check=True,
     )
 
-    reached = plan["findings"][0]["reached"]["value"]
+    achieved = plan["findings"][0]["achieved"]["value"]
     assert plan["findings"][0]["model"] == "attribute-disclosure"
-    assert float(done.stdout) == pytest.approx(reached, rel=1e-9)
+    assert float(done.stdout) == pytest.approx(achieved, rel=1e-9)

@@ -28,14 +28,14 @@ def test_a_day_with_a_data_frame(folder: Path) -> None:
     planned = rrpolicy.plan(policy, frame)
     assert planned.require() is planned
     assert (planned.records, planned.passed, planned.problems) == (RECORDS, True, ())
-    assert [f.verdict for f in planned.findings] == [Verdict.HOLDS]
+    assert [f.verdict for f in planned.findings] == [Verdict.SATISFIED]
     assert {e.attributes for e in planned.errors} >= {("sex",), ("age",), ("region",)}
 
     released = rrpolicy.release(planned, folder / "bundle", label="2026-11", key=folder / "release.key")
     assert released.public == folder / "bundle" / "public"
     assert released.data == {"data": released.public / "data.parquet"}
     assert {"public/data.parquet", "audit/report.html"} <= released.files.keys()
-    assert released.findings[0].verdict is Verdict.HOLDS
+    assert released.findings[0].verdict is Verdict.SATISFIED
     assert released.digest == json.loads((released.public / "release.json").read_text())["digest"]
 
     verified = rrpolicy.verify(released.bundle, source=frame, key=released.key)

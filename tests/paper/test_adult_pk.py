@@ -67,10 +67,10 @@ def test_plan_release_verify_and_estimate(policy: Path, vectors: dict[str, Any],
         assert 0 <= case["retention"] - parameters["retention_probability"] <= 2e-5
         assert float(Fraction(parameters["keep_exact"])) == parameters["keep_probability"]
     (finding,) = plan["findings"]
-    assert finding["verdict"] == "holds"
+    assert finding["verdict"] == "satisfied"
     assert finding["limit_exact"] == "2"
-    assert finding["reached"]["value"] >= 2
-    assert finding["reached"]["standing"] == "exact"
+    assert finding["achieved"]["value"] >= 2
+    assert finding["achieved"]["standing"] == "exact"
 
     bundle = tmp_path / "release"
     run("release", plan_file, "--key", key, "--out", bundle)

@@ -104,9 +104,9 @@ def test_published_parameters_have_the_listed_risks(policy: Write, vectors: dict
 
             (finding,) = assess(original.policy, made.registry, channel, original).findings
 
-            assert finding.reached is not None
-            assert finding.reached.value == pytest.approx(case["max_risk"], abs=1e-9)
-            assert finding.verdict is (Verdict.HOLDS if case["max_risk"] <= 0.5 else Verdict.FAILS)
+            assert finding.achieved is not None
+            assert finding.achieved.value == pytest.approx(case["max_risk"], abs=1e-9)
+            assert finding.verdict is (Verdict.SATISFIED if case["max_risk"] <= 0.5 else Verdict.FAILED)
             assert log_norms(channel) == pytest.approx(case["log_objective"], abs=1e-9)
 
 
@@ -121,13 +121,13 @@ def test_solved_parameters_hold_and_are_as_good_as_is_known(
         pi = original.counts(*vectors["adult_emgrw"]["attributes"]).dense() / original.records
 
     assert isinstance(plan.channel, Product)
-    assert finding.verdict is Verdict.HOLDS
-    assert finding.reached is not None
-    assert finding.reached.value <= 1 / l
+    assert finding.verdict is Verdict.SATISFIED
+    assert finding.achieved is not None
+    assert finding.achieved.value <= 1 / l
     objective = log_norms(plan.channel)
     assert abs(objective - known["log_objective"]) <= 1e-3
     keep = [float(axis.blocks[0].keep) if isinstance(axis, Retention) else 1.0 for axis in plan.channel.axes]
-    assert finding.reached.value == pytest.approx(dense_risk(pi, keep), rel=1e-12)
+    assert finding.achieved.value == pytest.approx(dense_risk(pi, keep), rel=1e-12)
     assert dense_risk(pi, keep) <= 1 / l
     assert all(Fraction(axis.blocks[0].keep).denominator <= 10**5 for axis in plan.channel.axes if isinstance(axis, Retention))  # fmt: skip
     assert any(remark.name == "starts-agreed" for remark in plan.remarks)

@@ -82,9 +82,9 @@ def test_the_worked_example(toy: tuple[Any, list[Any]]) -> None:
         assert np.abs(found.risk.reshape(2, 3) - np.array(case["risk"])).max() < 1e-9
         assert np.abs(reconstruction(found.evidence) - np.array(case["qi_reconstruction"])).max() < 1e-9
         finding = attribute.assessors()[0].finding(asked(Fraction(1, 2)), released, table)
-        assert finding.reached is not None
-        assert finding.reached.value == pytest.approx(case["max"], abs=1e-9)
-        assert finding.verdict is (Verdict.HOLDS if case["max"] <= 0.5 else Verdict.FAILS)
+        assert finding.achieved is not None
+        assert finding.achieved.value == pytest.approx(case["max"], abs=1e-9)
+        assert finding.verdict is (Verdict.SATISFIED if case["max"] <= 0.5 else Verdict.FAILED)
         entry = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 50)))
         assert np.abs(links(entry, released, table).link - np.array(case["linking"])).max() < 1e-9
 
@@ -108,11 +108,11 @@ def test_published_and_best_known_parameters_have_their_risks(emgrw: Any, vector
         tau = Fraction(1, case["l"])
         released = channel(emgrw, case["p"])
         finding = attribute.assessors()[0].finding(asked(tau), released, emgrw)
-        assert finding.reached is not None
-        assert finding.reached.value == pytest.approx(case["max_risk"], abs=1e-9)
-        assert (finding.verdict is Verdict.HOLDS) == (case["max_risk"] <= float(tau))
-        assert attribute.assessors()[0].accepts(asked(tau), released, emgrw) == (finding.verdict is Verdict.HOLDS)
-        assert (finding.people_over == 0) == (finding.verdict is Verdict.HOLDS)
+        assert finding.achieved is not None
+        assert finding.achieved.value == pytest.approx(case["max_risk"], abs=1e-9)
+        assert (finding.verdict is Verdict.SATISFIED) == (case["max_risk"] <= float(tau))
+        assert attribute.assessors()[0].accepts(asked(tau), released, emgrw) == (finding.verdict is Verdict.SATISFIED)
+        assert (finding.people_over == 0) == (finding.verdict is Verdict.SATISFIED)
 
 
 @pytest.mark.adult
@@ -122,14 +122,14 @@ def test_randomising_work_alone_cannot_do(emgrw: Any, diversity: int) -> None:
     table, keep = emgrw, (1, 1, 1, 1, 0.5)
     (floor,) = attribute_minimum(asked(Fraction(1, diversity)), channel(table, keep), table, ("workclass",))
     assert (floor.groups, floor.groups_alike, floor.people_alike) == (603, 283, 689)
-    assert floor.reached == pytest.approx(1, abs=1e-12)
+    assert floor.achieved == pytest.approx(1, abs=1e-12)
     assert not floor.feasible
     assert floor.groups_over >= 283
     assert "283 of 603 groups, 689 people" in floor.text
     assert floor.hints[0].startswith("randomise education, marital_status, sex, race too")
     (both,) = attribute_minimum(asked(Fraction(1, diversity)), channel(table, (0.5,) * 5), table)
     assert both.feasible
-    assert both.reached == pytest.approx(floor.everything, rel=1e-12)
+    assert both.achieved == pytest.approx(floor.everything, rel=1e-12)
 
 
 @pytest.mark.adult
@@ -137,10 +137,10 @@ def test_what_stands_beside_the_risk_at_five(emgrw: Any, vectors: dict[str, Any]
     """76 % of people have c_u over 1/5: the risk is not the chance that a guess is right."""
     case = next(c for c in vectors["adult_emgrw"]["published"] if (c["mechanism"], c["l"]) == ("rr-both", 5))
     finding = attribute.assessors()[0].finding(asked(Fraction(1, 5)), channel(emgrw, case["p"]), emgrw)
-    by = {c.name: c.measure.value for c in finding.beside if c.of == "workclass"}
-    assert by["group inference"] == 1
+    by = {c.name: c.measure.value for c in finding.companions if c.of == "workclass"}
+    assert by["largest within-group share"] == 1
     assert by["people in homogeneous groups"] == 689
-    assert by["risk"] < 0.2 < by["success"] <= 1
+    assert by["risk"] < 0.2 < by["value read correctly"] <= 1
     assert finding.profile is not None
     assert finding.profile.before is not None
     assert sum(finding.profile.people) == sum(finding.profile.before) == TRAINING

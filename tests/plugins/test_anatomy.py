@@ -74,7 +74,7 @@ def test_check_decides_without_data(write):
     head = POLICY.replace('uri = "people.csv"', 'uri = "people.csv"\nmin_rows = 10')
     (found,) = check(open_policy(write(head=head))).findings
 
-    assert (found.verdict, found.basis, found.reached.value) == (Verdict.HOLDS, Basis.CHANNEL, 2)
+    assert (found.verdict, found.basis, found.achieved.value) == (Verdict.SATISFIED, Basis.CHANNEL, 2)
 
 
 def test_a_plan_tells_groups_residues_and_the_largest_eligible_l(write):
@@ -85,7 +85,7 @@ def test_a_plan_tells_groups_residues_and_the_largest_eligible_l(write):
     assert "200 groups of 2 different values of 'disease'" in told["groups"]
     assert "1 of 401 records are left" in told["groups"]
     assert told["largest-eligible-l"].endswith("is 2")
-    assert {c.name for c in outlook.assessment.findings[0].beside} >= {"1/l", "informed posterior"}
+    assert {c.name for c in outlook.assessment.findings[0].companions} >= {"1/l", "informed posterior"}
 
 
 def test_a_table_that_is_not_eligible_is_refused_with_the_share_and_the_largest_l(write):
@@ -147,7 +147,7 @@ def test_nothing_beside_the_sensitive_attribute_is_refused(write):
     head = POLICY.replace('role = "quasi-identifier"', 'role = "excluded"').replace(UNCHANGED, '{ role = "excluded" }')
     head = head.replace(', release_as = "gender"', "").replace(', scale = "ordinal"', "")
 
-    assert [p.code for p in problems(write(head=head)) if "beside" in p.message] == ["RR298"]
+    assert [p.code for p in problems(write(head=head)) if "companions" in p.message] == ["RR298"]
 
 
 def test_what_no_group_can_give_has_no_assessor(write):
@@ -172,12 +172,12 @@ l = 2
     path = write(rest=more + REST, head=POLICY.replace(UNCHANGED, '{ role = "excluded" }'))
     disclosure, *others = planned(path).assessment.findings
 
-    assert {f.verdict for f in (disclosure, *others)} == {Verdict.HOLDS}
-    assert disclosure.reached.standing is Standing.UPPER_BOUND
-    assert 1 / 4 < disclosure.reached.value <= 1 / 2
+    assert {f.verdict for f in (disclosure, *others)} == {Verdict.SATISFIED}
+    assert disclosure.achieved.standing is Standing.UPPER_BOUND
+    assert 1 / 4 < disclosure.achieved.value <= 1 / 2
     known = planned(write(rest=more + REST)).assessment.findings[0]
-    assert known.verdict is Verdict.FAILS  # who knows the hours as well parts people further
-    assert known.reached.value > disclosure.reached.value
+    assert known.verdict is Verdict.FAILED  # who knows the hours as well parts people further
+    assert known.achieved.value > disclosure.achieved.value
 
 
 def test_without_data_the_plan_says_what_is_not_known(write):
@@ -299,13 +299,13 @@ def test_what_the_draw_came_to_stands_in_audit_alone_and_is_recomputed(write, tm
 
     assert (measured["verdict"], measured["limit"], measured["basis"]) == (None, None, "original")
     assert sum(measured["profile"]["people"]) == 401
-    assert 0.5 <= measured["reached"]["value"] <= 1
+    assert 0.5 <= measured["achieved"]["value"] <= 1
     assert row["verdict"] == "measured"
     assert "decides nothing" in row["requirement"]
     for file in (out / "public").iterdir():
         assert b"written-posteriors" not in file.read_bytes()
 
-    measured["beside"][0]["measure"]["value"] += 1
+    measured["companions"][0]["measure"]["value"] += 1
     findings = json.loads((audit / "findings.json").read_text()) | {"attained": [measured]}
     (audit / "findings.json").write_bytes(pretty(findings))
     record = json.loads((audit / "audit.json").read_text())

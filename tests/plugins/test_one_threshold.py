@@ -98,8 +98,8 @@ def test_every_mechanism_is_held_to_one_threshold(write: Write, name: str, capsy
     assert status == 0
     found = {f["model"]: f for f in plan["findings"]}
     for model, limit in zip(DISCLOSURE, (0.45, 1 / 5), strict=True):
-        assert found[model]["verdict"] == "holds"
-        assert 0 < found[model]["reached"]["value"] <= limit
+        assert found[model]["verdict"] == "satisfied"
+        assert 0 < found[model]["achieved"]["value"] <= limit
         assert found[model]["limit"] == pytest.approx(limit)
         assert checked[model] is Verdict.UNDECIDED
         assert found[model]["basis"] == "original"
@@ -114,7 +114,7 @@ def test_every_mechanism_is_held_to_one_threshold(write: Write, name: str, capsy
         assert model in in_public.rpartition("undecided:")[2]
     public = (bundle / "public" / "release.json").read_text()
     promised = {f["model"]: f for f in json.loads(public)["findings"]}
-    assert all(f["reached"] is None for f in promised.values() if f["basis"] == "original")
+    assert all(f["achieved"] is None for f in promised.values() if f["basis"] == "original")
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -173,8 +173,8 @@ def test_one_of_two_attributes_hidden_together_is_assessed(write: Write, capsys:
 
     assert status == 0
     (finding,) = [f for f in plan["findings"] if f["model"] == "attribute-disclosure"]
-    assert finding["reached"]["standing"] == "upper bound"  # income is taken to be known as it is
-    assert {"disease", "disease (the other sensitive values known)"} <= {c["of"] for c in finding["beside"]}
+    assert finding["achieved"]["standing"] == "upper bound"  # income is taken to be known as it is
+    assert {"disease", "disease (the other sensitive values known)"} <= {c["of"] for c in finding["companions"]}
     assert main(["release", str(path), "--out", str(path.parent / "bundle")]) == 0
     assert main(["verify", str(path.parent / "bundle"), "--source", str(path.parent / "people.csv")]) == 0
 
@@ -189,7 +189,7 @@ def test_tp_suppresses_more_where_disclosure_asks_for_it(write: Write, capsys: A
     remarks = {r["name"]: r["text"] for r in plan["remarks"]}
     assert "l = 3" in remarks["implied-l"]
     (finding,) = [f for f in plan["findings"] if f["model"] == "attribute-disclosure"]
-    assert finding["reached"]["value"] <= 1 / 3
+    assert finding["achieved"]["value"] <= 1 / 3
 
 
 def test_boxes_are_held_to_attackers_who_know_the_other_value(write: Write, capsys: Any) -> None:
@@ -247,10 +247,10 @@ def test_an_estimate_decides_where_there_is_one(write: Write, name: str, capsys:
     status, plan = told(capsys, "plan", str(path))
     found = next(f for f in plan["findings"] if f["model"] == "attribute-disclosure")
 
-    assert (status, found["verdict"], found["reached"]["standing"]) == (0, "holds", "estimate")
-    assert found["reached"]["error"] > 0
+    assert (status, found["verdict"], found["achieved"]["standing"]) == (0, "satisfied", "estimate")
+    assert found["achieved"]["error"] > 0
     assert found["requirement"].endswith("decided by an estimate")
-    assert "upper end of the estimate" in {c["name"] for c in found["beside"]}
+    assert "upper end of the estimate" in {c["name"] for c in found["companions"]}
 
 
 def test_no_other_model_has_an_estimate(write: Write) -> None:

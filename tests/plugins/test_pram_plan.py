@@ -92,7 +92,7 @@ def test_what_is_planned_holds_exactly(make, assessors, sizes, epsilon, allocati
 
     proposal = Pram().plan(options, make["task"](policy, 50))
 
-    assert assessors["local-dp"].assess(required, proposal.channel, 50).verdict is Verdict.HOLDS
+    assert assessors["local-dp"].assess(required, proposal.channel, 50).verdict is Verdict.SATISFIED
     ratio = Fraction(1)
     for axis in proposal.channel.axes:
         if axis.original_size > 1:
@@ -168,7 +168,7 @@ def test_given_parameters_stay_and_the_rest_is_solved(make, plan, assessors):
         assert c.column(0) == {0: Fraction(3, 5), 1: Fraction(1, 5), 2: Fraction(1, 5)}
         left = 4 - 2 * math.log(3)
         assert math.log(b.blocks[0].keep / b.blocks[0].move) == pytest.approx(left, abs=1e-3)
-        assert assessors["local-dp"].assess(required, proposal.channel, 100).verdict is Verdict.HOLDS
+        assert assessors["local-dp"].assess(required, proposal.channel, 100).verdict is Verdict.SATISFIED
         assert proposal.origins == {"a": Origin.POLICY, "b": Origin.RECORDS, "c": Origin.POLICY}
 
 
@@ -342,8 +342,8 @@ def test_disclosure_is_a_constraint_like_any_other(table, allocation, blocks):
 
     proposal = check_mechanism(Pram(), original.policy, [(required, assessor)], original, KINDS)
 
-    reached = assessor.assess(required, proposal.channel, original).reached.value
-    assert 0.499 < reached <= 0.5
+    achieved = assessor.assess(required, proposal.channel, original).achieved.value
+    assert 0.499 < achieved <= 0.5
     assert set(proposal.origins.values()) == {Origin.DATA}
 
 
@@ -426,7 +426,7 @@ def test_adult_is_planned_from_its_file(adult_csv, vectors, tmp_path):
         (finding,) = assess(plan.policy, opened.registry, plan.channel, original).findings
 
     assert plan.records == 45222
-    assert finding.verdict is Verdict.HOLDS
+    assert finding.verdict is Verdict.SATISFIED
     assert {axis.attribute: axis.original_size for axis in plan.channel.axes} == ADULT
     for axis in plan.channel.axes:
         assert plan.unrounded[axis.attribute]["retention_probability"] == pytest.approx(reference, abs=1e-9)

@@ -138,7 +138,7 @@ def test_every_requirement_holds_at_once(make, assessors, plan, name, **limits):
 
     for requirement in required:
         finding = assessors[requirement.model].assess(requirement, proposal.channel, original)
-        assert finding.verdict is Verdict.HOLDS
+        assert finding.verdict is Verdict.SATISFIED
     for attribute, p in keep(proposal).items():
         size = len(original.policy.attributes[attribute].domain)
         assert Fraction(1, size) < p <= proposal.unrounded[attribute]["keep_probability"] + 1e-12
@@ -161,7 +161,7 @@ def test_pk_anonymity_is_a_cap_like_any_other(make, assessors, attributes):
 
     proposal = BOTH.plan(Options(), make["task"](policy, 1000))
 
-    assert assessors["pk-anonymity"].assess(required, proposal.channel, 1000).verdict is Verdict.HOLDS
+    assert assessors["pk-anonymity"].assess(required, proposal.channel, 1000).verdict is Verdict.SATISFIED
     assert set(proposal.origins.values()) == {Origin.RECORDS}
     sizes = [len(a.domain) for a in only]
     cap = math.log(999 / 4) / 2
@@ -180,7 +180,7 @@ def test_what_needs_data_is_not_planned_from_their_number(make, table):
 def test_nothing_better_is_found_on_a_grid(make, assessors, plan):
     required = make["requirement"]("attribute-disclosure", threshold="3/10", sensitive=("s",))
     proposal, original = plan("rr-qi", [required])
-    reached = expected_squared_error(proposal.channel, original)
+    achieved = expected_squared_error(proposal.channel, original)
 
     best = math.inf
     axes = {a.attribute: a for a in proposal.channel.axes}
@@ -193,8 +193,8 @@ def test_nothing_better_is_found_on_a_grid(make, assessors, plan):
             error = expected_squared_error(channel, original)
             if error < best and assessors["attribute-disclosure"].accepts(required, channel, original):
                 best = error
-    assert reached <= best * (1 + 1e-3)
-    assert reached >= best * 0.8  # the grid does come near
+    assert achieved <= best * (1 + 1e-3)
+    assert achieved >= best * 0.8  # the grid does come near
 
 
 def test_a_workload_decides_what_is_served(make, plan):
@@ -289,8 +289,8 @@ def test_a_wide_domain_is_planned_on_a_bound_and_raised_towards_the_limit(make, 
     proposal = MECHANISMS[name].plan(Options(), task)
 
     assert len(asked) <= 12
-    assert assessor.assess(required, proposal.channel, original).verdict is Verdict.HOLDS
-    assert assessor.assess(required, proposal.channel, original).reached.value > 0.23
+    assert assessor.assess(required, proposal.channel, original).verdict is Verdict.SATISFIED
+    assert assessor.assess(required, proposal.channel, original).achieved.value > 0.23
     (remark,) = [r for r in proposal.remarks if r.name == "planned-on-bound"]
     assert "planned on a certified upper bound" in remark.text
     assert 0 < remark.measure.value < 1

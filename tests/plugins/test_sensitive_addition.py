@@ -92,9 +92,9 @@ def write(tmp_path: Path) -> Write:
 def test_check_decides_the_requirements_without_data(write: Write) -> None:
     found = check(open_policy(write())).findings
 
-    assert [f.verdict for f in found] == [Verdict.HOLDS, Verdict.HOLDS]
+    assert [f.verdict for f in found] == [Verdict.SATISFIED, Verdict.SATISFIED]
     assert [f.basis for f in found] == [Basis.CHANNEL, Basis.CHANNEL]
-    assert [f.reached.value for f in found if f.reached] == [3, 2]
+    assert [f.achieved.value for f in found if f.achieved] == [3, 2]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_plan_has_sets_and_says_both_errors(write: Write) -> None:
 
 
 def beside(finding: Any, name: str) -> float:
-    return next(c.measure.value for c in finding.beside if c.name == name)
+    return next(c.measure.value for c in finding.companions if c.name == name)
 
 
 def test_the_largest_posterior_stands_beside_the_bound(write: Write) -> None:
@@ -207,7 +207,7 @@ def test_a_subgroup_is_measured_by_itself(write: Write) -> None:
 
     finding = women.assessment.findings[0]
 
-    assert finding.verdict is Verdict.HOLDS
+    assert finding.verdict is Verdict.SATISFIED
     assert beside(finding, "people with a posterior of 1") == 0
     assert beside(finding, "largest posterior") < 1
 
@@ -215,7 +215,7 @@ def test_a_subgroup_is_measured_by_itself(write: Write) -> None:
 def test_together_counts_combinations_and_says_what_that_leaves(write: Write) -> None:
     (finding,) = planned(write(TOGETHER)).assessment.findings
 
-    assert finding.reached.value == 4
+    assert finding.achieved.value == 4
     assert "l counts combinations" in finding.assumptions[0]
     assert beside(finding, "frequency l of disease alone") == 1
     assert beside(finding, "frequency l of income alone") == 1
@@ -224,9 +224,9 @@ def test_together_counts_combinations_and_says_what_that_leaves(write: Write) ->
 def test_together_l_may_exceed_every_single_domain(write: Write, tmp_path: Path, capsys: Any) -> None:
     path = write(TOGETHER.replace("l = 4", "l = 8"))  # of 5 x 4 combinations
 
-    assert [f.verdict for f in check(open_policy(path)).findings] == [Verdict.HOLDS]
+    assert [f.verdict for f in check(open_policy(path)).findings] == [Verdict.SATISFIED]
     (finding,) = planned(path).assessment.findings
-    assert finding.reached.value == 8
+    assert finding.achieved.value == 8
     release, key = tmp_path / "release", tmp_path / "key.json"
     assert main(["release", str(path), "--out", str(release), "--key", str(key)]) == 0
     assert main(["verify", str(release), "--source", str(tmp_path / "people.csv"), "--key", str(key)]) == 0

@@ -111,14 +111,14 @@ def test_findings_show_it_in_audit_only_and_warn() -> None:
 
     finding = pk_anonymity.assess(Requirement("pk-anonymity", Options(k=2)), channel, original)
 
-    shown = {c.name: c for c in finding.beside if c.basis is Basis.ORIGINAL}
+    shown = {c.name: c for c in finding.companions if c.basis is Basis.ORIGINAL}
     assert shown["Cramér's V of b"].measure.value == pytest.approx(1.0)
     assert "doubtful" in shown["Cramér's V of b"].meaning
     assert shown["Cramér's V of c"].measure.value == 0.0
     assert "doubtful" not in shown["Cramér's V of c"].meaning
     public: Any = finding.up_to(Basis.RELEASE).to_json()
-    assert not any("Cramér" in c["name"] for c in public["beside"])
-    assert public["reached"]["value"] == finding.reached.value  # type: ignore[union-attr]
+    assert not any("Cramér" in c["name"] for c in public["companions"])
+    assert public["achieved"]["value"] == finding.achieved.value  # type: ignore[union-attr]
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(1, 60))

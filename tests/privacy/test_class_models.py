@@ -112,15 +112,15 @@ def test_findings_are_those_of_the_classes_counted_by_hand(people, rows):
     original = table(people, rows)
 
     size = find(asked("k-anonymity", k=3), channel(), original)
-    assert size.reached is not None
-    assert size.reached.value == min(sum(c.values()) for c in classes.values())
+    assert size.achieved is not None
+    assert size.achieved.value == min(sum(c.values()) for c in classes.values())
     failing = [sum(c.values()) for c in classes.values() if sum(c.values()) < 3]
-    assert size.verdict is (Verdict.FAILS if failing else Verdict.HOLDS)
+    assert size.verdict is (Verdict.FAILED if failing else Verdict.SATISFIED)
     assert (size.groups_over, size.people_over) == (len(failing), sum(failing))
 
     values = find(asked("l-diversity", kind="distinct", l=2), channel(), original)
-    assert values.reached is not None
-    assert values.reached.value == min(len(c) for c in classes.values())
+    assert values.achieved is not None
+    assert values.achieved.value == min(len(c) for c in classes.values())
 
     n = len(rows)
     whole = Counter(DISEASES[d] for *_, d in rows)
@@ -128,15 +128,15 @@ def test_findings_are_those_of_the_classes_counted_by_hand(people, rows):
         sum(abs(Fraction(c[v], sum(c.values())) - Fraction(whole[v], n)) for v in whole) / 2 for c in classes.values()
     )
     close = find(asked("t-closeness", t=far), channel(), original)
-    assert close.reached.value == float(far)  # no margin is left by rounding
-    assert close.reached is not None
-    assert close.reached.value == pytest.approx(float(far))
-    assert close.verdict is Verdict.HOLDS
+    assert close.achieved.value == float(far)  # no margin is left by rounding
+    assert close.achieved is not None
+    assert close.achieved.value == pytest.approx(float(far))
+    assert close.verdict is Verdict.SATISFIED
     if far:
         below = find(
             asked("t-closeness", t=far - Fraction(1, 10**9) if far > Fraction(1, 10**9) else 0), channel(), original
         )
-        assert below.verdict is Verdict.FAILS
+        assert below.verdict is Verdict.FAILED
 
 
 @given(rows=records)
@@ -147,13 +147,13 @@ def test_suppressed_classes_are_left_out_and_told(people, rows):
 
     finding = find(asked("k-anonymity", k=1), channel(suppressed=[(0, 1)]), table(people, rows))
 
-    beside = {c.name: c.measure.value for c in finding.beside}
+    beside = {c.name: c.measure.value for c in finding.companions}
     assert beside["equivalence classes"] == len(classes)
     assert beside.get("suppressed records", 0) == len(rows) - left
     assert any("suppressed" in text for text in finding.assumptions) == (left < len(rows))
     if classes:
-        assert finding.reached is not None
-        assert finding.reached.value == min(sum(c.values()) for c in classes.values())
+        assert finding.achieved is not None
+        assert finding.achieved.value == min(sum(c.values()) for c in classes.values())
 
 
 @given(rows=records)
@@ -164,7 +164,7 @@ def test_a_subgroup_concerns_the_classes_that_may_hold_it(people, rows):
 
     failing = [sum(c.values()) for c in classes.values() if sum(c.values()) < 2]
     assert (finding.groups_over, finding.people_over) == (len(failing), sum(failing))
-    assert finding.verdict is (Verdict.FAILS if failing else Verdict.HOLDS)
+    assert finding.verdict is (Verdict.FAILED if failing else Verdict.SATISFIED)
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
@@ -207,8 +207,8 @@ def test_what_is_released_beside_makes_classes_too(people):
     def sizes(note: Identity) -> float:
         axes = (*channel().axes, note)
         finding = find(asked("k-anonymity", k=2), Product(axes, (), ("age", "sex", "disease", "note")), original)
-        assert finding.reached is not None
-        return finding.reached.value
+        assert finding.achieved is not None
+        return finding.achieved.value
 
     assert sizes(Identity.of("note", ("x", "y"))) == 1
     assert sizes(Identity.of("note", ("x", "y"), assume_unlinkable="nobody knows it")) == 3
@@ -225,9 +225,9 @@ def test_a_carried_column_makes_classes_too(people):
     )
 
     finding = find(asked("k-anonymity", k=2), made, original)
-    assert finding.reached is not None
-    assert finding.reached.value == 2
-    assert finding.verdict is Verdict.HOLDS
+    assert finding.achieved is not None
+    assert finding.achieved.value == 2
+    assert finding.verdict is Verdict.SATISFIED
 
 
 def test_several_sensitive_attributes_are_protected_each(people):
@@ -236,12 +236,12 @@ def test_several_sensitive_attributes_are_protected_each(people):
     made = Product((*channel().axes, Identity.of("job", ("a", "b"))), (), ("age", "sex", "disease", "job"))
 
     finding = find(asked("l-diversity", kind="distinct", l=2), made, original)
-    assert finding.reached is not None
-    assert finding.reached.value == 1
-    assert {c.name: c.measure.value for c in finding.beside}["distinct l of disease"] == 3
-    assert finding.verdict is Verdict.FAILS
+    assert finding.achieved is not None
+    assert finding.achieved.value == 1
+    assert {c.name: c.measure.value for c in finding.companions}["distinct l of disease"] == 3
+    assert finding.verdict is Verdict.FAILED
     alone = find(asked("l-diversity", kind="distinct", l=2, sensitive=("disease",)), made, original)
-    assert alone.verdict is Verdict.HOLDS
+    assert alone.verdict is Verdict.SATISFIED
 
 
 def test_randomised_values_make_no_classes(people, registry):

@@ -95,22 +95,22 @@ def test_what_is_reached_is_the_worst_class(table):
     everyone = np.ones(len(table), dtype=bool)
     rows = [row for row in table if row.sum()]
 
-    def reached(kind: Kind, l: int = 1) -> float:
-        return l_diversity.reached(kind, histograms, everyone, l).value
+    def achieved(kind: Kind, l: int = 1) -> float:
+        return l_diversity.achieved(kind, histograms, everyone, l).value
 
     if not rows:
-        assert [reached(kind) for kind in Kind] == [math.inf, math.inf, math.inf, 0.0]
+        assert [achieved(kind) for kind in Kind] == [math.inf, math.inf, math.inf, 0.0]
         return
-    assert reached(Kind.DISTINCT) == min(np.count_nonzero(row) for row in rows)
+    assert achieved(Kind.DISTINCT) == min(np.count_nonzero(row) for row in rows)
     least = min(1 / max(shares(row)) for row in rows)
-    assert Fraction(reached(Kind.FREQUENCY)) <= least
-    assert reached(Kind.FREQUENCY) == pytest.approx(float(least))
+    assert Fraction(achieved(Kind.FREQUENCY)) <= least
+    assert achieved(Kind.FREQUENCY) == pytest.approx(float(least))
     entropy = min(-sum(float(p) * math.log(p) for p in shares(row) if p) for row in rows)
-    assert reached(Kind.ENTROPY) == pytest.approx(math.exp(entropy))
+    assert achieved(Kind.ENTROPY) == pytest.approx(math.exp(entropy))
     for l in (1, 2, 3):
         tails = [sorted(map(int, row), reverse=True) for row in rows]
         least_c = [Fraction(t[0], sum(t[l - 1 :])) if sum(t[l - 1 :]) else math.inf for t in tails]
-        assert reached(Kind.RECURSIVE, l) == pytest.approx(float(max(least_c)))
+        assert achieved(Kind.RECURSIVE, l) == pytest.approx(float(max(least_c)))
 
 
 @given(tables(), st.integers(2, 10**9))
@@ -134,7 +134,7 @@ def test_six_three_one_by_hand():
     histograms = Histograms.of_dense(table)
     everyone = np.array([True])
 
-    c = [l_diversity.reached(Kind.RECURSIVE, histograms, everyone, l).value for l in (1, 2, 3, 4)]
+    c = [l_diversity.achieved(Kind.RECURSIVE, histograms, everyone, l).value for l in (1, 2, 3, 4)]
     assert c == [pytest.approx(0.6), 1.5, 6.0, math.inf]
 
     def holds(l: int, c: Fraction) -> bool:
@@ -152,7 +152,7 @@ def test_six_three_one_by_hand():
 def test_uniform_values_reach_their_number_exactly(values, each):
     histograms = Histograms.of_dense(np.full((1, values), each))
 
-    assert l_diversity.reached(Kind.ENTROPY, histograms, np.array([True]), 1).value == float(values)
+    assert l_diversity.achieved(Kind.ENTROPY, histograms, np.array([True]), 1).value == float(values)
     assert histograms.entropic(Fraction(values)).all()
     assert not histograms.entropic(values + Fraction(1, 10**15)).any()
 

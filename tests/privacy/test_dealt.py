@@ -109,10 +109,10 @@ def test_what_is_found_without_data_is_what_the_drawn_groups_measure(options, si
     )
     satisfied = l_diversity.satisfied(requirement.options, histograms)
     kind, l = requirement.options.kind, int(requirement.options.l)
-    reached = l_diversity.reached(kind, histograms, np.ones(histograms.classes, dtype=bool), l)
+    achieved = l_diversity.achieved(kind, histograms, np.ones(histograms.classes, dtype=bool), l)
 
-    assert (found.verdict is Verdict.HOLDS) == satisfied.all()
-    assert found.reached == reached
+    assert (found.verdict is Verdict.SATISFIED) == satisfied.all()
+    assert found.achieved == achieved
     assert found.basis is Basis.CHANNEL
     measured = DIVERSITY.measure(requirement, policy(), channel(size), sink)
     assert measured.up_to(Basis.RELEASE).to_json() == found.up_to(Basis.RELEASE).to_json()
@@ -124,9 +124,9 @@ def test_groups_are_as_small_as_the_requirement_lets_them(options):
     size, by = group_size(policy(requirement), "disease")
 
     assert by is requirement
-    assert DIVERSITY.finding(requirement, channel(size), 1000).verdict is Verdict.HOLDS
+    assert DIVERSITY.finding(requirement, channel(size), 1000).verdict is Verdict.SATISFIED
     if size > 2:
-        assert DIVERSITY.finding(requirement, channel(size - 1), 1000).verdict is Verdict.FAILS
+        assert DIVERSITY.finding(requirement, channel(size - 1), 1000).verdict is Verdict.FAILED
 
 
 def test_the_largest_entry_decides_and_others_are_not_asked():
@@ -140,15 +140,15 @@ def test_few_records_leave_an_upper_bound():
     for records, standing in ((7, Standing.UPPER_BOUND), (12, Standing.EXACT)):  # 2 groups and 1 residue; 4 and none
         found = DIVERSITY.finding(diversity(kind="distinct", l=3), channel(3), records)
         expected = Standing.EXACT if records // 3 > records % 3 else standing
-        assert found.reached.standing is expected
-    assert DIVERSITY.finding(diversity(kind="distinct", l=3), channel(3), 5).reached.standing is Standing.UPPER_BOUND
+        assert found.achieved.standing is expected
+    assert DIVERSITY.finding(diversity(kind="distinct", l=3), channel(3), 5).achieved.standing is Standing.UPPER_BOUND
 
 
 def test_a_table_that_is_not_eligible_fails():
     codes = {"sex": [0] * 6, "age": [0] * 6, "disease": [0, 0, 0, 0, 1, 2]}
     found = DIVERSITY.finding(diversity(kind="frequency", l=2), channel(2), TableInMemory.of(policy(), codes))
 
-    assert (found.verdict, found.reached.value) == (Verdict.FAILS, 1)
+    assert (found.verdict, found.achieved.value) == (Verdict.FAILED, 1)
 
 
 def disclosed(**options: Any) -> Requirement:
@@ -161,25 +161,25 @@ def test_attribute_disclosure_speaks_of_who_knows_how_values_go_with_the_rest():
     sex, age = [0] * 30 + [1] * 3, [0] * 30 + [2] * 3
     original = TableInMemory.of(policy(), {"sex": sex, "age": age, "disease": [0, 1, 2, 3, 4] * 6 + [3, 3, 4]})  # type: ignore[dict-item]
     found = ATTRIBUTE.finding(disclosed(threshold="1/3"), channel(3), original)
-    beside = {c.name: c for c in found.beside if not c.of.count("=")}
+    beside = {c.name: c for c in found.companions if not c.of.count("=")}
 
-    assert (found.verdict, found.basis) == (Verdict.FAILS, Basis.ORIGINAL)
-    assert (found.reached.value, found.reached.standing) == (pytest.approx(0.6369, abs=1e-4), Standing.UPPER_BOUND)
+    assert (found.verdict, found.basis) == (Verdict.FAILED, Basis.ORIGINAL)
+    assert (found.achieved.value, found.achieved.standing) == (pytest.approx(0.6369, abs=1e-4), Standing.UPPER_BOUND)
     assert (found.groups_over, found.people_over) == (1, 2)  # the acnes: beside most others nobody else can have it
     assert beside["informed posterior"].measure.value == 1
     assert beside["people with a posterior of 1"].measure.value == 3 + 18  # with an acne and a gout of the others
-    assert beside["group inference"].measure.value == pytest.approx(2 / 3)
+    assert beside["largest within-group share"].measure.value == pytest.approx(2 / 3)
     assert beside["1/l"].measure.value == pytest.approx(1 / 3)
     assert found.profile is not None
     assert sum(found.profile.people) == 33
     assert not {"k", "epsilon, record scope", "epsilon, attribute scope"} & set(beside)
     others = ATTRIBUTE.finding(disclosed(threshold="1/3", where={"sex": "f"}), channel(3), original)
-    assert (others.verdict, others.reached.value) == (Verdict.HOLDS, pytest.approx(4 / 35))
+    assert (others.verdict, others.achieved.value) == (Verdict.SATISFIED, pytest.approx(4 / 35))
     gout = ATTRIBUTE.finding(disclosed(threshold="1/3", where={"disease": "gout"}), channel(3), original)
-    assert gout.verdict is Verdict.HOLDS
-    assert 1 / 9 < gout.reached.value < 1 / 3
+    assert gout.verdict is Verdict.SATISFIED
+    assert 1 / 9 < gout.achieved.value < 1 / 3
     by_value = ATTRIBUTE.finding(disclosed(threshold="2/3", thresholds={"gout": "3/10"}), channel(3), original)
-    assert (by_value.verdict, by_value.limit) == (Verdict.FAILS, Fraction(3, 10))
+    assert (by_value.verdict, by_value.limit) == (Verdict.FAILED, Fraction(3, 10))
     assert ATTRIBUTE.finding(disclosed(threshold="1/3"), channel(3), 33).verdict is Verdict.UNDECIDED
     assert ATTRIBUTE.measure is None
 
@@ -188,13 +188,13 @@ def test_of_a_table_that_is_not_eligible_nothing_is_taken_to_be_hidden():
     codes = {"sex": [0] * 6, "age": [0] * 6, "disease": [0, 0, 0, 0, 1, 2]}
     found = ATTRIBUTE.finding(disclosed(threshold="1/3"), channel(2), TableInMemory.of(policy(), codes))
 
-    assert found.reached.value == pytest.approx(4 / 6)
+    assert found.achieved.value == pytest.approx(4 / 6)
 
 
 def test_groups_leave_nothing_of_k_and_epsilon():
     """The untouched columns alone randomise nothing, which must not read as an epsilon of 0."""
     link = Requirement("identity-disclosure", identity_disclosure.Options(threshold="1/2"))
-    beside = {c.name: c.measure.value for c in LINKING.finding(link, channel(2), table(3)).beside}
+    beside = {c.name: c.measure.value for c in LINKING.finding(link, channel(2), table(3)).companions}
 
     assert beside["epsilon, attribute scope"] == beside["epsilon, record scope"] == float("inf")
     assert beside["k"] == beside["1/k"] == 1
@@ -206,9 +206,9 @@ def test_what_identifies_is_answered_for_the_columns_as_they_are():
     link = Requirement("identity-disclosure", identity_disclosure.Options(threshold="1/2"))
     k = Requirement("k-anonymity", k_anonymity.Options(k=int(sizes.min()) + 1))
 
-    assert LINKING.finding(link, channel(2), original).reached.value == pytest.approx(1 / sizes.min())
+    assert LINKING.finding(link, channel(2), original).achieved.value == pytest.approx(1 / sizes.min())
     found = ANONYMITY.finding(k, channel(2), original)
-    assert (found.reached.value, found.verdict) == (sizes.min(), Verdict.FAILS)
+    assert (found.achieved.value, found.verdict) == (sizes.min(), Verdict.FAILED)
     assert LINKING.finding(link, channel(2), 300).verdict is Verdict.UNDECIDED
 
 
@@ -233,19 +233,19 @@ def test_written_groups_that_are_something_else_fail(wrong):
     else:
         held = pa.concat_tables(sink.parts[QIT]).column("group_id").to_pylist()
         sink.replace(QIT, "group_id", [held[0] % 100 + 1, *held[1:]])
-    assert DIVERSITY.measure(requirement, policy(), channel(3), sink).verdict is Verdict.FAILS
+    assert DIVERSITY.measure(requirement, policy(), channel(3), sink).verdict is Verdict.FAILED
 
 
 def test_groups_of_fewer_values_are_measured():
     requirement, original = diversity(kind="frequency", l=3), table(3)
     found = DIVERSITY.measure(requirement, policy(), channel(3), drawn(2, original))
 
-    assert found.verdict is Verdict.FAILS
+    assert found.verdict is Verdict.FAILED
 
 
 def test_the_informed_posterior_stands_beside_for_the_audit_alone():
     found = DIVERSITY.finding(diversity(kind="frequency", l=2), channel(2), table(3))
-    beside = {c.name: c for c in found.beside}
+    beside = {c.name: c for c in found.companions}
 
     assert beside["1/l"].measure.value == 0.5
     assert (beside["groups"].measure.value, beside["residues"].measure.value) == (150, 0)
@@ -254,7 +254,7 @@ def test_the_informed_posterior_stands_beside_for_the_audit_alone():
     assert 0.5 < informed.measure.value <= 1
     assert found.profile is not None
     assert sum(found.profile.people) == 300
-    names = [c["name"] for c in found.up_to(Basis.RELEASE).to_json()["beside"]]  # type: ignore[index, union-attr]
+    names = [c["name"] for c in found.up_to(Basis.RELEASE).to_json()["companions"]]  # type: ignore[index, union-attr]
     assert names == ["1/l", "groups", "residues"]
 
 

@@ -229,18 +229,18 @@ def disclosure(size: int, rows: tuple[tuple[int, ...], ...], where: Any = None, 
 def test_the_bound_and_the_estimate_of_the_example():
     """Own shares said at most 1/4 of those of a; the others of the group are without their value, mostly."""
     found = disclosure(2, ISSUE, {"sex": "f", "age": "young"}, threshold="3/10")
-    beside = {c.name: c.measure for c in found.beside if "=" not in c.of}
+    beside = {c.name: c.measure for c in found.companions if "=" not in c.of}
 
-    assert found.verdict is Verdict.FAILS
-    assert (found.reached.value, found.reached.standing) == (pytest.approx(21 / 44), Standing.UPPER_BOUND)
+    assert found.verdict is Verdict.FAILED
+    assert (found.achieved.value, found.achieved.standing) == (pytest.approx(21 / 44), Standing.UPPER_BOUND)
     estimate = beside["estimated risk"]
     assert estimate.standing is Standing.ESTIMATE
     assert abs(estimate.value - 21 / 44) < 3 * estimate.error
     assert beside["informed posterior"].value == 1
     assert beside["people with a posterior of 1"].value == 20
-    assert beside["success"].value == 0.5
+    assert beside["value read correctly"].value == 0.5
     exactly = disclosure(2, ISSUE, {"sex": "f", "age": "young"}, threshold="21/44")
-    assert (exactly.verdict, exactly.reached.value) == (Verdict.HOLDS, 21 / 44)
+    assert (exactly.verdict, exactly.achieved.value) == (Verdict.SATISFIED, 21 / 44)
 
 
 @pytest.mark.parametrize("decided_by", ["bound", "estimate"])
@@ -250,10 +250,10 @@ def test_where_values_go_with_nothing_c_over_l_is_accepted(size, decided_by):
     limit = Fraction(3, 10 * size)
     found = disclosure(size, rows, threshold=limit, decided_by=decided_by)
 
-    assert found.verdict is Verdict.HOLDS
-    assert found.reached.value == pytest.approx(float(limit))
+    assert found.verdict is Verdict.SATISFIED
+    assert found.achieved.value == pytest.approx(float(limit))
     less = disclosure(size, rows, threshold=limit * Fraction(999, 1000), decided_by=decided_by)
-    assert less.verdict is Verdict.FAILS
+    assert less.verdict is Verdict.FAILED
 
 
 UNEVEN = ((40, 30, 20, 0, 10), (35, 30, 20, 14, 1), (30, 0, 25, 30, 15), (25, 25, 0, 25, 25), (30, 30, 20, 10, 10))
@@ -262,18 +262,18 @@ UNEVEN = ((40, 30, 20, 0, 10), (35, 30, 20, 14, 1), (30, 0, 25, 30, 15), (25, 25
 def test_an_estimate_decides_only_where_the_policy_says_so():
     """Somebody without the value may stand in the group, so that little is certain; the mean is far lower."""
     certain = disclosure(3, UNEVEN, threshold=1)
-    beside = {c.name: c.measure for c in certain.beside if "=" not in c.of}
+    beside = {c.name: c.measure for c in certain.companions if "=" not in c.of}
     upper, bound = beside["upper end of the estimate"].value, beside["certain bound of the risk"].value
-    assert beside["estimated risk"].value < upper < bound == certain.reached.value
+    assert beside["estimated risk"].value < upper < bound == certain.achieved.value
     limit = Fraction((upper + bound) / 2).limit_denominator(1000)
 
-    assert disclosure(3, UNEVEN, threshold=limit).verdict is Verdict.FAILS
+    assert disclosure(3, UNEVEN, threshold=limit).verdict is Verdict.FAILED
     found = disclosure(3, UNEVEN, threshold=limit, decided_by="estimate")
-    assert found.verdict is Verdict.HOLDS
-    assert (found.reached.standing, found.reached.value) == (Standing.ESTIMATE, beside["estimated risk"].value)
+    assert found.verdict is Verdict.SATISFIED
+    assert (found.achieved.standing, found.achieved.value) == (Standing.ESTIMATE, beside["estimated risk"].value)
     assert any("99.9 % confidence" in text for text in found.assumptions)
     below = Fraction((beside["estimated risk"].value + upper) / 2).limit_denominator(100_000)
-    assert disclosure(3, UNEVEN, threshold=below, decided_by="estimate").verdict is Verdict.FAILS
+    assert disclosure(3, UNEVEN, threshold=below, decided_by="estimate").verdict is Verdict.FAILED
 
 
 def test_an_estimate_is_the_same_again():
@@ -353,11 +353,11 @@ def test_what_was_written_is_measured_of_everybody(records):
                 squares[g, value] += posterior**2
     finding = attained(AnatomyChannel.of(policy().released, "disease", 3), original, sink)
     assert finding is not None
-    beside = {c.name: c.measure.value for c in finding.beside}
+    beside = {c.name: c.measure.value for c in finding.companions}
 
     assert finding.verdict is None
     assert len(highest) == records
-    assert finding.reached.value == pytest.approx(float(max(highest)))
+    assert finding.achieved.value == pytest.approx(float(max(highest)))
     assert beside["people with a posterior of 1"] == sum(p == 1 for p in highest)
     assert beside["mean highest posterior"] == pytest.approx(float(sum(highest)) / records)
     risk = max(
@@ -410,8 +410,8 @@ def test_the_example_as_it_was_written():
         sink = drawn(2, original, seed)
         together = sum(sum(m == (0, 0) for m in members) == 2 for members, _ in by_group(sink).values())
         finding = attained(AnatomyChannel.of(policy().released, "disease", 2), original, sink)
-        beside = {c.name: c.measure.value for c in finding.beside}
-        assert finding.reached.value == 1
+        beside = {c.name: c.measure.value for c in finding.companions}
+        assert finding.achieved.value == 1
         assert beside["people with a posterior of 1"] == 220 - 2 * together
         assert beside["risk attained"] == 1  # of b and c, whose value everybody knows
 
@@ -428,9 +428,12 @@ def test_combinations_with_the_same_shares_are_one():
     rows = ((4, 2, 2, 0, 0), (2, 4, 0, 2, 0), (0, 2, 4, 2, 4))
     halves = tuple(tuple(n // 2 for n in row) for row in rows) * 2
     whole, parted = (disclosure(2, made, threshold="1/2") for made in (rows, halves))
-    beside = [{(c.name, c.of): c.measure for c in f.beside if c.name != "excluded pairs"} for f in (whole, parted)]
+    beside = [
+        {(c.name, c.of): c.measure for c in f.companions if c.name != "combinations with zero count"}
+        for f in (whole, parted)
+    ]
 
-    assert whole.reached == parted.reached
+    assert whole.achieved == parted.achieved
     assert beside[0] == beside[1]
     assert len(Alike.of(np.array(halves)).people) == 3
     assert (Alike.of(np.array(halves)).people == np.array(rows)).all(axis=1).any()

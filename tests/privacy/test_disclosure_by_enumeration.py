@@ -114,14 +114,14 @@ def test_the_verdict_is_exact_for_every_entry(worlds: Any, brute: Any, seed: int
     entry = asked(threshold=tau, thresholds=special, sensitive=targets, known_sensitive=both)
     finding = attribute.assessors()[0].finding(entry, world.channel, world.original)
     over = {(n, key) for n, key, r in everything if r > limits[n, key[1]]}
-    assert finding.verdict is (Verdict.FAILS if over else Verdict.HOLDS)
+    assert finding.verdict is (Verdict.FAILED if over else Verdict.SATISFIED)
     assert attribute.assessors()[0].accepts(entry, world.channel, world.original) is not bool(over)
     ratio = max(r / limits[n, key[1]] for n, key, r in everything)
-    assert finding.reached is not None
+    assert finding.achieved is not None
     assert finding.limit is not None
-    assert finding.reached.value == pytest.approx(float(ratio * finding.limit), abs=TINY)
+    assert finding.achieved.value == pytest.approx(float(ratio * finding.limit), abs=TINY)
     if ratio == 1:
-        assert finding.reached.value == float(finding.limit)  # no margin is left by rounding
+        assert finding.achieved.value == float(finding.limit)  # no margin is left by rounding
     if len(tables) == 1:
         table = tables[0][1]
         assert finding.people_over == sum(table.people[key] for _, key in over)
@@ -144,10 +144,10 @@ def test_a_subgroup_counts_its_own_people_only(worlds: Any, brute: Any, seed: in
     }
     entry = asked(threshold="1/3", sensitive=("s",), where=where)
     finding = attribute.assessors()[0].finding(entry, world.channel, world.original)
-    assert finding.reached is not None
-    assert finding.reached.value == pytest.approx(float(max(inside.values(), default=Fraction(0))), abs=TINY)
+    assert finding.achieved is not None
+    assert finding.achieved.value == pytest.approx(float(max(inside.values(), default=Fraction(0))), abs=TINY)
     assert finding.people_over == sum(table.people[key] for key, r in inside.items() if r > Fraction(1, 3))
-    assert (finding.verdict is Verdict.HOLDS) == all(r <= Fraction(1, 3) for r in inside.values())
+    assert (finding.verdict is Verdict.SATISFIED) == all(r <= Fraction(1, 3) for r in inside.values())
 
 
 @settings(deadline=None, max_examples=100, derandomize=True)
@@ -162,14 +162,14 @@ def test_linking_verdicts_are_exact(worlds: Any, brute: Any, seed: int, percenti
     finding = identity.assessors()[0].finding(
         linked(threshold=tau, percentile=percentile), world.channel, world.original
     )
-    assert finding.reached is not None
-    assert finding.reached.value == pytest.approx(float(mean), abs=TINY)
-    assert (finding.verdict is Verdict.HOLDS) == (mean <= tau)
+    assert finding.achieved is not None
+    assert finding.achieved.value == pytest.approx(float(mean), abs=TINY)
+    assert (finding.verdict is Verdict.SATISFIED) == (mean <= tau)
     assert identity.assessors()[0].accepts(
         linked(threshold=tau, percentile=percentile), world.channel, world.original
     ) == (mean <= tau)
     if percentile is None:
-        assert mean != tau or finding.reached.value == float(tau)
+        assert mean != tau or finding.achieved.value == float(tau)
         assert finding.people_over == sum(r > tau for r in each)
 
 
@@ -180,7 +180,7 @@ def test_a_hair_decides(worlds: Any) -> None:
     s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
     untouched = worlds.Product((a, s), (), ("a", "s"))
     hair = Fraction(1, 10**30)
-    for threshold, verdict in ((Fraction(1, 2), Verdict.HOLDS), (Fraction(1, 2) - hair, Verdict.FAILS)):
+    for threshold, verdict in ((Fraction(1, 2), Verdict.SATISFIED), (Fraction(1, 2) - hair, Verdict.FAILED)):
         assert attribute.assessors()[0].finding(asked(threshold=threshold), untouched, original).verdict is verdict
         for percentile in (None, "10", "100/3"):
             linking = linked(threshold=threshold, percentile=percentile)
@@ -195,8 +195,8 @@ def test_a_hair_decides(worlds: Any) -> None:
         law[1,][b] ** 2 / (Fraction(2, 6) * law[0,][b] + Fraction(4, 6) * law[1,][b]) for b in (0, 1)
     )
     top = max(exactly, other) / 2
-    assert attribute.assessors()[0].finding(asked(threshold=top), channel, original).verdict is Verdict.HOLDS
-    assert attribute.assessors()[0].finding(asked(threshold=top - hair), channel, original).verdict is Verdict.FAILS
+    assert attribute.assessors()[0].finding(asked(threshold=top), channel, original).verdict is Verdict.SATISFIED
+    assert attribute.assessors()[0].finding(asked(threshold=top - hair), channel, original).verdict is Verdict.FAILED
 
 
 def test_enclosures_decide_where_sums_are_long(worlds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,10 +245,10 @@ def test_nobody_in_the_subgroup(worlds: Any) -> None:
         attribute.assessors()[0].finding(asked(where={"a": "a1"}), channel, original),
         identity.assessors()[0].finding(linked(where={"a": "a1"}, percentile="10"), channel, original),
     ):
-        assert finding.verdict is Verdict.HOLDS
-        assert finding.reached is not None
-        assert finding.reached.value == 0
-        (people,) = [c for c in finding.beside if c.name == "people in the subgroup"]
+        assert finding.verdict is Verdict.SATISFIED
+        assert finding.achieved is not None
+        assert finding.achieved.value == 0
+        (people,) = [c for c in finding.companions if c.name == "people in the subgroup"]
         assert (people.measure.value, people.basis) == (0, Basis.ORIGINAL)
 
 
@@ -289,14 +289,14 @@ def test_the_profile_counts_people_in_half_open_bins(worlds: Any) -> None:
 def test_several_values_stand_beside_each_other(worlds: Any) -> None:
     world = worlds.world(Random(11))
     finding = attribute.assessors()[0].finding(asked(threshold=1, known_sensitive=True), world.channel, world.original)
-    by = {(c.of, c.name): c.measure.value for c in finding.beside}
+    by = {(c.of, c.name): c.measure.value for c in finding.companions}
     for of in ("s", "s (the other sensitive values known)", "t", "t (the other sensitive values known)"):
         values = [key[0] for key in by if key[0].startswith(f"{of} = ") and key[1] == "risk"]
         assert values
-        for name in ("risk", "success", "group inference"):
+        for name in ("risk", "value read correctly", "largest within-group share"):
             assert by[of, name] == pytest.approx(max(by[v, name] for v in values))
         assert (of, "people over the limit") in by
-    assert sum(c.name == "1/k" for c in finding.beside) == 1
+    assert sum(c.name == "1/k" for c in finding.companions) == 1
     assert np.isclose(
         max(by[of, "risk"] for of in ("s", "t")), max(v for (of, n), v in by.items() if n == "risk" and " (" not in of)
     )

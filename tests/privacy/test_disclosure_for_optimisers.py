@@ -65,10 +65,10 @@ def test_values_are_the_assessors(worlds: Any, seed: int) -> None:
         if any(a.attributes == ("x",) and isinstance(a, Retention) for a in world.channel.axes):
             continue
         smooth = model.assessors()[0].smooth(entry, world.channel, world.original)
-        reached = model.assessors()[0].finding(entry, there, world.original).reached
-        assert reached is not None
+        achieved = model.assessors()[0].finding(entry, there, world.original).achieved
+        assert achieved is not None
         limit = float(entry.options.threshold)
-        assert smooth.value(keep).max() == pytest.approx(reached.value / limit - 1, abs=1e-9)
+        assert smooth.value(keep).max() == pytest.approx(achieved.value / limit - 1, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=50, derandomize=True)

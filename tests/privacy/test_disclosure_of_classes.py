@@ -76,8 +76,8 @@ def test_link_is_one_over_the_class_and_risk_the_share_of_one_combination(
             finding = model.assessors()[0].finding(
                 Requirement(model.NAME, model.Options(threshold=threshold)), channel, original
             )
-            assert finding.reached is not None
-            assert finding.reached.value == pytest.approx(float(top))
-            assert finding.verdict is (Verdict.HOLDS if top <= threshold else Verdict.FAILS)
-            assert "1/k" in {c.name for c in finding.beside}
+            assert finding.achieved is not None
+            assert finding.achieved.value == pytest.approx(float(top))
+            assert finding.verdict is (Verdict.SATISFIED if top <= threshold else Verdict.FAILED)
+            assert "1/k" in {c.name for c in finding.companions}
             assert finding.people_over == sum(c > threshold for c in chances)

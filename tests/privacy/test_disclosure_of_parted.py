@@ -120,18 +120,18 @@ def test_risk_success_and_link_are_those_of_the_attacker(worlds: Any, seed: int)
         assert linked_to(i) == link[made.people.index(key)]
         assert chains.link[i] == pytest.approx(float(link[made.people.index(key)]), abs=1e-14)
     finding = attribute_finding(made, threshold=1)
-    by = {(c.of, c.name): c.measure for c in finding.beside}
-    assert by["s", "success"].value == pytest.approx(float(max(success.values())))
+    by = {(c.of, c.name): c.measure for c in finding.companions}
+    assert by["s", "value read correctly"].value == pytest.approx(float(max(success.values())))
     shares = [Fraction(made.people.count(p), sum(q[0] == p[0] for q in made.people)) for p in made.people]
-    assert by["s", "group inference"].value == pytest.approx(float(max(shares)))
+    assert by["s", "largest within-group share"].value == pytest.approx(float(max(shares)))
     behind = defaultdict(Counter)
     for person, seen in zip(made.people, made.released, strict=True):
         behind[seen][person] += 1
     worst = max(Fraction(max(c.values()), c.total()) for c in behind.values())
-    assert by["s", "worst released-cell posterior"].value == pytest.approx(float(worst))
+    assert by["s", "maximum posterior"].value == pytest.approx(float(worst))
     classes = Counter(seen for seen, _ in made.released)
     assert by["", "1/smallest class"].value == pytest.approx(1 / min(classes.values()))
-    assert {c.basis for c in finding.beside if c.name == "1/smallest class"} == {Basis.RELEASE}
+    assert {c.basis for c in finding.companions if c.name == "1/smallest class"} == {Basis.RELEASE}
 
 
 def attribute_finding(made: World, **options: Any) -> Any:
@@ -155,13 +155,13 @@ def test_verdicts_are_exact_by_value_and_in_subgroups(worlds: Any, seed: int, ti
     finding = RISK.finding(entry, made.channel, made.original)
 
     assert attribute.assessors()[0].supports(entry, made.original.policy, ()) is None
-    assert finding.verdict is (Verdict.FAILS if over else Verdict.HOLDS)
+    assert finding.verdict is (Verdict.FAILED if over else Verdict.SATISFIED)
     assert RISK.accepts(entry, made.channel, made.original) is not bool(over)
     assert finding.people_over == sum(made.people.count(key) for key in over)
-    assert finding.reached is not None
-    assert finding.reached.standing is Standing.EXACT
+    assert finding.achieved is not None
+    assert finding.achieved.standing is Standing.EXACT
     if not special:
-        assert finding.reached.value == pytest.approx(float(max(mine.values(), default=Fraction(0))))
+        assert finding.achieved.value == pytest.approx(float(max(mine.values(), default=Fraction(0))))
 
 
 @settings(deadline=None, max_examples=150, derandomize=True)
@@ -180,9 +180,9 @@ def test_linking_verdicts_are_exact(worlds: Any, seed: int, percentile: str | No
 
     finding = LINK.finding(entry, made.channel, made.original)
 
-    assert finding.reached is not None
-    assert finding.reached.value == pytest.approx(float(mean))
-    assert (finding.verdict is Verdict.HOLDS) == (mean <= tau)
+    assert finding.achieved is not None
+    assert finding.achieved.value == pytest.approx(float(mean))
+    assert (finding.verdict is Verdict.SATISFIED) == (mean <= tau)
     assert LINK.accepts(entry, made.channel, made.original) == (mean <= tau)
     if percentile is None:
         assert finding.people_over == sum(x > tau for x in each)
@@ -194,10 +194,10 @@ def test_nothing_suppressed_and_everything_suppressed(worlds: Any) -> None:
     known, sensitive = [policy.attributes["a"]], policy.attributes["s"]
     none, every = (SuppressionChannel.of(known, sensitive, moved) for moved in ([], [(0, 0, 2), (0, 1, 1), (1, 1, 1)]))
 
-    assert RISK.finding(asked(), none, original).reached.value == 1  # whoever is alone
-    assert LINK.finding(linked(), none, original).reached.value == 1
-    assert RISK.finding(asked(), every, original).reached.value == pytest.approx(2 / 4)
-    assert LINK.finding(linked(), every, original).reached.value == pytest.approx(1 / 4)
+    assert RISK.finding(asked(), none, original).achieved.value == 1  # whoever is alone
+    assert LINK.finding(linked(), none, original).achieved.value == 1
+    assert RISK.finding(asked(), every, original).achieved.value == pytest.approx(2 / 4)
+    assert LINK.finding(linked(), every, original).achieved.value == pytest.approx(1 / 4)
 
 
 def test_only_with_the_table_is_anything_decided(worlds: Any) -> None:
@@ -228,7 +228,7 @@ def test_the_kit_accepts_the_assessors(worlds: Any) -> None:
         for assessor, entry in ((RISK, asked(threshold=1)), (LINK, linked(threshold="1/1000")))
     ]
 
-    assert [f.verdict for f in found] == [Verdict.HOLDS, Verdict.FAILS]
+    assert [f.verdict for f in found] == [Verdict.SATISFIED, Verdict.FAILED]
     assert found[0].profile is not None
     assert sum(found[0].profile.people) == len(made.people)
 

@@ -143,12 +143,13 @@ def test_where_sets_are_too_many_upper_bounds_stand(worlds: Any, brute: Any, see
         worst = max(expected.values())
         finding = attribute.assessors()[0].finding(asked(threshold=worst), made.channel, made.original)
         assert (
-            attribute.assessors()[0].finding(asked(threshold=1), made.channel, made.original).verdict is Verdict.HOLDS
+            attribute.assessors()[0].finding(asked(threshold=1), made.channel, made.original).verdict
+            is Verdict.SATISFIED
         )
-    if finding.verdict is Verdict.FAILS:
-        assert finding.reached is not None
-        assert finding.reached.standing is Standing.UPPER_BOUND
-        assert finding.reached.value > float(worst)
+    if finding.verdict is Verdict.FAILED:
+        assert finding.achieved is not None
+        assert finding.achieved.standing is Standing.UPPER_BOUND
+        assert finding.achieved.value > float(worst)
 
 
 @settings(deadline=None, max_examples=80, derandomize=True)
@@ -160,11 +161,12 @@ def test_verdicts_are_exact_at_the_limit(worlds: Any, brute: Any, seed: int, ran
 
     assert attribute.assessors()[0].accepts(asked(threshold=worst), made.channel, made.original)
     assert (
-        attribute.assessors()[0].finding(asked(threshold=worst), made.channel, made.original).verdict is Verdict.HOLDS
+        attribute.assessors()[0].finding(asked(threshold=worst), made.channel, made.original).verdict
+        is Verdict.SATISFIED
     )
     if worst > hair:
         below = attribute.assessors()[0].finding(asked(threshold=worst - hair), made.channel, made.original)
-        assert below.verdict is Verdict.FAILS
+        assert below.verdict is Verdict.FAILED
         assert below.people_over > 0
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("rrpolicy.privacy.disclosure.exact.ExactSensitive._computed", lambda *_: None)
@@ -209,14 +211,14 @@ def test_a_quasi_identifier_in_sets_is_an_upper_bound_too(worlds: Any, brute: An
     risk = attribute.assessors()[0].finding(asked(threshold=1), channel, original)
 
     truth, bound = (max(brute.Table(rows, known).links().values()) for known in (laws, plain))
-    assert finding.reached is not None
-    assert finding.reached.value == pytest.approx(float(bound))
+    assert finding.achieved is not None
+    assert finding.achieved.value == pytest.approx(float(bound))
     assert bound > truth
-    assert finding.reached.standing is Standing.UPPER_BOUND
+    assert finding.achieved.standing is Standing.UPPER_BOUND
     assert any("'a'" in text for text in finding.assumptions)
-    assert risk.reached is not None
-    assert risk.reached.value == pytest.approx(float(max(brute.Table(rows, plain, (), "s", law_s).risks().values())))
-    assert risk.reached.standing is Standing.UPPER_BOUND
+    assert risk.achieved is not None
+    assert risk.achieved.value == pytest.approx(float(max(brute.Table(rows, plain, (), "s", law_s).risks().values())))
+    assert risk.achieved.standing is Standing.UPPER_BOUND
 
 
 def test_an_unimportant_attribute_in_sets_is_no_evidence(worlds: Any) -> None:
@@ -231,8 +233,8 @@ def test_an_unimportant_attribute_in_sets_is_no_evidence(worlds: Any) -> None:
 
     finding = attribute.assessors()[0].finding(asked(), channel, original)
 
-    assert finding.reached is not None
-    assert (finding.reached.value, finding.reached.standing) == (0.5, Standing.EXACT)
+    assert finding.achieved is not None
+    assert (finding.achieved.value, finding.achieved.standing) == (0.5, Standing.EXACT)
 
 
 def test_linking_with_a_sensitive_attribute_in_sets(worlds: Any, brute: Any) -> None:
@@ -241,10 +243,10 @@ def test_linking_with_a_sensitive_attribute_in_sets(worlds: Any, brute: Any) -> 
 
     finding = identity.assessors()[0].finding(linked(threshold=max(links.values())), made.channel, made.original)
 
-    assert finding.verdict is Verdict.HOLDS
-    assert finding.reached is not None
-    assert finding.reached.value == pytest.approx(float(max(links.values())))
-    assert finding.reached.standing is Standing.EXACT
+    assert finding.verdict is Verdict.SATISFIED
+    assert finding.achieved is not None
+    assert finding.achieved.value == pytest.approx(float(max(links.values())))
+    assert finding.achieved.standing is Standing.EXACT
 
 
 def test_what_a_set_may_give_away_stands_beside(worlds: Any) -> None:
@@ -254,11 +256,11 @@ def test_what_a_set_may_give_away_stands_beside(worlds: Any) -> None:
 
     def told(**where: str) -> dict[str, float]:
         finding = attribute.assessors()[0].finding(asked(threshold=1, where=where), channel, original)
-        return {c.name: c.measure.value for c in finding.beside if c.of == "s"}
+        return {c.name: c.measure.value for c in finding.companions if c.of == "s"}
 
     everyone = told()
     assert everyone["people with a posterior of 1"] == 5  # both other entries may be what nobody in a0 has
-    assert everyone["largest posterior"] == everyone["worst released-cell posterior"] == 1
+    assert everyone["largest posterior"] == everyone["maximum posterior"] == 1
     assert told(a="a1")["people with a posterior of 1"] == 0
     assert told(a="a1")["largest posterior"] == pytest.approx(1 / 3)
     assert told(s="s1")["people with a posterior of 1"] == 1
@@ -329,8 +331,10 @@ def test_one_of_several_attributes_is_read_out_of_their_combinations(
             assert found.success[1][i] == pytest.approx(found.share[i])
         assert found.worst is None
         finding = attribute.assessors()[0].finding(entry, channel, original)
-    assert finding.verdict in {Verdict.HOLDS, Verdict.FAILS}
-    assert {"largest posterior", "people with a posterior of 1"} <= {c.name for c in finding.beside if "s x t" in c.of}
+    assert finding.verdict in {Verdict.SATISFIED, Verdict.FAILED}
+    assert {"largest posterior", "people with a posterior of 1"} <= {
+        c.name for c in finding.companions if "s x t" in c.of
+    }
 
 
 def test_attributes_that_stand_together_are_refused_unless_they_can_be_read(worlds: Any) -> None:
@@ -396,10 +400,12 @@ def test_an_axis_that_tells_posteriors_alone_is_assessed(worlds: Any, brute: Any
     verdict = (
         attribute.assessors()[0].finding(asked(threshold=Fraction(min(worst, 1.0))), channel, made.original).verdict
     )
-    assert verdict is (Verdict.FAILS if worst < 1 else Verdict.HOLDS)  # nothing tells on which side of it the risk lies
+    assert verdict is (
+        Verdict.FAILED if worst < 1 else Verdict.SATISFIED
+    )  # nothing tells on which side of it the risk lies
     if worst < 0.9:
         enough = asked(threshold=Fraction(worst * 1.01))
-        assert attribute.assessors()[0].finding(enough, channel, made.original).verdict is Verdict.HOLDS
+        assert attribute.assessors()[0].finding(enough, channel, made.original).verdict is Verdict.SATISFIED
 
 
 def test_what_cannot_be_read_at_all_is_refused_at_check_time(worlds: Any) -> None:
@@ -423,12 +429,12 @@ def test_floors_and_slopes_beside_sets(worlds: Any) -> None:
     (finding,) = check_assessor(assessor, entry, made.original.policy, [channel], made.original)
     (floor,) = attribute_minimum(entry, channel, made.original)
 
-    assert finding.reached is not None
+    assert finding.achieved is not None
     assert assessor.smooth is not None
     smooth = assessor.smooth(entry, channel, made.original)
-    assert smooth.value(np.array([0.8])).max() == pytest.approx(finding.reached.value * 100 - 1)
+    assert smooth.value(np.array([0.8])).max() == pytest.approx(finding.achieved.value * 100 - 1)
     assert not smooth.bound
-    assert 0 < floor.reached <= finding.reached.value
+    assert 0 < floor.achieved <= finding.achieved.value
     known = assessor.smooth(asked(known_sensitive=True), channel, made.original)
     assert known.bound
 

@@ -107,8 +107,8 @@ def test_the_floor_is_the_limit_of_no_retention(worlds: Any, seed: int) -> None:
         people = evidence.n[reach(known, evidence.values, evidence.values[g])].sum()
         assert risk == pytest.approx(share[v] * evidence.n[g] / people * randomised, abs=TINY)
     (floor, *_) = attribute_minimum(RISK, world.channel, world.original)
-    assert floor.reached == pytest.approx(bottom.risk.max(), abs=TINY)
-    assert floor.everything <= floor.reached + TINY
+    assert floor.achieved == pytest.approx(bottom.risk.max(), abs=TINY)
+    assert floor.everything <= floor.achieved + TINY
     best = risks(RISK, everything(world.channel, world.original), world.original, "s")
     assert floor.everything == pytest.approx(best.risk.max(), abs=TINY)
 
@@ -120,7 +120,7 @@ def test_who_stands_in_the_way_stays_over_at_any_retention(worlds: Any, seed: in
     entry = Requirement(attribute.NAME, attribute.Options(threshold=tau, sensitive=("s",)))
     (floor,) = attribute_minimum(entry, world.channel, world.original)
     small = attribute.assessors()[0].finding(entry, at(world, Fraction(1, 10**9)), world.original)
-    assert floor.feasible == (small.verdict is Verdict.HOLDS)
+    assert floor.feasible == (small.verdict is Verdict.SATISFIED)
     assert floor.people_over == small.people_over
     assert floor.groups_over == small.groups_over
     assert floor.people_alike <= floor.people_over
@@ -130,7 +130,7 @@ def test_who_stands_in_the_way_stays_over_at_any_retention(worlds: Any, seed: in
         Requirement(identity.NAME, identity.Options(threshold=tau)), at(world, Fraction(1, 10**9)), world.original
     )
     assert link.people_over == smallest.people_over
-    assert link.feasible == (smallest.verdict is Verdict.HOLDS)
+    assert link.feasible == (smallest.verdict is Verdict.SATISFIED)
 
 
 def test_a_threshold_at_the_floor_is_reached_only_where_nothing_moves(worlds: Any) -> None:
@@ -140,7 +140,7 @@ def test_a_threshold_at_the_floor_is_reached_only_where_nothing_moves(worlds: An
     a, _ = worlds.retention("a", ("a0", "a1"), [(0, 1)], [Fraction(2, 3)])
     channel = Product((a, Identity.of("s", ("s0", "s1"))), (), ("a", "s"))
     (floor,) = attribute_minimum(RISK, channel, original)
-    assert (floor.reached, floor.groups_over, floor.people_alike) == (0.5, 2, 2)
+    assert (floor.achieved, floor.groups_over, floor.people_alike) == (0.5, 2, 2)
     assert floor.hints[-1].startswith("raise the threshold above 0.5: `threshold = 0.501`")
     halves = worlds.TableInMemory.of(policy, {"a": [0, 0], "s": [0, 1]})
     unmoved = Product((Identity.of("a", ("a0", "a1")), Identity.of("s", ("s0", "s1"))), (), ("a", "s"))
@@ -162,9 +162,9 @@ def test_the_floor_says_what_would_help(worlds: Any) -> None:
     (floor,) = attribute_minimum(RISK, Product((a, s), (), ("a", "s")), original)
     assert floor.hints[0].startswith("join the blocks of a, which reaches down to 0.333333")
     link = linking_minimum(LINK, Product((a, s), (), ("a", "s")), original)
-    assert (link.reached, link.everything, link.feasible) == (0.5, pytest.approx(1 / 6), True)
+    assert (link.achieved, link.everything, link.feasible) == (0.5, pytest.approx(1 / 6), True)
     tight = Requirement(identity.NAME, identity.Options(threshold=Fraction(1, 4), percentile=Fraction(100)))
-    assert linking_minimum(tight, Product((a, s), (), ("a", "s")), original).reached == pytest.approx(1 / 3)
+    assert linking_minimum(tight, Product((a, s), (), ("a", "s")), original).achieved == pytest.approx(1 / 3)
 
 
 @settings(deadline=None, max_examples=40, derandomize=True)

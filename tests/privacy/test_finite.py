@@ -48,7 +48,7 @@ def enumerated(rows: list[tuple[int, ...]], chance: dict[tuple[int, ...], dict[t
 
 
 def shown(finding: Finding) -> dict[str, float]:
-    return {c.name: c.measure.value for c in finding.beside}
+    return {c.name: c.measure.value for c in finding.companions}
 
 
 def assessed(channel: Product, original: TableInMemory) -> Finding:
@@ -66,12 +66,12 @@ def test_of_three_people_expected_shares_say_five_ninths_and_knowing_all_gives_s
     finding = assessed(*three())
     law = {(v,): {(u,): F(4, 5) if u == v else F(1, 5) for u in range(2)} for v in range(2)}
 
-    assert finding.reached is not None
-    assert finding.reached.value == pytest.approx(5 / 9)
+    assert finding.achieved is not None
+    assert finding.achieved.value == pytest.approx(5 / 9)
     assert enumerated([(0,), (1,), (1,)], law) == F(7, 11)
     assert shown(finding)[finite.NAME] == float(F(7, 11))
     assert shown(finding)["1/k"] >= float(F(7, 11))
-    (companion,) = [c for c in finding.beside if c.name == finite.NAME]
+    (companion,) = [c for c in finding.companions if c.name == finite.NAME]
     assert companion.basis is Basis.ORIGINAL
     assert "to be expected" in finding.adversary
 

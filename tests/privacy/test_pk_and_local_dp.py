@@ -58,7 +58,7 @@ def dp(epsilon: Any, scope: Any = "record") -> Requirement:
 
 
 def beside(finding: Finding) -> dict[str, float]:
-    return {c.name: c.measure.value for c in finding.beside}
+    return {c.name: c.measure.value for c in finding.companions}
 
 
 def enumerated_k(records: int, rows: Rows) -> Fraction:
@@ -95,31 +95,34 @@ def test_k_equals_the_brute_force_reference(vectors: dict[str, Any]) -> None:
 
         finding = pk_anonymity.assess(pk("1.01"), product(matrix(columns)), case["N"])
 
-        assert finding.reached is not None
-        assert finding.reached.value == pytest.approx(case["k"], abs=1e-9)
-        assert finding.reached.standing is Standing.EXACT
+        assert finding.achieved is not None
+        assert finding.achieved.value == pytest.approx(case["k"], abs=1e-9)
+        assert finding.achieved.standing is Standing.EXACT
 
 
 def test_the_reference_retentions_reach_their_k_and_epsilon(vectors: dict[str, Any]) -> None:
     for case in vectors["pk_anonymity"]["retention_for_k"]:
         exact = F(case["retention"])
-        for rho, verdict in ((exact * (1 - F(1, 10**9)), Verdict.HOLDS), (exact * (1 + F(1, 10**9)), Verdict.FAILS)):
+        for rho, verdict in (
+            (exact * (1 - F(1, 10**9)), Verdict.SATISFIED),
+            (exact * (1 + F(1, 10**9)), Verdict.FAILED),
+        ):
             axes = [
                 Retention.uniform(f"a{i}", letters(d), keep_probability(rho, d))
                 for i, d in enumerate(case["domain_sizes"])
             ]
             finding = pk_anonymity.assess(pk(case["k"]), product(*axes), case["N"])
             assert finding.verdict is verdict
-            assert finding.reached is not None
-            assert finding.reached.value == pytest.approx(case["k"], rel=1e-6)
+            assert finding.achieved is not None
+            assert finding.achieved.value == pytest.approx(case["k"], rel=1e-6)
     for case in vectors["pk_anonymity"]["retention_for_epsilon"]:
         axes = [
             Retention.uniform(f"a{i}", letters(d), keep_probability(F(case["retention"]), d))
             for i, d in enumerate(case["domain_sizes"])
         ]
         finding = local_dp.assess(dp(case["epsilon"]), product(*axes), 100)
-        assert finding.reached is not None
-        assert finding.reached.value == pytest.approx(case["epsilon"], rel=1e-9)
+        assert finding.achieved is not None
+        assert finding.achieved.value == pytest.approx(case["epsilon"], rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -175,29 +178,29 @@ def test_epsilons_of_axes_add(parts: list[tuple[int, Fraction]]) -> None:
 
     finding = local_dp.assess(dp(3), product(*axes), 100)
 
-    assert finding.reached is not None
+    assert finding.achieved is not None
     total = math.fsum(axis.log_ratio().value for axis in axes)
-    assert finding.reached.value == pytest.approx(total, rel=1e-12)
-    assert (finding.verdict is Verdict.HOLDS) == (total <= 3)
+    assert finding.achieved.value == pytest.approx(total, rel=1e-12)
+    assert (finding.verdict is Verdict.SATISFIED) == (total <= 3)
 
 
 def test_k_is_decided_exactly_at_the_limit() -> None:
     channel = product(Retention.uniform("a", letters(2), F(3, 4)))  # cross ratio 1/9
     at = 1 + F(9, 9)
 
-    assert pk_anonymity.assess(pk(at), channel, 10).verdict is Verdict.HOLDS
-    assert pk_anonymity.assess(pk(at + F(1, 10**40)), channel, 10).verdict is Verdict.FAILS
+    assert pk_anonymity.assess(pk(at), channel, 10).verdict is Verdict.SATISFIED
+    assert pk_anonymity.assess(pk(at + F(1, 10**40)), channel, 10).verdict is Verdict.FAILED
 
 
 def test_epsilon_is_decided_exactly_at_the_limit() -> None:
     channel = product(Retention.uniform("a", letters(2), F(3, 4)))  # log 3
     log3 = "1.09861228866810969139524523692252570464749055782274945173469433"
 
-    assert local_dp.assess(dp(log3), channel, 10).verdict is Verdict.FAILS
-    assert local_dp.assess(dp(log3[:-1] + "4"), channel, 10).verdict is Verdict.HOLDS
+    assert local_dp.assess(dp(log3), channel, 10).verdict is Verdict.FAILED
+    assert local_dp.assess(dp(log3[:-1] + "4"), channel, 10).verdict is Verdict.SATISFIED
     finding = local_dp.assess(dp(2), channel, 10)
-    assert finding.reached is not None
-    assert F(finding.reached.value) > F(log3) > F(math.nextafter(finding.reached.value, 0))
+    assert finding.achieved is not None
+    assert F(finding.achieved.value) > F(log3) > F(math.nextafter(finding.achieved.value, 0))
 
 
 def test_an_unchanged_attribute_ends_record_scope_and_not_attribute_scope() -> None:
@@ -205,17 +208,17 @@ def test_an_unchanged_attribute_ends_record_scope_and_not_attribute_scope() -> N
 
     record, attribute = local_dp.assess(dp(2), channel, 10), local_dp.assess(dp(2, "attribute"), channel, 10)
 
-    assert record.reached is not None
-    assert attribute.reached is not None
-    assert (record.reached.value, record.verdict) == (math.inf, Verdict.FAILS)
+    assert record.achieved is not None
+    assert attribute.achieved is not None
+    assert (record.achieved.value, record.verdict) == (math.inf, Verdict.FAILED)
     assert "'b'" in record.adversary
-    assert attribute.reached.value == pytest.approx(math.log(3))
-    assert attribute.verdict is Verdict.HOLDS
-    assert beside(record)["epsilon, attribute scope"] == attribute.reached.value
+    assert attribute.achieved.value == pytest.approx(math.log(3))
+    assert attribute.verdict is Verdict.SATISFIED
+    assert beside(record)["epsilon, attribute scope"] == attribute.achieved.value
     assert beside(attribute)["epsilon, record scope"] == math.inf
     k = pk_anonymity.assess(pk(2), channel, 10)
-    assert k.reached is not None
-    assert (k.reached.value, k.verdict) == (1.0, Verdict.FAILS)
+    assert k.achieved is not None
+    assert (k.achieved.value, k.verdict) == (1.0, Verdict.FAILED)
     assert beside(k)["1/k"] == 1.0
 
 
@@ -224,7 +227,7 @@ def test_an_assumption_takes_an_unchanged_attribute_out_and_is_listed() -> None:
 
     finding = pk_anonymity.assess(pk(2), channel, 10)
 
-    assert finding.verdict is Verdict.HOLDS
+    assert finding.verdict is Verdict.SATISFIED
     assert any("'b'" in text and "drawn by lot" in text for text in finding.assumptions[:1])
     assert any("public" in text for text in finding.assumptions)
 
@@ -245,7 +248,7 @@ def test_carried_columns_count_like_unchanged_ones(reason: str | None) -> None:
 
     finding = pk_anonymity.assess(pk(2), channel, 10)
 
-    assert finding.verdict is (Verdict.FAILS if reason is None else Verdict.HOLDS)
+    assert finding.verdict is (Verdict.FAILED if reason is None else Verdict.SATISFIED)
     assert ("Released unchanged and taken to be known: 'hours'" in finding.adversary) == (reason is None)
     assert ("No part of it: 'hours'" in finding.adversary) == (reason is not None)
     assert beside(finding)["epsilon, record scope"] == (math.inf if reason is None else pytest.approx(math.log(3)))
@@ -282,7 +285,7 @@ def test_a_record_is_what_is_named_and_an_unlinkable_column_is_told_with_certain
         assert "made of 'a'." in found.adversary
         assert "any two values of such a column are told apart with certainty" in found.adversary
         assert any("'hours'" in text and "not protected" in text for text in found.assumptions)
-    swaps = [c.meaning for c in local_dp.assess(dp(2, "attribute"), channel, 10).beside if "record scope" in c.name]
+    swaps = [c.meaning for c in local_dp.assess(dp(2, "attribute"), channel, 10).companions if "record scope" in c.name]
     assert swaps == [
         "Swapping one person's values of 'a' for any other changes the chance of any release by at most e^epsilon."
     ]
@@ -298,8 +301,8 @@ def test_each_scope_names_its_attributes() -> None:
 def test_an_unchanged_attribute_of_one_category_tells_nothing() -> None:
     channel = product(Retention.uniform("a", letters(2), F(3, 4)), Identity.of("b", ["only"]))
 
-    assert pk_anonymity.assess(pk(2), channel, 10).verdict is Verdict.HOLDS
-    assert local_dp.assess(dp(2), channel, 10).verdict is Verdict.HOLDS
+    assert pk_anonymity.assess(pk(2), channel, 10).verdict is Verdict.SATISFIED
+    assert local_dp.assess(dp(2), channel, 10).verdict is Verdict.SATISFIED
 
 
 def test_blocks_give_k_one_and_an_infinite_epsilon() -> None:
@@ -307,8 +310,8 @@ def test_blocks_give_k_one_and_an_infinite_epsilon() -> None:
 
     finding = pk_anonymity.assess(pk(2), product(axis), 10)
 
-    assert finding.reached is not None
-    assert finding.reached.value == 1.0
+    assert finding.achieved is not None
+    assert finding.achieved.value == 1.0
     assert beside(finding)["epsilon, attribute scope"] == math.inf
 
 
@@ -316,8 +319,8 @@ def test_blocks_give_k_one_and_an_infinite_epsilon() -> None:
 def test_a_table_of_one_record_has_k_one(records: int) -> None:
     finding = pk_anonymity.assess(pk(2), product(Retention.uniform("a", letters(2), F(3, 4))), records)
 
-    assert finding.reached is not None
-    assert (finding.reached.value, finding.verdict) == (1.0, Verdict.FAILS)
+    assert finding.achieved is not None
+    assert (finding.achieved.value, finding.verdict) == (1.0, Verdict.FAILED)
 
 
 def test_findings_need_the_channel_only_and_say_so() -> None:
@@ -325,7 +328,7 @@ def test_findings_need_the_channel_only_and_say_so() -> None:
 
     for finding in (pk_anonymity.assess(pk(2), channel, 10), local_dp.assess(dp(2), channel, 10)):
         assert finding.basis is Basis.CHANNEL
-        assert all(c.basis is Basis.CHANNEL for c in finding.beside)
+        assert all(c.basis is Basis.CHANNEL for c in finding.companions)
     assert beside(local_dp.assess(dp(2), channel, 10)) == {
         "epsilon, attribute scope": pytest.approx(math.log(3)),
         "k": 2.0,
@@ -433,13 +436,13 @@ def test_caps_are_zero_at_the_limit_and_their_jacobian_is_right(keep: list[float
     smooth = module.assessors()[0].smooth(requirement, channel, 100)
 
     finding = module.assess(requirement, channel, 100)
-    assert finding.reached is not None
+    assert finding.achieved is not None
     assert smooth.value(x).shape == (1,)
     assert smooth.jacobian(x).shape == (1, 3)
     if of_k:
-        expected = (math.log(99 / (2 - 1)) - math.log(99 / (finding.reached.value - 1))) / -2
+        expected = (math.log(99 / (2 - 1)) - math.log(99 / (finding.achieved.value - 1))) / -2
     else:
-        expected = finding.reached.value - 2
+        expected = finding.achieved.value - 2
     assert smooth.value(x)[0] == pytest.approx(expected, abs=1e-9)
     for i in range(3):
         step = np.eye(3)[i] * 1e-6

@@ -48,14 +48,14 @@ class Rows:
 
 
 @pytest.mark.parametrize(
-    ("l", "verdict"), [("2", "holds"), ("3", "holds"), ("5/2", "holds"), ("7/2", "fails"), ("4", "fails")]
+    ("l", "verdict"), [("2", "satisfied"), ("3", "satisfied"), ("5/2", "satisfied"), ("7/2", "failed"), ("4", "failed")]
 )
 def test_the_bound_is_the_size_of_the_sets(l: str, verdict: str) -> None:
     finding = assess(asked(l), channel_of(), 100)
 
     assert finding.verdict == verdict
-    assert finding.reached is not None
-    assert finding.reached.value == 3
+    assert finding.achieved is not None
+    assert finding.achieved.value == 3
 
 
 def test_an_attribute_that_is_not_released_as_sets_reaches_one() -> None:
@@ -63,9 +63,9 @@ def test_an_attribute_that_is_not_released_as_sets_reaches_one() -> None:
 
     finding = assess(asked(2, "s", "t"), plain, 100)
 
-    assert finding.verdict is Verdict.FAILS
-    assert finding.reached is not None
-    assert finding.reached.value == 1
+    assert finding.verdict is Verdict.FAILED
+    assert finding.achieved is not None
+    assert finding.achieved.value == 1
 
 
 @given(st.integers(2, 4), st.integers(2, 4), st.data())
@@ -94,16 +94,16 @@ def test_the_written_sets_are_measured_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("odd", "reached"), [(["a", "b"], 2), (["a", "a", "b"], 2), (["a", "b", "z"], 2), (["c", "c", "c"], 1), ([], 0)]
+    ("odd", "achieved"), [(["a", "b"], 2), (["a", "a", "b"], 2), (["a", "b", "z"], 2), (["c", "c", "c"], 1), ([], 0)]
 )
-def test_a_set_that_holds_less_is_found(odd: list[str], reached: int) -> None:
+def test_a_set_that_holds_less_is_found(odd: list[str], achieved: int) -> None:
     lists = pa.array([["a", "b", "c"], odd, ["b", "c", "d"]], pa.list_(pa.string()))
 
     finding = measure(asked(3), None, channel_of(), Rows(sex=["f", "m", "m"], s=lists))  # type: ignore[arg-type]
 
-    assert finding.verdict is Verdict.FAILS
-    assert finding.reached is not None
-    assert finding.reached.value == reached
+    assert finding.verdict is Verdict.FAILED
+    assert finding.achieved is not None
+    assert finding.achieved.value == achieved
 
 
 def test_combinations_that_repeat_are_found() -> None:
@@ -114,9 +114,9 @@ def test_combinations_that_repeat_are_found() -> None:
     wrong = Rows(a=[["x", "x"], ["x", "x"]], b=[["p", "q"], ["p", "p"]])
     out_of_step = Rows(a=[["x", "x"], ["x", "y"]], b=[["p", "q"], ["p"]])
 
-    assert measure(asked(2), None, channel, right).verdict is Verdict.HOLDS  # type: ignore[arg-type]
-    assert measure(asked(2), None, channel, wrong).verdict is Verdict.FAILS  # type: ignore[arg-type]
-    assert measure(asked(2), None, channel, out_of_step).verdict is Verdict.FAILS  # type: ignore[arg-type]
+    assert measure(asked(2), None, channel, right).verdict is Verdict.SATISFIED  # type: ignore[arg-type]
+    assert measure(asked(2), None, channel, wrong).verdict is Verdict.FAILED  # type: ignore[arg-type]
+    assert measure(asked(2), None, channel, out_of_step).verdict is Verdict.FAILED  # type: ignore[arg-type]
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(2, 3), st.integers(0, 1000))
@@ -137,4 +137,4 @@ def test_the_kit_accepts_the_assessor() -> None:
 
     found = check_assessor(assessor, asked(3), policy, [channel_of(3), channel_of(2)], 100)
 
-    assert [f.verdict for f in found] == [Verdict.HOLDS, Verdict.FAILS]
+    assert [f.verdict for f in found] == [Verdict.SATISFIED, Verdict.FAILED]

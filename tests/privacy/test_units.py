@@ -137,7 +137,7 @@ def test_both_models_pass_the_conformance_kit_with_several_records_a_unit() -> N
     channels = [keeping("11/20", "2/5"), keeping("3/5", "1/2"), keeping("9/10", "9/10")]
     for (assessor,), requirement in ((pk_anonymity.assessors(), pk(2, 3)), (local_dp.assessors(), dp(2, 3))):
         findings = check_assessor(assessor, requirement, original.policy, channels, original)
-        assert [f.verdict for f in findings] == [Verdict.HOLDS, Verdict.FAILS, Verdict.FAILS]
+        assert [f.verdict for f in findings] == [Verdict.SATISFIED, Verdict.FAILED, Verdict.FAILED]
         assert all("3 records" in f.adversary for f in findings)
 
 
@@ -147,18 +147,18 @@ def test_k_of_several_records_rests_on_the_table_and_epsilon_does_not() -> None:
     k, epsilon = pk_anonymity.assess(pk("5/4", 2), made, original), local_dp.assess(dp(9, 2), made, original)
 
     assert (k.basis, epsilon.basis) == (Basis.ORIGINAL, Basis.CHANNEL)
-    assert k.reached is not None
-    assert epsilon.reached is not None
-    assert k.reached.value == pytest.approx(float(min(1 + 39 * cross, 1 + 29 * cross**2)))
+    assert k.achieved is not None
+    assert epsilon.achieved is not None
+    assert k.achieved.value == pytest.approx(float(min(1 + 39 * cross, 1 + 29 * cross**2)))
     single = local_dp.assess(dp(9, 1), made, original)
-    assert single.reached is not None
-    assert epsilon.reached.value == pytest.approx(2 * single.reached.value)
-    of_k = [c for c in (*k.beside, *epsilon.beside) if c.name in {"k", "1/k"}]
+    assert single.achieved is not None
+    assert epsilon.achieved.value == pytest.approx(2 * single.achieved.value)
+    of_k = [c for c in (*k.companions, *epsilon.companions) if c.name in {"k", "1/k"}]
     assert len(of_k) == 3
     assert all(c.basis is Basis.ORIGINAL for c in of_k)
     public = k.up_to(Basis.RELEASE).to_json()
     assert isinstance(public, dict)
-    assert public["reached"] is None
+    assert public["achieved"] is None
 
 
 def test_k_is_undecided_without_the_table_or_without_a_count_of_units() -> None:
@@ -167,18 +167,18 @@ def test_k_is_undecided_without_the_table_or_without_a_count_of_units() -> None:
     for given in (60, uncounted):
         finding = pk_anonymity.assess(pk("5/4", 2), made, given)
         assert finding.verdict is Verdict.UNDECIDED
-        assert finding.reached is None
-        assert not [c for c in finding.beside if c.name == "1/k"]
-        assert local_dp.assess(dp(9, 2), made, given).verdict is Verdict.HOLDS
-    assert pk_anonymity.assess(pk("5/4", 1), made, 60).verdict is Verdict.HOLDS
+        assert finding.achieved is None
+        assert not [c for c in finding.companions if c.name == "1/k"]
+        assert local_dp.assess(dp(9, 2), made, given).verdict is Verdict.SATISFIED
+    assert pk_anonymity.assess(pk("5/4", 1), made, 60).verdict is Verdict.SATISFIED
 
 
 def test_many_records_a_unit_are_no_trouble() -> None:
     finding = local_dp.assess(dp(100_000, 1000), keeping("9/10", "9/10"), 10)
 
-    assert finding.reached is not None
-    assert math.isfinite(finding.reached.value)
-    assert pk_anonymity.assess(pk(2, 1000), keeping("9/10", "9/10"), table({1000: 5})).verdict is Verdict.FAILS
+    assert finding.achieved is not None
+    assert math.isfinite(finding.achieved.value)
+    assert pk_anonymity.assess(pk(2, 1000), keeping("9/10", "9/10"), table({1000: 5})).verdict is Verdict.FAILED
 
 
 @pytest.mark.parametrize(

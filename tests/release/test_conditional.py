@@ -84,7 +84,7 @@ def test_that_a_release_passed_excludes_two_of_four_candidates(tmp_path):
         found = assess(plan.policy, opened.registry, plan.channel, original, plan.derived).findings
         assert found[0].given == ("released",)
         assert found[1].given == ()
-        return found[1].reached.value
+        return found[1].achieved.value
 
     risks = [round(risk([*six, candidate]), 4) for candidate in product(range(2), range(2))]
     assert risks == [0.3275, 0.4473, 0.4473, 0.3275]
@@ -124,7 +124,7 @@ def test_what_is_accepted_passes_and_is_still_conditional_everywhere(limited, ca
     assert plan["accept"] is None
     assert plan["findings"][0]["given"] == ids
     assert any("given the published parameters (parameters:a" in text for text in plan["assumptions"])
-    beside = {c["name"]: c["given"] for f in plan["findings"] for c in f["beside"]}
+    beside = {c["name"]: c["given"] for f in plan["findings"] for c in f["companions"]}
     assert beside["epsilon, attribute scope"] == beside["epsilon, record scope"] == ids
     assert beside["k"] == beside["1/k"] == []
 

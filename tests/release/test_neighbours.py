@@ -193,7 +193,7 @@ def outcome(opened: Opened, original: Any, elsewhere: Any = None) -> Outcome:
     document: Any = made.to_json()
     for finding in document["findings"]:  # what the released table settles says no more than the table itself
         if finding["basis"] == "release":
-            finding |= {"reached": None, "beside": [c for c in finding["beside"] if c["basis"] != "release"]}
+            finding |= {"achieved": None, "companions": [c for c in finding["companions"] if c["basis"] != "release"]}
     sections = [repr(section) for section in plan.channel.sections(plan.records, None)]
     return Outcome(frozenset(d.id for d in plan.derived), {**document, "files": files, "sections": sections})
 

@@ -46,13 +46,13 @@ def finding(**changes: Any) -> Finding:
         "model": "local-dp",
         "requirement": "epsilon <= 6",
         "place": Place("policy.toml", 12, 1, "privacy.0"),
-        "reached": Measure(5.25),
+        "achieved": Measure(5.25),
         "limit": Fraction(6),
-        "verdict": Verdict.HOLDS,
+        "verdict": Verdict.SATISFIED,
         "basis": Basis.CHANNEL,
         "adversary": "Knows all but one person's values.",
         "assumptions": ("one person is one record",),
-        "beside": (
+        "companions": (
             Companion("e^epsilon", Measure(math.exp(5.25), Standing.UPPER_BOUND), Basis.CHANNEL, "odds"),
             Companion("worst group", Measure(CANARY), Basis.ORIGINAL, "seen in the data", "disease = Flu"),
         ),
@@ -67,7 +67,7 @@ def disclosure() -> Finding:
         code="attribute-disclosure",
         model="attribute-disclosure",
         requirement="risk <= 2/3",
-        reached=Measure(CANARY, Standing.UPPER_BOUND),
+        achieved=Measure(CANARY, Standing.UPPER_BOUND),
         limit=Fraction(2, 3),
         basis=Basis.ORIGINAL,
         profile=Profile("risk", (0.0, 0.5, CANARY), (9_000, 1_000), None, (("area=West", CANARY, 3),)),
@@ -217,7 +217,7 @@ def pieces() -> AuditPieces:
         {"attributes": None, "target": "table"},
         Measure(0.0125),
         Fraction(1, 50),
-        Verdict.HOLDS,
+        Verdict.SATISFIED,
         "Smaller is better.",
         None,
     )
@@ -289,9 +289,9 @@ def test_no_audit_number_is_on_the_public_page(public: Path) -> None:
     report = public_report(public)
     withheld = report.findings[1]
 
-    assert (withheld.reached, withheld.gauge, withheld.margin, withheld.histogram) == (None, None, None, None)
+    assert (withheld.achieved, withheld.gauge, withheld.margin, withheld.histogram) == (None, None, None, None)
     assert (withheld.groups_over, withheld.people_over) == (None, None)
-    assert (withheld.verdict, withheld.limit) == ("holds", None)
+    assert (withheld.verdict, withheld.limit) == ("satisfied", None)
     for renderer in (HtmlRenderer(), JsonRenderer()):
         page = renderer.render(report)
         assert b"618" not in page
@@ -304,10 +304,10 @@ def test_the_audit_page_has_every_number(public: Path) -> None:
 
     assert report.page == "audit"
     assert report.decision == "All 2 privacy requirements hold, and so does the utility limit."
-    assert (row.reached, row.standing) == ("at most 0.618034", "upper bound")
+    assert (row.achieved, row.standing) == ("at most 0.618034", "upper bound")
     assert row.histogram is not None
     assert row.histogram.top == (("area=West", CANARY, 3),)
-    assert report.findings[0].beside[1].of == "disease = Flu"
+    assert report.findings[0].companions[1].of == "disease = Flu"
     assert [r.original for r in report.marginals[1].rows] == [0.5, 0.3, 0.2]
     assert report.attributes[1].origin == "chosen from the data"
     assert report.utility[0].expected == "0.0125"
@@ -325,17 +325,17 @@ def test_the_audit_report_reads_back(public: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "reached", "sentence"),
+    ("verdict", "achieved", "sentence"),
     [
-        (Verdict.FAILS, Measure(7.0), "Not every limit holds: 1 of 1. local-dp, epsilon <= 6 (fails)."),
+        (Verdict.FAILED, Measure(7.0), "Not every limit holds: 1 of 1. local-dp, epsilon <= 6 (failed)."),
         (Verdict.UNDECIDED, None, "Not every limit holds: 1 of 1. local-dp, epsilon <= 6 (undecided)."),
         (None, Measure(1.0), "The policy asks for nothing: no privacy requirement was stated."),
     ],
 )
 def test_what_does_not_hold_heads_the_page(
-    public: Path, verdict: Verdict | None, reached: Measure | None, sentence: str
+    public: Path, verdict: Verdict | None, achieved: Measure | None, sentence: str
 ) -> None:
-    row = finding(verdict=verdict, reached=reached, limit=None if verdict is None else Fraction(6))
+    row = finding(verdict=verdict, achieved=achieved, limit=None if verdict is None else Fraction(6))
     report = audit_report(public, AuditPieces(findings=(row,)))
 
     assert (report.passed, report.decision) == (False, sentence)
@@ -455,20 +455,20 @@ def test_what_stands_beside_has_few_digits_but_is_neither_certainty_nor_the_limi
 
 
 @pytest.mark.parametrize(
-    ("requirement", "reached", "limit", "verdict", "side"),
+    ("requirement", "achieved", "limit", "verdict", "side"),
     [
-        ("k >= 2", 3.0, 2.0, Verdict.HOLDS, "at least"),
-        ("epsilon <= 6", 7.0, 6.0, Verdict.FAILS, "at most"),
-        ("acme budget 5", 7.0, 5.0, Verdict.HOLDS, "at least"),
-        ("acme budget 5", 4.0, 5.0, Verdict.FAILS, "at least"),
-        ("acme budget 5", 4.0, 5.0, Verdict.HOLDS, "at most"),
+        ("k >= 2", 3.0, 2.0, Verdict.SATISFIED, "at least"),
+        ("epsilon <= 6", 7.0, 6.0, Verdict.FAILED, "at most"),
+        ("acme budget 5", 7.0, 5.0, Verdict.SATISFIED, "at least"),
+        ("acme budget 5", 4.0, 5.0, Verdict.FAILED, "at least"),
+        ("acme budget 5", 4.0, 5.0, Verdict.SATISFIED, "at most"),
         ("acme budget 5", None, 5.0, Verdict.UNDECIDED, "at most"),
     ],
 )
 def test_on_which_side_a_limit_holds(
-    requirement: str, reached: float | None, limit: float, verdict: Verdict, side: str
+    requirement: str, achieved: float | None, limit: float, verdict: Verdict, side: str
 ) -> None:
-    assert figures.direction(requirement, reached, limit, verdict) == side
+    assert figures.direction(requirement, achieved, limit, verdict) == side
 
 
 def test_a_bound_of_what_must_be_large_is_a_lower_one() -> None:
@@ -479,14 +479,14 @@ def test_a_bound_of_what_must_be_large_is_a_lower_one() -> None:
 
 
 @given(st.floats(0, 1e9), st.floats(1e-3, 1e9))
-def test_gauges_keep_the_order_of_reached_and_limit(reached: float, limit: float) -> None:
-    drawn = figures.gauge(reached, limit, "at most")
+def test_gauges_keep_the_order_of_reached_and_limit(achieved: float, limit: float) -> None:
+    drawn = figures.gauge(achieved, limit, "at most")
 
     assert drawn is not None
-    assert 0 <= drawn.reached <= 1
+    assert 0 <= drawn.achieved <= 1
     assert 0 <= drawn.limit <= 1
-    assert (drawn.reached <= drawn.limit + 1e-12) or reached > limit
-    assert (drawn.reached >= drawn.limit - 1e-12) or reached < limit
+    assert (drawn.achieved <= drawn.limit + 1e-12) or achieved > limit
+    assert (drawn.achieved >= drawn.limit - 1e-12) or achieved < limit
 
 
 def test_what_cannot_be_drawn_is_not() -> None:
@@ -494,4 +494,4 @@ def test_what_cannot_be_drawn_is_not() -> None:
     assert figures.gauge(0.0, 0.0, "at most") is None
     unbounded = figures.gauge(math.inf, 6.0, "at most")
     assert unbounded is not None
-    assert (unbounded.limit, unbounded.reached) == (0.5, 1.0)
+    assert (unbounded.limit, unbounded.achieved) == (0.5, 1.0)

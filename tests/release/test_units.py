@@ -166,7 +166,8 @@ def test_every_mechanism_says_what_was_tested(case: Case, capsys: Any, *, rest: 
     for finding in (*public["findings"], *audit["findings"]):
         assert [a for a in finding["assumptions"] if f"exactly one record ({told})" in a]
     counted = [
-        [c["measure"]["value"] for c in f["beside"] if c["name"] == "records of one unit"] for f in audit["findings"]
+        [c["measure"]["value"] for c in f["companions"] if c["name"] == "records of one unit"]
+        for f in audit["findings"]
     ]
     assert counted == [[1.0] if tested else []] * len(audit["findings"])
     assert "records of one unit" not in json.dumps(public)
@@ -190,16 +191,16 @@ def test_several_records_a_person_from_plan_to_estimate(case: Case, capsys: Any)
 
     assert public["units"] == {"max_records": 3, "tested": True}
     assert public["origins"]["sex"] == "chosen from the data"  # k rests on how many units there are
-    assert private["reached"] == epsilon["reached"]
-    assert (hidden["reached"], hidden["verdict"], hidden["basis"]) == (None, "holds", "original")
-    assert k["reached"]["value"] >= 2
+    assert private["achieved"] == epsilon["achieved"]
+    assert (hidden["achieved"], hidden["verdict"], hidden["basis"]) == (None, "satisfied", "original")
+    assert k["achieved"]["value"] >= 2
     product = 1.0
     for decoder in public["decoders"]:
         for block in decoder.get("blocks", ()):
             keep, size = eval_fraction(block["keep_probability"]), len(block["members"])
             product *= keep * (size - 1) / (1 - keep)
-    assert k["reached"]["value"] == pytest.approx(1 + 199 * product**-6)
-    assert eval_fraction(str(epsilon["reached"]["value"])) == pytest.approx(3 * math.log(product))
+    assert k["achieved"]["value"] == pytest.approx(1 + 199 * product**-6)
+    assert eval_fraction(str(epsilon["achieved"]["value"])) == pytest.approx(3 * math.log(product))
     capsys.readouterr()
     assert run("verify", bundle, "--source", table, "--key", key, "--strict") == 0
     assert run("verify", bundle / "public") == 0

@@ -163,7 +163,7 @@ def test_an_edited_parameter_is_found_though_the_manifest_was_sealed_again(copie
         lambda d: d.update(release="other"),
         lambda d: d["policy"].update(owner="Somebody"),
         lambda d: d["findings"].pop(),
-        lambda d: d["findings"][0]["reached"].update(value=0.1),
+        lambda d: d["findings"][0]["achieved"].update(value=0.1),
         lambda d: d["requirements"][1]["options"].update(k=9),
         lambda d: d["attributes"][0].update(role="insensitive"),
         lambda d: d.update(assumptions=[]),
@@ -322,7 +322,7 @@ def test_a_requirement_does_not_hold_of_files_that_are_not_the_channels(copied, 
     document = json.loads(capsys.readouterr().out)
     assert not document["passed"]
     assert document["findings"]
-    assert "holds" not in {f["verdict"] for f in document["findings"]}
+    assert "satisfied" not in {f["verdict"] for f in document["findings"]}
 
 
 @pytest.mark.parametrize("more", [["--source"], ["--level", "audit"], ["--key"]])
@@ -342,7 +342,7 @@ def test_what_is_not_verified_is_never_said_to_leave_nothing_undecided(copied, c
     case = copied("parquet")
     inputs = ["--source", case.case.table, "--key", case.key]
     page = case.bundle / "public" / "report.html"
-    page.write_text(page.read_text().replace("holds", "is proved", 1))
+    page.write_text(page.read_text().replace("satisfied", "is proved", 1))
     reseal_public(case.bundle)
 
     assert run("verify", case.bundle, *inputs) == 1
@@ -363,7 +363,7 @@ def test_that_the_draw_comes_out_again_is_said_whatever_else_is_wrong(copied, ca
     case = copied("csv")
     inputs = ["--source", case.case.table, "--key", case.key]
     page = case.bundle / "public" / "report.html"
-    page.write_text(page.read_text().replace("holds", "is proved", 1))
+    page.write_text(page.read_text().replace("satisfied", "is proved", 1))
     reseal_public(case.bundle)
     assert run("verify", case.bundle, *inputs) == 1
     assert "drawn again from the source and the key: the same data, byte for byte" in capsys.readouterr().out

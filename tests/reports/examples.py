@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rrpolicy.report import (
     AttributePanel,
-    Beside,
+    CompanionRow,
     Fact,
     FindingRow,
     Gauge,
@@ -41,8 +41,8 @@ def finding(**changes: object) -> FindingRow:
     row: dict[str, object] = {
         "model": "local-dp",
         "requirement": "epsilon <= 6, record scope",
-        "verdict": "holds",
-        "reached": "5.8211",
+        "verdict": "satisfied",
+        "achieved": "5.8211",
         "standing": "exact",
         "limit": "at most 6",
         "margin": "0.179 below the limit (3 % of it)",
@@ -50,9 +50,9 @@ def finding(**changes: object) -> FindingRow:
         "basis": "channel",
         "adversary": "Knows everything about everybody but one person's values, and sees that person's released record.",
         "assumptions": ("hours is assumed unlinkable: nobody else records working hours.",),
-        "beside": (
-            Beside("epsilon, attribute scope", "5.8211", "exact", "Counts the randomised attributes only."),
-            Beside("factor on the odds", "at most 337.35", "upper bound", "No odds move by more than e^epsilon."),
+        "companions": (
+            CompanionRow("epsilon, attribute scope", "5.8211", "exact", "Counts the randomised attributes only."),
+            CompanionRow("factor on the odds", "at most 337.35", "upper bound", "No odds move by more than e^epsilon."),
         ),
         "not_covered": ("How likely a guess is to be right.", "What the whole table says of a group."),
         "histogram": None,
@@ -69,11 +69,11 @@ def pk() -> FindingRow:
     return finding(
         model="pk-anonymity",
         requirement="k >= 2",
-        reached="2.00002",
+        achieved="2.00002",
         limit="at least 2",
         margin="0.00002 above the limit (0.001 % of it)",
         gauge=Gauge("at least", "linear", 0.8, 0.79),
-        beside=(Beside("1/k", "0.499995", "exact", "The chance of finding a given person's record."),),
+        companions=(CompanionRow("1/k", "0.499995", "exact", "The chance of finding a given person's record."),),
         place="line 28, privacy.0",
     )
 
@@ -111,8 +111,8 @@ def disclosure() -> FindingRow:
     return finding(
         model="identity-disclosure",
         requirement="linking <= 1/2 for everybody",
-        verdict="fails",
-        reached="at most 0.7712",
+        verdict="failed",
+        achieved="at most 0.7712",
         standing="upper bound",
         limit="at most 0.5",
         margin="0.271 above the limit (54 % of it)",
@@ -121,21 +121,21 @@ def disclosure() -> FindingRow:
         histogram=spread(),
         groups_over=41,
         people_over=200,
-        beside=(
-            Beside("success of the best guess", "0.61 ± 0.02", "estimate", "How often a guess is right."),
+        companions=(
+            CompanionRow("success of the best guess", "0.61 ± 0.02", "estimate", "How often a guess is right."),
             *by_value("disease", {"": 0.7712, "Flu": 0.31, "Cancer": 0.7712, HOSTILE[0]: 0.25}),
         ),
     )
 
 
-def by_value(attribute: str, risks: dict[str, float]) -> tuple[Beside, ...]:
+def by_value(attribute: str, risks: dict[str, float]) -> tuple[CompanionRow, ...]:
     meaning = {
         "risk": "the record and the value",
-        "success": "the value alone",
-        "group inference": "the commonest value",
+        "value read correctly": "the value alone",
+        "largest within-group share": "the commonest value",
     }
     return tuple(
-        Beside(name, f"{r + i / 10:.4g}", "upper bound" if value == "Flu" else "exact", meaning[name], of)
+        CompanionRow(name, f"{r + i / 10:.4g}", "upper bound" if value == "Flu" else "exact", meaning[name], of)
         for value, r in risks.items()
         for of in [f"{attribute} = {value}" if value else attribute]
         for i, name in enumerate(meaning)
@@ -250,7 +250,7 @@ def report(page: str = "public", **changes: object) -> Report:
                 "0.01312",
                 "exact",
                 "at most 0.02",
-                "holds",
+                "satisfied",
                 Gauge("at most", "linear", 0.5248, 0.8),
                 "0.01287" if audit else None,
                 "Root of the expected squared distance between reconstructed and original shares.",
@@ -276,7 +276,7 @@ def report(page: str = "public", **changes: object) -> Report:
 
 
 def failing() -> Report:
-    undecided = finding(verdict="undecided", reached=None, standing=None, gauge=None, margin=None)
+    undecided = finding(verdict="undecided", achieved=None, standing=None, gauge=None, margin=None)
     return report(
         "audit",
         passed=False,

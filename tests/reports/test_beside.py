@@ -16,20 +16,20 @@ def companion(name: str, value: float, of: str) -> Companion:
 def test_values_are_parted_from_the_whole() -> None:
     beside = [
         companion("risk", 0.5, "disease"),
-        companion("success", 0.6, "disease"),
-        companion("excluded pairs", 3, "disease"),
+        companion("value read correctly", 0.6, "disease"),
+        companion("combinations with zero count", 3, "disease"),
         companion("risk", 0.5, "disease = a = b"),
-        companion("success", 0.6, "disease = a = b"),
+        companion("value read correctly", 0.6, "disease = a = b"),
         companion("risk", 0.4, "disease = Flu"),
-        companion("success", 0.5, "disease = Flu"),
+        companion("value read correctly", 0.5, "disease = Flu"),
         companion("risk", 0.1, "disease = none"),
         companion("risk", 0.3, "work = paid"),
         companion("1/k", 1, ""),
     ]
     rest, tables = by_value(beside)
-    assert [(c.of, c.name) for c in rest] == [("disease", "excluded pairs"), ("", "1/k")]
+    assert [(c.of, c.name) for c in rest] == [("disease", "combinations with zero count"), ("", "1/k")]
     assert [(t.of, t.names, [value for value, _ in t.rows]) for t in tables] == [
-        ("disease", ("risk", "success"), ["", "a = b", "Flu"]),
+        ("disease", ("risk", "value read correctly"), ["", "a = b", "Flu"]),
         ("disease", ("risk",), ["", "none"]),
         ("work", ("risk",), ["paid"]),
     ]
@@ -41,7 +41,7 @@ def test_the_page_has_one_table_with_a_row_a_value(examples: Any) -> None:
     page = re.sub("</?bdi>", "", HtmlRenderer().render(examples.failing()).decode())
     (table,) = re.findall(r'<table class="by-value">.*?</table>', page, re.DOTALL)
     heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
-    assert heads == ["Value", "risk", "success", "group inference"]
+    assert heads == ["Value", "risk", "value read correctly", "largest within-group share"]
     rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', table)
     assert [name for name, _ in rows[:3]] == ["<em>the largest of any value</em>", "Flu", "Cancer"]
     numbers = [re.findall(r'<td class="number">([^<]*?) ?<', cells) for _, cells in rows]

@@ -105,8 +105,8 @@ def test_the_accessibility_tree_names_what_matters(examples: Any, opened: Callab
     assert page.get_by_role("navigation", name="Contents").count() == 1
     assert page.get_by_role("heading", level=1, name="Household survey, version 1.2.0, release 2026-11").count() == 1
     assert page.get_by_role("region", name="Not fit for release").count() == 1
-    assert page.get_by_role("article", name="identity-disclosure: linking <= 1/2 for everybody fails").count() == 1
-    assert page.get_by_role("img", name="Reached at most 0.7712; the limit is at most 0.5").count() == 1
+    assert page.get_by_role("article", name="identity-disclosure: linking <= 1/2 for everybody failed").count() == 1
+    assert page.get_by_role("img", name="Achieved at most 0.7712; the limit is at most 0.5").count() == 1
     assert page.get_by_role("img", name="Histogram of people by chance that the record is found").count() == 1
     assert page.get_by_role("table", name=re.compile("shares of sex, with 95 % intervals")).count() == 1
     assert page.get_by_role("rowheader", name="success of the best guess").count() == 1

@@ -180,16 +180,23 @@ def test_tables_have_captions_and_their_heads_a_scope(page: Any, name: str) -> N
 def test_standing_and_verdict_are_words(examples: Any) -> None:
     text = " ".join("".join(read(examples.failing()).text).split())
 
-    for words in ("at most 0.7712 upper bound", "2.00002 exact", "0.61 ± 0.02 estimate", "fails", "undecided", "holds"):
+    for words in (
+        "at most 0.7712 upper bound",
+        "2.00002 exact",
+        "0.61 ± 0.02 estimate",
+        "failed",
+        "undecided",
+        "satisfied",
+    ):
         assert words in text
     assert text.index("Not fit for release") < text.index("Requirements identity-disclosure")
 
 
 def test_a_number_that_is_withheld_is_said_to_be(examples: Any) -> None:
-    row = examples.finding(reached=None, standing=None, gauge=None, margin=None, basis="original", beside=())
+    row = examples.finding(achieved=None, standing=None, gauge=None, margin=None, basis="original", companions=())
     text = " ".join("".join(read(examples.report(findings=(row,))).text).split())
 
-    assert "The number is not on this page (asked: at most 6): it is a statistic of the original table." in text
+    assert "The number is not on this page (required: at most 6): it is a statistic of the original table." in text
 
 
 def test_a_category_that_cannot_be_released_has_no_released_share(examples: Any) -> None:

@@ -73,7 +73,7 @@ def test_every_number_has_few_digits_and_every_sentence_an_end(released: Callabl
 def test_the_public_page_has_what_is_public_alone(released: Callable[[str], Path], name: str) -> None:
     public = page(released(name), "public")
     report = audit(released(name))
-    original = [b for f in report.findings for b in f.beside if f.basis == "original" and f.histogram is not None]
+    original = [b for f in report.findings for b in f.companions if f.basis == "original" and f.histogram is not None]
 
     assert report.dropped
     assert not any(text in public for text in report.dropped)
@@ -81,7 +81,11 @@ def test_the_public_page_has_what_is_public_alone(released: Callable[[str], Path
     assert "Groups at the top" not in public
     assert "Class sizes" not in public
     assert "Original, released" not in public
-    assert not any(b.meaning in public for b in original if b.name in {"risk", "success", "group inference"})
+    assert not any(
+        b.meaning in public
+        for b in original
+        if b.name in {"risk", "value read correctly", "largest within-group share"}
+    )
     assert "Digest of the plan" not in public
 
 
@@ -233,8 +237,8 @@ def test_groups_at_the_top_are_named_once(released: Callable[[str], Path]) -> No
 def test_the_value_that_decides_is_named(released: Callable[[str], Path]) -> None:
     first, second, *_ = audit(released("by-value")).findings
 
-    assert (first.reached_of, first.limit) == ("disease = none", "at most 0.9")
-    assert str(second.reached_of).startswith("income_band = ")
+    assert (first.achieved_of, first.limit) == ("disease = none", "at most 0.9")
+    assert str(second.achieved_of).startswith("income_band = ")
     assert ">disease = none<" in page(released("by-value"), "audit")
     assert ">disease = none<" not in page(released("by-value"), "public")
 

@@ -141,10 +141,10 @@ def test_a_release_is_compared_record_by_record():
     task, channel = made(ROWS_OF_TEN, "frequency", 2)
     table = small.released(channel, task.original)
 
-    assert channel.conforms(task.original, reader(table)).verdict is Verdict.HOLDS
+    assert channel.conforms(task.original, reader(table)).verdict is Verdict.SATISFIED
     raw = [(f"a{a}", f"b{b}", f"c{c}", small.VALUES[s]) for a, b, c, s in ROWS_OF_TEN]
-    assert channel.conforms(task.original, reader(raw)).verdict is Verdict.FAILS
-    assert channel.conforms(task.original, reader(table[1:])).verdict is Verdict.FAILS
+    assert channel.conforms(task.original, reader(raw)).verdict is Verdict.FAILED
+    assert channel.conforms(task.original, reader(table[1:])).verdict is Verdict.FAILED
 
 
 def test_public_says_nothing_of_who_is_suppressed_and_another_table_is_refused():

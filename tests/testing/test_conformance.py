@@ -179,8 +179,8 @@ def test_the_assessors_conform(assessors, requirement):
     for original in (50, TableInMemory.random(PAIR, 50, 3)):
         findings = check_assessor(assessor, requirement, PAIR, CHANNELS, original)
 
-        assert [f.verdict for f in findings][-1] is Verdict.FAILS
-        assert findings[0].verdict is Verdict.HOLDS
+        assert [f.verdict for f in findings][-1] is Verdict.FAILED
+        assert findings[0].verdict is Verdict.SATISFIED
 
 
 def test_a_wrong_assessor_is_caught():

@@ -83,8 +83,8 @@ def test_it_is_found_and_decides_without_data(site, folder):
     checked = check(opened)
 
     (finding,) = checked.findings
-    assert finding.verdict is Verdict.HOLDS
-    assert finding.reached.value == 9
+    assert finding.verdict is Verdict.SATISFIED
+    assert finding.achieved.value == 9
     assert {(p.name, p.distribution, p.version) for p in opened.registry.plugins} >= {("oue", "acme-oue", "1.2.0")}
     assert "rrpolicy_assessors" in next(p for p in opened.registry.plugins if p.name == "oue").hooks
 
@@ -114,7 +114,7 @@ def test_it_conforms(site, folder):
         check_axis(axis)
     findings = check_assessor(requirements[0][1], requirements[0][0], policy, [proposal.channel], table)
 
-    assert findings[0].reached.value == 9
+    assert findings[0].achieved.value == 9
 
 
 def test_it_plans_and_is_named_in_the_plan(site, folder):
@@ -169,7 +169,7 @@ def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
     assert not [name for name in sys.modules if name.startswith("acme_")], "it was imported on the bundle's word"
     verified = verify(bundle, Level.SOURCE, source="survey.csv", folder=str(folder), plugins=["acme-oue>=1.2"])
     assert verified.problems == ()
-    assert [f.model for f in verified.findings if f.verdict is Verdict.HOLDS][:1] == ["acme-amplification"]
+    assert [f.model for f in verified.findings if f.verdict is Verdict.SATISFIED][:1] == ["acme-amplification"]
     estimate, se = estimated_elsewhere(bundle / "public")
     assert np.all(np.abs(estimate - truth) <= 6 * se)
     assert estimate.sum() == pytest.approx(RECORDS)
@@ -186,8 +186,8 @@ def test_the_core_assesses_its_axis_too(site, folder):
     plan = make_plan(opened.policy, opened.registry, RECORDS)
     findings = assess(plan.policy, opened.registry, plan.channel, RECORDS).findings
 
-    assert findings[1].reached.value == pytest.approx(2 * math.log(9), rel=1e-12)
-    assert [f.verdict for f in findings] == [Verdict.HOLDS, Verdict.HOLDS]
+    assert findings[1].achieved.value == pytest.approx(2 * math.log(9), rel=1e-12)
+    assert [f.verdict for f in findings] == [Verdict.SATISFIED, Verdict.SATISFIED]
     assert findings[0].assessor != findings[1].assessor
 
 

@@ -56,7 +56,7 @@ def conforms(
         st: distinct rows of the sensitive table, likewise.
 
     Returns:
-        `reached` is an upper bound of the p-value: 0 where something that must be equal is not.
+        `achieved` is an upper bound of the p-value: 0 where something that must be equal is not.
     """
     evidence = Evidence()
     tables = read_tables(groups, original, qit, st)

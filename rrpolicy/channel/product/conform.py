@@ -11,7 +11,7 @@ included:
 
     Pr(|T - E T| >= x) <= 2 exp(-(V / b^2) h(b x / V)),     h(u) = (1 + u) log(1 + u) - u
 
-With m statistics, 2 m times the smallest bound is an upper bound of the p-value (Bonferroni): `reached`. The release
+With m statistics, 2 m times the smallest bound is an upper bound of the p-value (Bonferroni): `achieved`. The release
 fails below 1e-9. The statistics, over the joint table of every axis, every two axes, and all axes, where small enough:
 
 - every released cell of one and two axes (f its indicator): finds a transposed matrix, another plan, a moved margin;
@@ -88,7 +88,7 @@ def conforms(product: Product, original: Original, reader: pa.RecordBatchReader)
         reader: distinct released rows with a column `MULTIPLICITY`.
 
     Returns:
-        `reached` is an upper bound of the p-value: 0 where something that must be equal is not.
+        `achieved` is an upper bound of the p-value: 0 where something that must be equal is not.
     """
     tested = [slot for slot, axis in enumerate(product.axes) if _listed(axis)]
     evidence = Evidence()
@@ -267,12 +267,12 @@ def following(wrong: str | None) -> Finding:
         model="conforms",
         requirement="the released counts are those that follow from the original",
         place=None,
-        reached=Measure(float(wrong is None), Standing.EXACT),
+        achieved=Measure(float(wrong is None), Standing.EXACT),
         limit=FALSE_ALARM,
-        verdict=Verdict.HOLDS if wrong is None else Verdict.FAILS,
+        verdict=Verdict.SATISFIED if wrong is None else Verdict.FAILED,
         basis=Basis.ORIGINAL,
         adversary="whoever put something else in place of the release",
-        beside=()
+        companions=()
         if wrong is None
         else (Companion("what differs", Measure(0.0, Standing.EXACT), Basis.ORIGINAL, wrong),),
         reference="equality of counts",
@@ -291,11 +291,11 @@ def finding_of(
         untested: what could not be tested.
         reference: where the bounds stand.
     """
-    reached = Measure(evidence.bound(), Standing.UPPER_BOUND) if wrong is None else Measure(0.0, Standing.EXACT)
-    if wrong is not None or reached.value < FALSE_ALARM:
-        verdict = Verdict.FAILS
+    achieved = Measure(evidence.bound(), Standing.UPPER_BOUND) if wrong is None else Measure(0.0, Standing.EXACT)
+    if wrong is not None or achieved.value < FALSE_ALARM:
+        verdict = Verdict.FAILED
     else:
-        verdict = Verdict.UNDECIDED if untested else Verdict.HOLDS
+        verdict = Verdict.UNDECIDED if untested else Verdict.SATISFIED
     limits = [f"the joint table of {name} is too large to be tested" for name in evidence.skipped]
     limits += [f"the released values of {name} cannot be listed and were not tested" for name in untested]
     most = Companion(
@@ -309,13 +309,13 @@ def finding_of(
         model="conforms",
         requirement="the released counts are a plausible draw from the channel, p-value >= 1e-9",
         place=None,
-        reached=reached,
+        achieved=achieved,
         limit=FALSE_ALARM,
         verdict=verdict,
         basis=Basis.ORIGINAL,
         adversary="whoever put something else in place of the draw",
         assumptions=tuple(limits),
-        beside=(most,),
+        companions=(most,),
         reference=reference,
         assessor="rrpolicy",
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.plan.plan import Plan
     from rrpolicy.releasing.plan.preview import Outlook
 
-MARKS = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.UNDECIDED: "undecided", None: "measured"}
+MARKS = {Verdict.SATISFIED: "satisfied", Verdict.FAILED: "FAILED", Verdict.UNDECIDED: "undecided", None: "measured"}
 INDENT = " " * 12
 
 
@@ -137,21 +137,21 @@ def _remark(remark: Remark) -> str:
 def _finding(finding: Finding, stated: Stated, explained: set[str]) -> list[str]:
     """Return a finding; `explained` are the terms above it that were explained, and gains its own."""
     head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
-    if finding.reached is not None:
-        head += f"; reached {shown(finding.reached)}"
+    if finding.achieved is not None:
+        head += f"; achieved {shown(finding.achieved)}"
         if finding.limit is not None:
-            head += f", margin {abs(float(finding.limit) - finding.reached.value):.3g}"
+            head += f", margin {abs(float(finding.limit) - finding.achieved.value):.3g}"
     rows = [f"{head} [{finding.basis.name.lower()}{', conditional' if finding.given else ''}]"]
     if finding.given:
         rows.append(f"{INDENT}conditional on what is derived from the data: {listed(finding.given)}")
     if finding.groups_over:
         rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
-    return rows + _beside(finding.beside, explained)
+    return rows + _beside(finding.companions, explained)
 
 
-def _beside(beside: Sequence[Companion], explained: set[str]) -> list[str]:
+def _beside(companions: Sequence[Companion], explained: set[str]) -> list[str]:
     """Return what stands beside a finding: a table by value for each attribute, then what speaks of the whole."""
-    rest, tables = by_value(beside)
+    rest, tables = by_value(companions)
     rows = []
     for table in tables:
         rows += _value_table(table)

@@ -147,8 +147,8 @@ class Rules(Result):
     @property
     def title(self) -> str:
         """Return the thresholds, and how many rules reach them."""
-        reached = f"support >= {self.min_support:g} and confidence >= {self.min_confidence:g}"
-        return f"{len(self._estimated.items):,} rules of {self.candidates:,} candidates with {reached}"
+        achieved = f"support >= {self.min_support:g} and confidence >= {self.min_confidence:g}"
+        return f"{len(self._estimated.items):,} rules of {self.candidates:,} candidates with {achieved}"
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return what is given and what follows, support and confidence, and whether a rule is sure."""

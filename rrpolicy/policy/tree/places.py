@@ -43,7 +43,7 @@ class _Walker:
         self.file = file
         self.found: dict[Path, tuple[Place, Place]] = {}
         self.last: dict[Path, int] = {}
-        self.reached = (0, 0, 0)
+        self.achieved = (0, 0, 0)
 
     def document(self, root: Syntax) -> None:
         for node in root.named_children:
@@ -118,7 +118,7 @@ class _Walker:
 
     def column(self, row: int, byte: int) -> int:
         """Return the characters before a byte of a row, counted on from where the last call ended."""
-        at, counted, characters = self.reached if self.reached[0] == row and self.reached[1] <= byte else (row, 0, 0)
+        at, counted, characters = self.achieved if self.achieved[0] == row and self.achieved[1] <= byte else (row, 0, 0)
         characters += len(self.rows[at][counted:byte].decode(errors="replace"))
-        self.reached = (row, byte, characters)
+        self.achieved = (row, byte, characters)
         return characters

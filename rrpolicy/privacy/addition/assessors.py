@@ -45,7 +45,7 @@ ALONE = "the same of this attribute by itself: combinations that differ in the o
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class Achieved:
     """What one axis of sets reaches for the attributes of an entry.
 
     Attributes:
@@ -89,8 +89,8 @@ def assess(requirement: Requirement[Options], channel: Product, original: Origin
     if not isinstance(original, int):
         for each in found:
             if each.axis is not None:
-                beside, spread_of = _posterior(requirement, channel, original, each.axis)
-                posteriors += beside
+                companions, spread_of = _posterior(requirement, channel, original, each.axis)
+                posteriors += companions
                 profile = profile or spread_of
     return _finding(requirement, channel, found, (*posteriors, *protection(channel, records)), profile)
 
@@ -104,26 +104,26 @@ def measure(requirement: Requirement[Options], policy: Policy, channel: Product,
     found = [
         each
         if each.axis is None or least[each.axis.attributes] >= each.axis.set_size
-        else Reached(each.axis, each.attributes, Fraction(least[each.axis.attributes]))
+        else Achieved(each.axis, each.attributes, Fraction(least[each.axis.attributes]))
         for each in _reached(requirement, channel)
     ]
     return _finding(requirement, channel, found, protection(channel, records), None)
 
 
-def _reached(requirement: Requirement[Options], channel: Product) -> list[Reached]:
+def _reached(requirement: Requirement[Options], channel: Product) -> list[Achieved]:
     """Return what each axis reaches for the entry's attributes; of attributes taken together, for combinations."""
     of_sets = {name: axis for axis in channel.axes if isinstance(axis, Sets) for name in axis.attributes}
     named = requirement.options.sensitive or tuple(of_sets)
-    found: list[Reached] = []
+    found: list[Achieved] = []
     for name in named:
         axis = of_sets.get(name)
         if axis is None:
-            found.append(Reached(None, (name,), Fraction(1)))
+            found.append(Achieved(None, (name,), Fraction(1)))
         elif set(axis.attributes) <= set(named):
             if all(each.axis is not axis for each in found):
-                found.append(Reached(axis, axis.attributes, Fraction(axis.set_size)))
+                found.append(Achieved(axis, axis.attributes, Fraction(axis.set_size)))
         else:
-            found.append(Reached(axis, (name,), alone(axis, name)))
+            found.append(Achieved(axis, (name,), alone(axis, name)))
     return found
 
 
@@ -136,8 +136,8 @@ def alone(axis: Sets, attribute: str) -> Fraction:
 def _finding(
     requirement: Requirement[Options],
     channel: Product,
-    found: Sequence[Reached],
-    beside: Sequence[Companion],
+    found: Sequence[Achieved],
+    companions: Sequence[Companion],
     profile: Profile | None,
 ) -> Finding:
     worst = min(each.l for each in found)
@@ -148,19 +148,19 @@ def _finding(
         Basis.CHANNEL,
         ADVERSARY,
         (*_together(found), *exposure(channel).assumptions),
-        (*_each(found), *beside),
+        (*_each(found), *companions),
         profile=profile,
     )
 
 
-def _together(found: Sequence[Reached]) -> Iterator[str]:
+def _together(found: Sequence[Achieved]) -> Iterator[str]:
     for each in found:
         if len(each.attributes) > 1:
             names = " and ".join(f"'{name}'" for name in each.attributes)
             yield f"{names} are taken together as one attribute: l counts combinations, not values of one of them."
 
 
-def _each(found: Sequence[Reached]) -> Iterator[Companion]:
+def _each(found: Sequence[Achieved]) -> Iterator[Companion]:
     for each in found:
         if len(found) > 1:
             of = " x ".join(each.attributes)
@@ -185,13 +185,13 @@ def _posterior(
     evidence = gather(original, sides(channel, original.policy, axis.attributes[0]))
     group, value = np.nonzero(chosen(evidence, requirement, None, ()))
     of = " x ".join(axis.attributes)
-    worst, beside = largest_posteriors(evidence, group, value, of)
+    worst, companions = largest_posteriors(evidence, group, value, of)
     if not len(worst):
-        return beside, None
+        return companions, None
     people = evidence.histograms[group, value]
     before = people / evidence.n[group]
     top = at_the_top(evidence, worst, people, group)
-    return beside, spread(f"largest posterior of {of}", worst, before, people, top)
+    return companions, spread(f"largest posterior of {of}", worst, before, people, top)
 
 
 def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple[str, ...], int]]:

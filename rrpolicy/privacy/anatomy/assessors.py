@@ -51,15 +51,15 @@ def l_diversity_assessors() -> tuple[Assessor, ...]:
 
     def measure(requirement: Requirement, policy: Policy, channel: AnatomyChannel, written: Written) -> Finding:
         """Return the finding that went before the draw if the written groups are such groups; else a failing one."""
-        from rrpolicy.privacy.anatomy.written import reached
+        from rrpolicy.privacy.anatomy.written import achieved
 
         del policy
-        records, share = reached(channel, written)
+        records, share = achieved(channel, written)
         planned = _diversity(requirement, channel, records)
         if share is None:
             return planned
         worst = Measure(round_down(1 / max(share, _LEAST)))
-        return replace(planned, reached=worst, verdict=Verdict.FAILS)
+        return replace(planned, achieved=worst, verdict=Verdict.FAILED)
 
     return (
         Assessor(
@@ -118,11 +118,11 @@ _EXCLUDING = {"k": 1.0, "1/k": 1.0, "epsilon, record scope": inf, "epsilon, attr
 
 def _excluding(finding: Finding) -> Finding:
     """Return a finding of the untouched columns with what groups leave of k and epsilon: nothing."""
-    beside = (
+    companions = (
         replace(c, measure=Measure(_EXCLUDING.get(c.name, c.measure.value), c.measure.standing, c.measure.error))
-        for c in finding.beside
+        for c in finding.companions
     )
-    return replace(finding, beside=tuple(beside))
+    return replace(finding, companions=tuple(companions))
 
 
 def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
@@ -149,26 +149,26 @@ def _diversity(
     size = smallest(channel, original)
     if options.kind is Kind.RECURSIVE:
         rest = size - int(options.l) + 1
-        reached = round_up(Fraction(1, rest)) if rest > 0 else float("inf")
+        achieved = round_up(Fraction(1, rest)) if rest > 0 else float("inf")
         holds = rest > 0 and options.limit * rest > 1
     else:
-        reached, holds = float(size), size >= options.l
+        achieved, holds = float(size), size >= options.l
     records = original if isinstance(original, int) else original.records
-    beside: tuple[Companion, ...] = _how_dealt(channel, records)
+    companions: tuple[Companion, ...] = _how_dealt(channel, records)
     profile = None
     if not isinstance(original, int) and holds:
         from rrpolicy.privacy.anatomy.companions import informed
 
         further, profile = informed(requirement, channel, original)
-        beside += further
+        companions += further
     return conclude(
         requirement,
-        Measure(reached, _standing(channel, records)),
+        Measure(achieved, _standing(channel, records)),
         holds,
         Basis.CHANNEL,
         ADVERSARY,
         (ONCE,),
-        beside,
+        companions,
         model=f"{requirement.model}/{options.kind.value}",
         profile=profile,
     )

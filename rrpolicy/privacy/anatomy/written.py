@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 
-def reached(channel: AnatomyChannel, written: Written) -> tuple[int, Fraction | None]:
+def achieved(channel: AnatomyChannel, written: Written) -> tuple[int, Fraction | None]:
     """Read both tables.
 
     Args:

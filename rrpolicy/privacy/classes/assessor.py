@@ -46,12 +46,12 @@ class Outcome:
 
     Attributes:
         attribute: the sensitive attribute; "" for class sizes.
-        reached: the worst over the classes concerned.
+        achieved: the worst over the classes concerned.
         passes: (classes,) which satisfy the limit; None without a limit.
     """
 
     attribute: str
-    reached: Measure
+    achieved: Measure
     passes: Mask | None
 
 
@@ -61,10 +61,10 @@ class Words:
 
     Attributes:
         model: its name, with its kind where it has several.
-        quantity: what is reached, such as `entropy l`.
+        quantity: what is achieved, such as `entropy l`.
         meaning: what the number says, in a sentence.
         reference: where the formula stands.
-        least: whether the least reached is the worst.
+        least: whether the least achieved is the worst.
     """
 
     model: str
@@ -136,7 +136,7 @@ def conclude(
     outcomes: Sequence[Outcome],
     classes: Classes,
     limit: Fraction | None,
-    beside: Sequence[Companion] = (),
+    companions: Sequence[Companion] = (),
 ) -> Finding:
     """Return the finding over all sensitive attributes: the worst decides, and each stands beside it.
 
@@ -145,33 +145,33 @@ def conclude(
         outcomes: one for each sensitive attribute, or one for class sizes.
         classes: that were measured.
         limit: the requirement's; None for a measurement.
-        beside: further numbers.
+        companions: further numbers.
     """
     import numpy as np
 
-    worst = (min if words.least else max)(outcomes, key=lambda outcome: outcome.reached.value)
+    worst = (min if words.least else max)(outcomes, key=lambda outcome: outcome.achieved.value)
     failing = np.zeros(len(classes.sizes), dtype=bool)
     for outcome in outcomes:
         if outcome.passes is not None:
             failing |= ~outcome.passes
     failing &= classes.concerned
-    reached = worst.reached
+    achieved = worst.achieved
     # rounded outwards, what is the limit itself would read as a margin, and on the wrong side
-    if limit is not None and not failing.any() and reached.value in {round_up(limit), round_down(limit)}:
-        reached = replace(reached, value=float(limit))
-    each = [Companion(f"{words.quantity} of {o.attribute}", o.reached, Basis.RELEASE, words.meaning) for o in outcomes]
+    if limit is not None and not failing.any() and achieved.value in {round_up(limit), round_down(limit)}:
+        achieved = replace(achieved, value=float(limit))
+    each = [Companion(f"{words.quantity} of {o.attribute}", o.achieved, Basis.RELEASE, words.meaning) for o in outcomes]
     return Finding(
         words.model,
         words.model,
         "",
         None,
-        reached,
+        achieved,
         limit,
-        None if limit is None else Verdict.FAILS if failing.any() else Verdict.HOLDS,
+        None if limit is None else Verdict.FAILED if failing.any() else Verdict.SATISFIED,
         Basis.RELEASE,
         READER,
         (NULLS, *([SUPPRESSED] if classes.suppressed else [])),
-        (*(each if len(outcomes) > 1 else ()), *beside, *_sizes(classes)),
+        (*(each if len(outcomes) > 1 else ()), *companions, *_sizes(classes)),
         groups_over=int(failing.sum()),
         people_over=int(classes.sizes[failing].sum()),
         reference=words.reference,

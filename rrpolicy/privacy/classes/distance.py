@@ -70,8 +70,8 @@ def ordered(histograms: Histograms) -> tuple[Integers, Integers]:
     records, values = max(int(histograms.sizes.sum()), 1), histograms.values
     kind = fits(2 * max(values, 1) * records * int(histograms.sizes.max(initial=0)))
     size = histograms.sizes.astype(kind)
-    reached = np.cumsum(histograms.totals)
-    prefix = np.concatenate(([0], np.cumsum(reached))).astype(kind)
+    achieved = np.cumsum(histograms.totals)
+    prefix = np.concatenate(([0], np.cumsum(achieved))).astype(kind)
     n = histograms.n.astype(kind)
     running = np.cumsum(n)
     before = np.concatenate((np.zeros(1, dtype=kind), running))[histograms.start[:-1]]
@@ -80,7 +80,7 @@ def ordered(histograms: Histograms) -> tuple[Integers, Integers]:
     first = histograms.value
     last = np.append(first[1:], values)
     last[histograms.start[1:][histograms.distinct > 0] - 1] = values
-    cross = np.searchsorted(reached, (count * records // size[group]).astype(np.int64), side="right")
+    cross = np.searchsorted(achieved, (count * records // size[group]).astype(np.int64), side="right")
     cross = np.clip(cross, first, last)
     below = count * records * (cross - first) - size[group] * (prefix[cross] - prefix[first])
     beyond = size[group] * (prefix[last] - prefix[cross]) - count * records * (last - cross)

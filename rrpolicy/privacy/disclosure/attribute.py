@@ -16,7 +16,7 @@ from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure import attribute_options as attribute
-from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, beside
+from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, of_attribute
 from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, settled
 from rrpolicy.privacy.disclosure.inference import success_bounds, worst_posterior
 from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
@@ -223,8 +223,8 @@ def conclude(
     found, rests_on = [f for f in cases if len(f.group)], (attribute.ONE_EVENT, *rests_on)
     if not found:
         alone = (*subgroup(requirement, 0), *further)
-        reached, who = Measure(0.0), attribute.ADVERSARY
-        return model.conclude(requirement, reached, not found, Basis.ORIGINAL, who, rests_on, alone, limit=None)
+        achieved, who = Measure(0.0), attribute.ADVERSARY
+        return model.conclude(requirement, achieved, not found, Basis.ORIGINAL, who, rests_on, alone, limit=None)
     overs = [f.over() for f in found]
     ratios = [float(f.ratio.max()) for f in found]
     worst = max(range(len(found)), key=lambda i: (bool(overs[i].any()), ratios[i]))
@@ -240,7 +240,7 @@ def conclude(
         rests_on,
         (
             *subgroup(requirement, int(top.people.sum())),
-            *dict.fromkeys(companion for f in found for companion in beside(f)),
+            *dict.fromkeys(companion for f in found for companion in of_attribute(f)),
             *(
                 Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
                 for f, o in several
@@ -263,7 +263,7 @@ def conclude(
 def as_they_are(revealed: Iterable[str]) -> tuple[str, ...]:
     """Return that some attributes are known and counted as if nothing hid them, which gives upper bounds."""
     names = ", ".join(f"'{name}'" for name in revealed)
-    return (f"Taken to be released as they are, which can only raise what is reached: {names}.",) if names else ()
+    return (f"Taken to be released as they are, which can only raise what is achieved: {names}.",) if names else ()
 
 
 def subgroup(requirement: Requirement, people: int) -> tuple[Companion, ...]:

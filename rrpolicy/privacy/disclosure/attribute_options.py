@@ -19,8 +19,8 @@ ADVERSARY = (
 )
 ONE_EVENT = (
     "The risk of attribute disclosure is the chance of one event, the person's own combination and the true value "
-    "together; not the chance that a guess is right: that is `success` for who reads a record, and `group inference` "
-    "for who knows the table, and neither is limited."
+    "together; not the chance that a guess is right: that is `value read correctly` for who reads a record, and "
+    "`largest within-group share` for who knows the table, and neither is limited."
 )
 
 

@@ -29,17 +29,17 @@ HOMOGENEOUS = "groups in which everybody has the same value: what is done to tha
 HOMOGENEOUS_PEOPLE = "people whose value follows from their group"
 
 
-def beside(found: Risks) -> tuple[Companion, ...]:
+def of_attribute(found: Risks) -> tuple[Companion, ...]:
     """Return what the risk of one sensitive attribute does not say: of the attribute, then of each value."""
     known, worst = homogeneity(found.evidence), found.worst
     hit = found.success
     bound = Standing.UPPER_BOUND if found.evidence.revealed else Standing.EXACT
     whole: list[tuple[str, Measure | None, str]] = [
         ("risk", found.risk_measure(int(np.argmax(found.risk))), RISK),
-        ("success", found.measure(hit, int(np.argmax(hit[1]))), SUCCESS),
-        ("group inference", Measure(known.group_inference), GROUP_INFERENCE),
-        ("worst released-cell posterior", None if worst is None else Measure(worst, bound), POSTERIOR),
-        ("excluded pairs", Measure(known.excluded), EXCLUDED),
+        ("value read correctly", found.measure(hit, int(np.argmax(hit[1]))), SUCCESS),
+        ("largest within-group share", Measure(known.group_inference), GROUP_INFERENCE),
+        ("maximum posterior", None if worst is None else Measure(worst, bound), POSTERIOR),
+        ("combinations with zero count", Measure(known.excluded), EXCLUDED),
         ("homogeneous groups", Measure(known.groups), HOMOGENEOUS),
         ("people in homogeneous groups", Measure(known.people), HOMOGENEOUS_PEOPLE),
     ]
@@ -52,8 +52,8 @@ def beside(found: Risks) -> tuple[Companion, ...]:
         of = f"{found.of}{VALUE}{found.labels[code]}"
         numbers = (
             ("risk", found.risk_measure(int(here[np.argmax(found.risk[here])])), RISK),
-            ("success", found.measure(hit, int(here[np.argmax(hit[1][here])])), SUCCESS),
-            ("group inference", Measure(float(found.share[here].max())), GROUP_INFERENCE),
+            ("value read correctly", found.measure(hit, int(here[np.argmax(hit[1][here])])), SUCCESS),
+            ("largest within-group share", Measure(float(found.share[here].max())), GROUP_INFERENCE),
         )
         companions += [Companion(name, m, Basis.ORIGINAL, text, of) for name, m, text in numbers]
     return tuple(companions)

@@ -144,8 +144,8 @@ def assess_linking(requirement: Requirement[identity.Options], channel: Product,
     """Assess identity disclosure."""
     found = links(requirement, channel, original)
     rests_on = (*exposure(channel).assumptions, *as_they_are(found.evidence.revealed))
-    beside = (*finite_link(found.evidence, found.group), *protection(channel, original.records))
-    return conclude(requirement, found, rests_on, beside)
+    companions = (*finite_link(found.evidence, found.group), *protection(channel, original.records))
+    return conclude(requirement, found, rests_on, companions)
 
 
 def conclude(
@@ -162,12 +162,12 @@ def conclude(
     options = requirement.options
     limit = options.threshold
     over = found.over(limit)
-    largest = reached = _largest(found, limit)
-    beside: tuple[Companion, ...] = ()
+    largest = achieved = _largest(found, limit)
+    companions: tuple[Companion, ...] = ()
     if options.percentile is not None and len(found.group):
-        reached = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
+        achieved = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
         above = float(found.people[over].sum())
-        beside = (
+        companions = (
             Companion("largest link", found.measure(largest), Basis.ORIGINAL, LARGEST),
             Companion("people over the threshold", Measure(above), Basis.ORIGINAL, ABOVE),
         )
@@ -177,12 +177,12 @@ def conclude(
     )
     return model.conclude(
         requirement,
-        found.measure(reached),
+        found.measure(achieved),
         within(found, requirement),
         Basis.ORIGINAL,
         identity.ADVERSARY,
         rests_on,
-        (*subgroup(requirement, int(found.people.sum())), *beside, *further),
+        (*subgroup(requirement, int(found.people.sum())), *companions, *further),
         profile=spread_out,
         groups_over=len(np.unique(found.group[over])),
         people_over=int(found.people[over].sum()),

@@ -69,7 +69,7 @@ def success(evidence: Evidence, most: int | None = None) -> Array:
 
 
 def success_bounds(evidence: Evidence, most: int | None = None) -> tuple[Array, Array]:
-    """Return (groups, values) lower and upper bounds of `success`, the same where it is exact."""
+    """Return (groups, values) lower and upper bounds of `value read correctly`, the same where it is exact."""
     joint = evidence.joint / evidence.records
     c = evidence.joint / evidence.n[:, None]
     drawn = np.zeros_like(joint)

@@ -74,7 +74,7 @@ def _attribute_floor(bottom: Risks, middle: Risks, whole: Risks, channel: Produc
     limit = bottom.limits[int(bottom.value[at])]
     return MinimumRisk(
         of=f"risk of {bottom.of}",
-        reached=float(bottom.risk[at]),
+        achieved=float(bottom.risk[at]),
         limit=limit,
         groups=len(evidence.n),
         groups_over=_distinct(bottom.group[over]),
@@ -93,17 +93,17 @@ def linking_minimum(
     options = requirement.options
     low, half = (links(requirement, at_retention(channel, r, free), original) for r in (Fraction(0), Fraction(1, 2)))
     whole = links(requirement, everything(channel, original), original)
-    reached, best = (_linked(found, options.percentile) for found in (low, whole))
+    achieved, best = (_linked(found, options.percentile) for found in (low, whole))
     close = low.link > float(options.threshold) * (1 - NEAR)
     over = low.over(options.threshold) | (close & half.over(options.threshold))
     if options.percentile is not None and not low.mean_over(options.threshold, options.percentile):
         over = np.zeros(len(over), dtype=bool)
     records = original.records
     among = f"ask for 1/{records} or more: among {records:,} people everybody is drawn with that chance"
-    hints = _hints(channel, low.evidence.names, reached, best, options.threshold)
+    hints = _hints(channel, low.evidence.names, achieved, best, options.threshold)
     return MinimumRisk(
         of="chance of linking",
-        reached=reached,
+        achieved=achieved,
         limit=options.threshold,
         groups=len(low.evidence.n),
         groups_over=int(over.sum()),
@@ -146,21 +146,21 @@ def everything(channel: Product, original: Original) -> Product:
 
 
 def _hints(  # noqa: PLR0917 one number each
-    channel: Product, names: Collection[str], reached: float, best: float, limit: Fraction, entry: str = ""
+    channel: Product, names: Collection[str], achieved: float, best: float, limit: Fraction, entry: str = ""
 ) -> tuple[str, ...]:
     """Return what would help, the surest first; `entry` says which entry is to ask for less."""
     unchanged = [a.attribute for a in channel.axes if isinstance(a, Identity) and a.attribute in names]
     blocks = [a.attribute for a in channel.axes if isinstance(a, Retention) and len(a.blocks) > 1]
     found = []
-    if best < reached:
+    if best < achieved:
         more = [f"randomise {', '.join(unchanged)} too"] if unchanged else []
         more += [f"join the blocks of {', '.join(blocks)}"] if blocks else []
         enough = "which reaches down to" if best < float(limit) else "which alone does not suffice: it reaches down to"
         if more:
             found.append(f"{' and '.join(more)}, {enough} {best:.6g}")
     found.append("coarsen a domain: fewer categories or wider bins make larger groups")
-    if reached < 1 - NEAR:
-        found.append(f"raise the threshold above {reached:.6g}: `threshold = {_attainable(reached)}`{entry}")
+    if achieved < 1 - NEAR:
+        found.append(f"raise the threshold above {achieved:.6g}: `threshold = {_attainable(achieved)}`{entry}")
     return tuple(found)
 
 
@@ -171,10 +171,10 @@ def _entry(risks: Risks, sensitive: Sequence[str]) -> str:
     return own + (", or its values in `thresholds`" if len(set(risks.limits)) > 1 else "")
 
 
-def _attainable(reached: float) -> str:
-    """Return a limit of three digits a little above what is never quite reached."""
-    digits = 2 - math.floor(math.log10(max(reached, 1e-300)))
-    asked = min(math.ceil(reached * (1 + MORE) * 10**digits) / 10**digits, 1.0)
+def _attainable(achieved: float) -> str:
+    """Return a limit of three digits a little above what is never quite achieved."""
+    digits = 2 - math.floor(math.log10(max(achieved, 1e-300)))
+    asked = min(math.ceil(achieved * (1 + MORE) * 10**digits) / 10**digits, 1.0)
     return f"{asked:.{digits}f}".rstrip("0").rstrip(".")
 
 

@@ -17,12 +17,12 @@ from rrpolicy.privacy.models.coupling import coupled
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 NOT_COVERED = (
     (
-        "This is the chance of one event, not the chance that a guess of the value is right: that is `success`, which "
-        "the plan and the audit report show beside it."
+        "This is the chance of one event, not the chance that a guess of the value is right: that is `value read "
+        "correctly`, which the plan and the audit report show beside it."
     ),
     (
-        "Who knows or reconstructs the whole table guesses the commonest value of a group: that is `group inference`, "
-        "shown there too."
+        "Who knows or reconstructs the whole table guesses the commonest value of a group: that is `largest "
+        "within-group share`, shown there too."
     ),
     "A person with more than one record, and knowledge from elsewhere beyond the quasi-identifiers.",
 )

@@ -97,10 +97,10 @@ def find(options: Options | None, columns: Sequence[Protected], classes: Classes
 
     del columns
     sizes = classes.sizes[classes.concerned]
-    reached = float(sizes.min()) if len(sizes) else math.inf
+    achieved = float(sizes.min()) if len(sizes) else math.inf
     passes: Mask | None = None if options is None else np.asarray(classes.sizes >= options.k)
     limit = None if options is None else options.limit
-    return conclude(WORDS, [Outcome("", Measure(reached), passes)], classes, limit)
+    return conclude(WORDS, [Outcome("", Measure(achieved), passes)], classes, limit)
 
 
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:

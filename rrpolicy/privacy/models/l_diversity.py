@@ -100,7 +100,7 @@ class Options(BaseModel):
 
     @property
     def limit(self) -> Fraction:
-        """Return what the reached number is held against: c for `recursive`, else l."""
+        """Return what the achieved number is held against: c for `recursive`, else l."""
         return self.l if self.c is None else self.c
 
     @property
@@ -211,14 +211,14 @@ def satisfied(options: Options, histograms: Histograms) -> Mask:
     return mask
 
 
-def reached(kind: Kind, histograms: Histograms, among: Mask, l: int) -> Measure:
+def achieved(kind: Kind, histograms: Histograms, among: Mask, l: int) -> Measure:
     """Return what the worst of some classes reaches.
 
     Args:
         kind: of diversity.
         histograms: of the classes.
         among: (classes,) those that count.
-        l: of `recursive`, whose reached number is c.
+        l: of `recursive`, whose achieved number is c.
     """
     from rrpolicy.privacy.classes.histograms import largest
 
@@ -244,7 +244,7 @@ def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Fi
     outcomes = [
         Outcome(
             column.name,
-            reached(options.kind, classes.histograms[column.name], classes.concerned, l),
+            achieved(options.kind, classes.histograms[column.name], classes.concerned, l),
             satisfied(options, classes.histograms[column.name]),
         )
         for column in columns
@@ -263,10 +263,10 @@ def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     for kind in (Kind.DISTINCT, Kind.FREQUENCY, Kind.ENTROPY, Kind.RECURSIVE):
         recursive = kind is Kind.RECURSIVE
         beside = [
-            Companion(f"c at l = {l}", reached(kind, histograms, classes.concerned, l), Basis.RELEASE, MEANINGS[kind])
+            Companion(f"c at l = {l}", achieved(kind, histograms, classes.concerned, l), Basis.RELEASE, MEANINGS[kind])
             for l in (range(1, min(most, _MOST_L + 1)) if recursive else ())
         ]
-        outcome = Outcome(name, reached(kind, histograms, classes.concerned, most), None)
+        outcome = Outcome(name, achieved(kind, histograms, classes.concerned, most), None)
         finding = conclude(words(kind), [outcome], classes, None, beside)
         told = f"recursive c at l = {most} of {name}" if recursive else f"{kind.value} l of {name}"
         yield replace(named(finding, kind.value), requirement=told)

@@ -103,7 +103,7 @@ def _of_units(finding: Finding, max_records: int, original: Original | int, *, t
     return replace(
         finding,
         assumptions=(*finding.assumptions, assumption(max_records, tested=tested)),
-        beside=(*finding.beside, *largest_unit(original)),
+        companions=(*finding.companions, *largest_unit(original)),
     )
 
 
@@ -160,4 +160,4 @@ def _within(expected: Measure | None, limit: Fraction) -> Verdict:
     if expected is None:
         return Verdict.UNDECIDED
     value = expected.value + (3 * expected.error if expected.standing is Standing.ESTIMATE else 0)
-    return Verdict.HOLDS if value <= limit else Verdict.FAILS
+    return Verdict.SATISFIED if value <= limit else Verdict.FAILED

@@ -248,5 +248,5 @@ def _decide(
         return undecided
     if fewest.verdict is not most.verdict:
         return replace(undecided, limit=fewest.limit)
-    told = fewest.reached if fewest.reached == most.reached else None
-    return replace(fewest, requirement=described, place=requirement.place, reached=told)
+    told = fewest.achieved if fewest.achieved == most.achieved else None
+    return replace(fewest, requirement=described, place=requirement.place, achieved=told)

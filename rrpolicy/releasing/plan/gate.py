@@ -26,27 +26,27 @@ def gate(assessment: Assessment, accepted: Collection[str] = ()) -> Decision:
         assessment: of the channel.
         accepted: ids of derived statistics that a finding may be conditional on.
     """
-    privacy = [_requirement(f) for f in assessment.findings if f.verdict is not Verdict.HOLDS]
+    privacy = [_requirement(f) for f in assessment.findings if f.verdict is not Verdict.SATISFIED]
     privacy += [
         _conditional(f, accepted)
         for f in assessment.findings
-        if f.verdict is Verdict.HOLDS and not set(f.given) <= set(accepted)
+        if f.verdict is Verdict.SATISFIED and not set(f.given) <= set(accepted)
     ]
-    utility = [_utility(u) for u in assessment.utility if u.verdict is not Verdict.HOLDS]
+    utility = [_utility(u) for u in assessment.utility if u.verdict is not Verdict.SATISFIED]
     return Decision(tuple(privacy + utility))
 
 
 def failed(findings: Iterable[Finding]) -> tuple[Problem, ...]:
     """Return a problem for each finding that fails; what is undecided waits."""
-    return tuple(_requirement(finding) for finding in findings if finding.verdict is Verdict.FAILS)
+    return tuple(_requirement(finding) for finding in findings if finding.verdict is Verdict.FAILED)
 
 
 def _requirement(finding: Finding) -> Problem:
     title = f"{finding.model}: {finding.requirement}"
-    if finding.verdict is Verdict.FAILS:
-        reached = "" if finding.reached is None else f", reached {shown(finding.reached)}"
+    if finding.verdict is Verdict.FAILED:
+        achieved = "" if finding.achieved is None else f", achieved {shown(finding.achieved)}"
         hint = "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or ask for less"
-        return Problem("RR101", f"{title} does not hold{reached}", finding.place, hint=hint)
+        return Problem("RR101", f"{title} does not hold{achieved}", finding.place, hint=hint)
     return Problem(
         "RR103",
         f"{title} is undecided",
@@ -68,7 +68,7 @@ def _conditional(finding: Finding, accepted: Collection[str]) -> Problem:
 
 
 def _utility(finding: UtilityFinding) -> Problem:
-    if finding.verdict is Verdict.FAILS and finding.expected is not None:
+    if finding.verdict is Verdict.FAILED and finding.expected is not None:
         message = f"{finding.metric}: {shown(finding.expected)} is over {float(finding.limit):g}"
         return Problem(
             "RR104", message, finding.place, hint="raise `max`, relax a requirement, or release fewer attributes"

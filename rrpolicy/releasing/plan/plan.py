@@ -162,7 +162,7 @@ def make_plan(
     Raises:
         PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
             or accepts what it can never disclose (RR224).
-        RequirementError: RR102 if the requirements cannot be reached.
+        RequirementError: RR102 if the requirements cannot be achieved.
     """
     resolved = policy if isinstance(original, int) else original.policy
     problems = refusals(resolved, registry)

@@ -18,7 +18,7 @@ from rrpolicy.finding import (
 )
 from rrpolicy.releasing.report.not_covered import not_covered
 from rrpolicy.releasing.report.wording import FEWER, apart, direction, gauge, margin, worded
-from rrpolicy.report import Beside, FindingRow, Histogram, UtilityRow
+from rrpolicy.report import CompanionRow, FindingRow, Histogram, UtilityRow
 from rrpolicy.section import figure, rational
 
 MEASURED = "measured"
@@ -33,23 +33,23 @@ def finding_row(finding: Finding, models: Mapping[str, object], file: str | None
         models: loaded privacy models by name; each may say itself what it does not cover.
         file: the name of the policy file that asks for it, which may be one that is extended; audit page only.
     """
-    reached, verdict = finding.reached, finding.verdict
+    achieved, verdict = finding.achieved, finding.verdict
     limit = None if finding.limit is None else float(finding.limit)
-    side = direction(finding.requirement, None if reached is None else reached.value, limit, verdict)
-    both = None if reached is None or limit is None else (reached.value, limit)
+    side = direction(finding.requirement, None if achieved is None else achieved.value, limit, verdict)
+    both = None if achieved is None or limit is None else (achieved.value, limit)
     return FindingRow(
         model=finding.model,
         requirement=finding.requirement,
         verdict=MEASURED if verdict is None else verdict.value,
-        reached=None if reached is None else worded(reached, side, limit),
-        standing=None if reached is None else reached.standing.value,
+        achieved=None if achieved is None else worded(achieved, side, limit),
+        standing=None if achieved is None else achieved.standing.value,
         limit=None if finding.limit is None else f"{side} {rational(finding.limit)}",
         margin=None if both is None else margin(*both),
         gauge=None if both is None else gauge(*both, side),
         basis=finding.basis.name.lower(),
         adversary=finding.adversary,
         assumptions=finding.assumptions,
-        beside=tuple(_beside(companion, limit) for companion in finding.beside),
+        companions=tuple(_beside(companion, limit) for companion in finding.companions),
         not_covered=not_covered(finding.model, models),
         histogram=_histogram(finding.profile),
         groups_over=finding.groups_over,
@@ -57,19 +57,19 @@ def finding_row(finding: Finding, models: Mapping[str, object], file: str | None
         reference=finding.reference,
         assessor=finding.assessor,
         place=_place(finding.place, file),
-        reached_of=None if reached is None else _of(reached, finding.beside),
+        achieved_of=None if achieved is None else _of(achieved, finding.companions),
         given=finding.given,
     )
 
 
-def _of(reached: Measure, beside: Sequence[Companion]) -> str | None:
-    """Return which value the number reached is of: limits may differ by value, and the largest may not decide."""
-    same = {c.of for c in beside if VALUE in c.of and c.measure.value == reached.value}
+def _of(achieved: Measure, companions: Sequence[Companion]) -> str | None:
+    """Return which value the number achieved is of: limits may differ by value, and the largest may not decide."""
+    same = {c.of for c in companions if VALUE in c.of and c.measure.value == achieved.value}
     return same.pop() if len(same) == 1 else None
 
 
-def _beside(companion: Companion, limit: float | None) -> Beside:
-    return Beside(
+def _beside(companion: Companion, limit: float | None) -> CompanionRow:
+    return CompanionRow(
         companion.name,
         worded(companion.measure, limit=limit, digits=FEWER),
         companion.measure.standing.value,
@@ -122,7 +122,7 @@ def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> t
     """Return whether everything holds, and the sentence that heads the page."""
     privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED]
     useful = [(f"{row.metric} {row.limit}", row.verdict) for row in utility if row.verdict is not None]
-    failing = [f"{name} ({verdict})" for name, verdict in privacy + useful if verdict != Verdict.HOLDS.value]
+    failing = [f"{name} ({verdict})" for name, verdict in privacy + useful if verdict != Verdict.SATISFIED.value]
     if failing:
         asked = len(privacy) + len(useful)
         return False, f"Not every limit holds: {len(failing)} of {asked}. {'; '.join(failing)}."

@@ -57,14 +57,14 @@ def _outward(value: float, digits: int, bound: Direction) -> float:
     return cut(round(value * scale, 6)) / scale
 
 
-def direction(requirement: str, reached: float | None, limit: float | None, verdict: Verdict | None) -> Direction:
+def direction(requirement: str, achieved: float | None, limit: float | None, verdict: Verdict | None) -> Direction:
     """Return on which side of its limit a requirement holds: by its wording, else by what was decided."""
     for signs, side in (((">", "≥", "at least"), "at least"), (("<", "≤", "at most"), "at most")):
         if any(sign in requirement for sign in signs):
             return "at least" if side == "at least" else "at most"
-    if reached is None or limit is None or reached == limit or verdict not in {Verdict.HOLDS, Verdict.FAILS}:
+    if achieved is None or limit is None or achieved == limit or verdict not in {Verdict.SATISFIED, Verdict.FAILED}:
         return "at most"
-    return "at least" if (reached > limit) == (verdict is Verdict.HOLDS) else "at most"
+    return "at least" if (achieved > limit) == (verdict is Verdict.SATISFIED) else "at most"
 
 
 def worded(measure: Measure, side: Direction = "at most", limit: float | None = None, digits: int = DIGITS) -> str:
@@ -87,11 +87,11 @@ def worded(measure: Measure, side: Direction = "at most", limit: float | None = 
     return text
 
 
-def margin(reached: float, limit: float) -> str | None:
+def margin(achieved: float, limit: float) -> str | None:
     """Return how far a number is from its limit, and on which side."""
-    if math.isinf(reached) or math.isinf(limit):
+    if math.isinf(achieved) or math.isinf(limit):
         return None
-    distance = reached - limit
+    distance = achieved - limit
     if distance == 0:
         return "exactly at the limit"
     if abs(distance) <= ULPS * math.ulp(limit):
@@ -101,16 +101,16 @@ def margin(reached: float, limit: float) -> str | None:
     return f"{figure(abs(distance), 3)} {where} the limit{share}"
 
 
-def gauge(reached: float, limit: float, side: Direction) -> Gauge | None:
+def gauge(achieved: float, limit: float, side: Direction) -> Gauge | None:
     """Return a number and its limit as places on a track; None where they cannot be drawn."""
-    if math.isnan(reached) or math.isinf(limit) or min(reached, limit) < 0 or max(reached, limit) == 0:
+    if math.isnan(achieved) or math.isinf(limit) or min(achieved, limit) < 0 or max(achieved, limit) == 0:
         return None
-    if math.isinf(reached):
+    if math.isinf(achieved):
         return Gauge(side, "linear", 1.0, 0.5)
-    least, most = min(reached, limit), max(reached, limit)
+    least, most = min(achieved, limit), max(achieved, limit)
     if least > 0 and most / least > FAR_APART:
         start, end = math.log(least) - 1, math.log(most) + 1
         return Gauge(
-            side, "logarithmic", (math.log(reached) - start) / (end - start), (math.log(limit) - start) / (end - start)
+            side, "logarithmic", (math.log(achieved) - start) / (end - start), (math.log(limit) - start) / (end - start)
         )
-    return Gauge(side, "linear", reached / (1.25 * most), limit / (1.25 * most))
+    return Gauge(side, "linear", achieved / (1.25 * most), limit / (1.25 * most))

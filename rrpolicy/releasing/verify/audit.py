@@ -270,7 +270,7 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
     for finding, stated in zip(assessment.findings, audit.stated.findings, strict=False):
         check_finding(log, finding, stated, where="findings.json", by=side.by)
-        holds = finding.verdict is Verdict.HOLDS
+        holds = finding.verdict is Verdict.SATISFIED
         log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
     failure = "the utility that was stated is not what the source gives"
     log.check("utility", same(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
@@ -349,6 +349,6 @@ def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Orig
     if finding.verdict is Verdict.UNDECIDED:
         log.undecided.append("conforms")
         return
-    reached = "" if finding.reached is None else f" (chance of a false alarm at most {finding.reached.value:.2g})"
-    failure = f"what was released does not look like a draw from the channel{reached}"
-    log.check("conforms to the channel", finding.verdict is Verdict.HOLDS, "RR125", failure)
+    achieved = "" if finding.achieved is None else f" (chance of a false alarm at most {finding.achieved.value:.2g})"
+    failure = f"what was released does not look like a draw from the channel{achieved}"
+    log.check("conforms to the channel", finding.verdict is Verdict.SATISFIED, "RR125", failure)

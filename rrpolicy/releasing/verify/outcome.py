@@ -121,12 +121,14 @@ class Verification(Decided):
     @property
     def _loose(self) -> tuple[str, ...]:
         """Return what would hold of the stated channel, if these files were its draw."""
-        known = {f"{f.model} {f.requirement}" for f in self.findings if not self.passed and f.verdict is Verdict.HOLDS}
+        known = {
+            f"{f.model} {f.requirement}" for f in self.findings if not self.passed and f.verdict is Verdict.SATISFIED
+        }
         return tuple(sorted(known - {*self.undecided}))
 
     def _finding(self, finding: Finding) -> Json:
         """Return a finding; one that holds for the stated channel is undecided for files that are not its draw."""
-        loose = not self.passed and finding.verdict is Verdict.HOLDS
+        loose = not self.passed and finding.verdict is Verdict.SATISFIED
         return (replace(finding, verdict=Verdict.UNDECIDED) if loose else finding).to_json()
 
 

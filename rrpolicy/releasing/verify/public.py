@@ -293,7 +293,7 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by
     name = f"{finding.model}: {finding.requirement}"
     settled = finding.verdict is not Verdict.UNDECIDED
     found, expected = stated.to_json(), finding.to_json()
-    decisive = ["model", "limit_exact", "basis", *(["reached", "limit", "verdict"] if settled else [])]
+    decisive = ["model", "limit_exact", "basis", *(["achieved", "limit", "verdict"] if settled else [])]
     wording = [key for key in expected if key not in {*decisive, "place"}] if settled else ["requirement"]
     differ = [key for key in decisive if not same(found[key], expected[key])]
     failure = f"{name}: recomputed, {', '.join(differ)} differ from what {where} states"
@@ -301,7 +301,7 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by
     differ = [key for key in wording if not same(found[key], expected[key])]
     failure = f"{name}: written again, {', '.join(differ)} differ from what {where} states"
     log.again(f"{name}, what {where} says of it", not differ, "RR119", failure, by)
-    held = stated.verdict is Verdict.HOLDS
+    held = stated.verdict is Verdict.SATISFIED
     log.check(f"{name} is stated to hold", held, "RR119", f"{name}: {where} does not state that it holds")
 
 

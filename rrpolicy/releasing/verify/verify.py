@@ -98,9 +98,9 @@ def verify(
             if says_full(error):
                 raise
             log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
-    reached = min(level, log.level)  # what is too broken ends before
-    log.undecided += [UNDECIDED] if reached < Level.SOURCE else []
-    log.undecided += [text for below, text in BELOW.items() if reached <= below]
+    achieved = min(level, log.level)  # what is too broken ends before
+    log.undecided += [UNDECIDED] if achieved < Level.SOURCE else []
+    log.undecided += [text for below, text in BELOW.items() if achieved <= below]
     return log.done(level)
 
 

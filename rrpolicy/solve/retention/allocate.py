@@ -210,7 +210,7 @@ def _in_the_way(
                 yield floor.of, floor.text, floor.hints
         return
     finding = assessor.finding(requirement, least, task.original)
-    if finding.verdict is not Verdict.HOLDS:
+    if finding.verdict is not Verdict.SATISFIED:
         yield requirement.model, _reached(finding), _above_all(finding, task)
 
 
@@ -223,20 +223,20 @@ def _reached(finding: Finding) -> str:
 
 def _above_all(finding: Finding, task: Task) -> tuple[str, ...]:
     """Return the hint for what must be as large as the table or larger: no randomisation helps."""
-    reached, limit = finding.reached, finding.limit
-    if reached is None or limit is None or reached.value > limit or limit < task.records:
+    achieved, limit = finding.achieved, finding.limit
+    if achieved is None or limit is None or achieved.value > limit or limit < task.records:
         return ()
     return (f"ask for less: nothing hides anybody among more than the table's {task.records:,} records",)
 
 
 def _extreme(finding: Finding) -> str:
     """Return the best that a requirement reaches: the largest of what must be large, else the smallest."""
-    if finding.reached is None or finding.limit is None:
+    if finding.achieved is None or finding.limit is None:
         return "undecided however much is randomised"
-    reached, limit = finding.reached.value, finding.limit
-    if reached > limit:
-        return f"the smallest reachable is {reached:.6g}"
-    less = f"less than {reached:.6g}" if f"{reached:.6g}" == f"{float(limit):.6g}" else f"{reached:.6g}"
+    achieved, limit = finding.achieved.value, finding.limit
+    if achieved > limit:
+        return f"the smallest reachable is {achieved:.6g}"
+    less = f"less than {achieved:.6g}" if f"{achieved:.6g}" == f"{float(limit):.6g}" else f"{achieved:.6g}"
     return f"the largest reachable is {less}"
 
 

@@ -30,7 +30,7 @@ class Pinned:
 
     pattern: str
     state: tuple[tuple[str, str, int, int, int, int], ...]
-    beside: tuple[str, ...] = ()
+    companions: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Pinned:
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if a file changed, appeared or went away."""
         try:
-            same = _state(self.pattern, self.beside) == self.state
+            same = _state(self.pattern, self.companions) == self.state
         except OSError:
             same = False
         if not same:

@@ -70,15 +70,15 @@ def assess(requirement: Requirement, channel: Channel, original: Original | int)
     """Decide by exact fractions; what is released unchanged is public context."""
     assert isinstance(channel, Product)
     assert isinstance(requirement.options, Options)
-    reached = max(axis.amplification for axis in channel.axes if isinstance(axis, Unary))
+    achieved = max(axis.amplification for axis in channel.axes if isinstance(axis, Unary))
     return Finding(
         "acme-amplification",
         "acme-amplification",
         f"amplification <= {requirement.options.gamma}",
         requirement.place,
-        Measure(float(reached)),
+        Measure(float(achieved)),
         requirement.options.gamma,
-        Verdict.HOLDS if reached <= requirement.options.gamma else Verdict.FAILS,
+        Verdict.SATISFIED if achieved <= requirement.options.gamma else Verdict.FAILED,
         Basis.CHANNEL,
         "Anyone who sees the release and knows the encoding, about one attribute at a time.",
     )
