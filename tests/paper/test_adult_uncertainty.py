@@ -18,7 +18,7 @@ import rrpolicy
 from rrpolicy.channel.decoders import RetentionDecoder
 from rrpolicy.estimate import release as release_module
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.invert import estimators as estimators_module
+from rrpolicy.estimate.counts import scan as scan_module
 
 COLUMNS = ("education", "salary_class", "sex", "race", "occupation")
 SHORT = dict(zip("ESGRO", COLUMNS, strict=True))
@@ -107,7 +107,7 @@ def test_errors_are_below_the_published_ones(
         n = np.bincount(flat, minlength=sizes[0] * sizes[1])
         return [*np.divmod(np.arange(sizes[0] * sizes[1]), sizes[1])], n
 
-    for module in (release_module, estimators_module):
+    for module in (release_module, scan_module):
         monkeypatch.setattr(module, "count", count)
     errors = np.zeros((RELEASES, len(truth)))
     for seed in range(RELEASES):
