@@ -175,7 +175,7 @@ def _matrix(axis: Axis) -> Rows | None:
         case IdentityDecoder():
             told = cells(decoder.labels)
             undone = tuple(tuple(Fraction(u == v) for v in range(len(told))) for u in range(len(told)))
-        case _:
+        case AdditionDecoder() | AnatomyDecoder() | RecodeDecoder():
             return None
     rows = [(Fraction(0),) * axis.original_size] * len(released)
     for cell, row in zip(told, undone, strict=True):

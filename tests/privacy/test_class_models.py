@@ -24,6 +24,7 @@ from rrpolicy.channel.table import Column
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Basis, Verdict
+from rrpolicy.manifest.manifest import Data, DataTable
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import (
     Attribute,
@@ -179,11 +180,8 @@ def test_the_written_release_gives_the_same_findings(form, suppressed, people, r
     scratch.mkdir()
     sink = FolderSink(made.tables(), folder, form, scratch)
     made.draw(original, Streams.for_tests(1), sink)
-    data = {
-        "format": form,
-        "csv_formulas": "escape",
-        "tables": {name: {"path": w.path} for name, w in sink.finish().items()},
-    }
+    files = {name: DataTable(w.path, w.rows, w.digest) for name, w in sink.finish().items()}
+    data = Data(form, "escape", files)
     public = channel_from_json(made.to_public_json(), registry.kinds)
 
     with open_written(folder, data, public.tables(), scratch) as written:
