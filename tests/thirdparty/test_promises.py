@@ -45,7 +45,7 @@ from fractions import Fraction
 from typing import ClassVar
 from acme_oue.axis import Unary
 from acme_oue.mechanism import Options
-from rrpolicy.plugin import Column, Domain, Matrix, Measure, Origin, Outline, Product, Proposal, hookimpl
+from rrpolicy.plugin import Matrix, Measure, Origin, Outline, Product, Proposal, hookimpl
 
 class Odd(Unary):
     kind: ClassVar[str] = "acme.odd"
@@ -61,8 +61,7 @@ def axis(of):
 def nearly(of, keep=Fraction(98, 100)):
     move = (1 - keep) / 2
     rows = tuple(tuple(keep if u == v else move for v in range(3)) for u in range(3))
-    column = Column(of.name, "category", of.labels, "VARCHAR", of.attribute)
-    return Verbatim((Domain(of.attribute, of.labels),), (column,), rows)
+    return Verbatim.explicit(of.attribute, of.labels, of.labels, rows, of.name)
 
 class Wrong:
     name = "acme-wrong"
