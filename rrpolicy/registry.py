@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
@@ -33,6 +34,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GROUP = "rrpolicy"
+MEMBERS: Mapping[str, tuple[str, ...]] = {
+    "mechanism": ("name", "options", "outline", "plan"),
+    "channel or axis kind": ("kind", "version", "from_json"),
+    "privacy model": ("name", "options", "describe", "refuses", "compare"),
+    "assessor": ("model", "channel", "axes", "assess"),
+    "utility metric": ("name", "options", "meaning", "unfit", "expected", "realised"),
+    "source": ("schemes", "open"),
+    "renderer": ("name", "suffix", "render"),
+    "format": ("name", "media_type", "packaged", "alone", "same_bytes", "note", "writer", "relation", "sql"),
+    "estimator": ("name", "told", "counts"),
+}
+"""What each thing that a hook offers must have, as its protocol says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +95,12 @@ class Registry:
         """Return a plugin's name with its distribution, as messages tell it."""
         return next((f"'{name}' of '{i.distribution}'" for i in self.plugins if i.name == name), f"'{name}'")
 
-    def _call(self, hook: str) -> list[tuple[str, Any]]:
-        """Return (plugin name, offered thing) of every plugin, in the order of registration."""
+    def _call(self, hook: str, what: str) -> list[tuple[str, Any]]:
+        """Return (plugin name, offered thing) of every plugin, in the order of registration.
+
+        Raises:
+            RefusedError: RR406 if a hook fails, or offers what is no such thing.
+        """
         offered: list[tuple[str, Any]] = []
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             try:
@@ -97,12 +114,29 @@ class Registry:
                         hint="ask whoever wrote it, or take it out of `plugins`",
                     )
                 ) from error
+        for plugin, thing in offered:
+            if not isinstance(thing, Offer):
+                self._refuse_unlike(plugin, thing, what)
         return offered
+
+    def _refuse_unlike(self, plugin: str, thing: Any, what: str, key: str = "") -> None:
+        """Raise RR406 if a thing lacks what its protocol has."""
+        lacking = [member for member in MEMBERS.get(what, ()) if not hasattr(thing, member)]
+        if lacking:
+            name = key or getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__)
+            raise RefusedError(
+                Problem(
+                    "RR406",
+                    f"the plugin {self._whose(plugin)} offers the {what} '{name}', which is "
+                    f"{_kind(thing)} and lacks {', '.join(lacking)}",
+                    hint="offer an object that has them; the protocol stands in `rrpolicy.plugin`",
+                )
+            )
 
     def _named(self, hook: str, name: Callable[[Any], str], what: str) -> Lazy[Any]:
         """Return what a hook offers by name; an `Offer` is imported when first looked up."""
         found: dict[str, tuple[str, Any]] = {}
-        for plugin, thing in self._call(hook):
+        for plugin, thing in self._call(hook, what):
             key = thing.name if isinstance(thing, Offer) else name(thing)
             if key in found:
                 raise RefusedError(
@@ -113,10 +147,10 @@ class Registry:
                     )
                 )
             found[key] = (plugin, thing)
-        return Lazy(found, lambda key, offered: self._load(key, offered[0], offered[1], name))
+        return Lazy(found, lambda key, offered: self._load(key, offered[0], offered[1], name, what))
 
-    def _load(self, key: str, plugin: str, thing: Any, name: Callable[[Any], str]) -> Any:
-        """Return the thing behind an offer; refuse one that cannot be imported or goes by another name."""
+    def _load(self, key: str, plugin: str, thing: Any, name: Callable[[Any], str], what: str = "") -> Any:
+        """Return the thing behind an offer; refuse one that cannot be imported, lacks a member or has another name."""
         if not isinstance(thing, Offer):
             return thing
         try:
@@ -124,6 +158,7 @@ class Registry:
         except Exception as error:
             message = f"the plugin '{plugin}' offers '{key}', which fails: {type(error).__name__}: {error}"
             raise RefusedError(Problem("RR406", message)) from error
+        self._refuse_unlike(plugin, loaded, what, key)
         if name(loaded) != key:
             raise RefusedError(Problem("RR406", f"the plugin '{plugin}' offers '{key}', which calls itself otherwise"))
         return loaded
@@ -162,7 +197,7 @@ class Registry:
     def sources(self) -> Mapping[str, Source]:
         """Return engines by URI scheme or file ending."""
         schemes: dict[str, tuple[str, Source]] = {}
-        for plugin, source in self._call("rrpolicy_sources"):
+        for plugin, source in self._call("rrpolicy_sources", "source"):
             for scheme in source.schemes:
                 if scheme in schemes:
                     raise RefusedError(
@@ -188,7 +223,7 @@ class Registry:
     def _offered(self) -> Mapping[str, Sequence[tuple[str, Any]]]:
         """Return (plugin name, assessor or offer of some) of all, by privacy model."""
         offered: dict[str, list[tuple[str, Any]]] = {}
-        for plugin, thing in self._call("rrpolicy_assessors"):
+        for plugin, thing in self._call("rrpolicy_assessors", "assessor"):
             offered.setdefault(thing.name if isinstance(thing, Offer) else thing.model, []).append((plugin, thing))
         return offered
 
@@ -267,6 +302,13 @@ class Registry:
                 hint="take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
             )
         )
+
+
+def _kind(thing: object) -> str:
+    """Return in words what a thing is."""
+    if isinstance(thing, type):
+        return "a class"
+    return "a function" if isinstance(thing, FunctionType) else f"an object of class {type(thing).__name__}"
 
 
 def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) -> None:

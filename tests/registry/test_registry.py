@@ -40,7 +40,10 @@ def test_builtins_come_from_the_entry_points_of_the_distribution() -> None:
 
 
 def test_two_plugins_that_offer_one_mechanism_are_refused() -> None:
-    offer = [plugin("rrpolicy_mechanisms", SimpleNamespace(name="pram")) for _ in range(2)]
+    offer = [
+        plugin("rrpolicy_mechanisms", SimpleNamespace(name="pram", options=None, outline=None, plan=None))
+        for _ in range(2)
+    ]
     registry = Registry([("one", offer[0]), ("two", offer[1])], [info("one"), info("two")])
 
     with pytest.raises(RefusedError, match="RR405.*'pram': 'one' of 'acme-one' and 'two' of 'acme-two'"):

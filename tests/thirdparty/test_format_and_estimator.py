@@ -251,13 +251,13 @@ def test_a_name_that_is_taken_is_refused(site, tmp_path, distribution, hook, nam
 def test_an_offer_that_calls_itself_otherwise_is_refused(site, tmp_path, distribution):
     code = (
         "from rrpolicy.plugin import Offer, hookimpl\n"
-        "class Other:\n    name = 'other'\n"
-        "@hookimpl\ndef rrpolicy_formats():\n    return [Offer('acme', 'acme_taker:Other')]\n"
+        "class Other:\n    name = 'other'\n    told = 'another'\n    def counts(self, asked): ...\n"
+        "@hookimpl\ndef rrpolicy_estimators():\n    return [Offer('acme', 'acme_taker:Other')]\n"
     )
     site(distribution(tmp_path / "taker", "acme-taker", "taker", code))
 
     with pytest.raises(RefusedError, match="RR406.*'acme'.*calls itself otherwise"):
-        load_registry(["acme-taker"]).formats["acme"]
+        load_registry(["acme-taker"]).estimators["acme"]
 
 
 def test_built_ins_are_offered_by_the_same_hooks(site):

@@ -243,7 +243,7 @@ def test_an_entry_point_with_a_built_in_name_is_refused(site, tmp_path, distribu
 def test_a_mechanism_with_a_built_in_name_is_refused(site, tmp_path, distribution):
     code = (
         "from types import SimpleNamespace\nfrom rrpolicy.plugin import hookimpl\n"
-        "@hookimpl\ndef rrpolicy_mechanisms():\n    return [SimpleNamespace(name='pram')]\n"
+        "@hookimpl\ndef rrpolicy_mechanisms():\n    return [SimpleNamespace(name='pram', options=0, outline=0, plan=0)]\n"
     )
     site(distribution(tmp_path / "taker", "acme-other", "other", code))
 
