@@ -86,6 +86,11 @@ def load_allowed(named: Iterable[str], allowed: Iterable[str], by: str) -> Regis
     return load_registry([trusted[name] for name in sorted(wanted)])
 
 
+def unlisted(registry: Registry) -> tuple[str, ...]:
+    """Return the names of the installed distributions that provide plugins and are not loaded."""
+    return tuple(sorted(_installed().keys() - {plugin.distribution for plugin in registry.plugins}))
+
+
 def installed_distributions() -> tuple[str, ...]:
     """Return the names of all distributions that provide plugins, loaded or not."""
     return tuple(sorted(_installed()))

@@ -221,6 +221,20 @@ def test_a_missing_or_old_distribution_is_refused(site, folder, listed, message)
         open_policy(path)
 
 
+def test_a_name_that_an_unlisted_plugin_may_offer_is_unknown_with_its_distribution(site, folder):
+    site(SITE)
+    path = folder / "policy.toml"
+    path.write_text(POLICY.replace('plugins = ["acme-oue>=1.2"]\n', ""))
+
+    with pytest.raises(PolicyError) as error:
+        open_policy(path)
+
+    unknown = [p for p in error.value.problems if p.code == "RR210"]
+    assert len(unknown) == 2
+    assert all("installed and not listed: " in p.hint and "acme-oue" in p.hint for p in unknown)
+    assert "acme_oue" not in sys.modules
+
+
 def test_a_broken_plugin_fails_only_the_policies_that_list_it(site, folder, tmp_path, distribution):
     site(distribution(tmp_path / "broken", "acme-broken", "broken", "raise OSError('no licence')\n"))
     site(SITE)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from rrpolicy.discovery import load_allowed, load_registry
-from rrpolicy.errors import Place
+from rrpolicy.discovery import load_allowed, load_registry, unlisted
+from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.load import absolute, load_policy
 from rrpolicy.policy.model import Policy
@@ -59,8 +59,20 @@ def open_policy(
         )
         return registries[-1].catalogue
 
-    policy = load_policy(path, catalogue, source=source, root=root)
+    try:
+        policy = load_policy(path, catalogue, source=source, root=root)
+    except PolicyError as error:
+        raise PolicyError([_of_others(problem, registries) for problem in error.problems]) from error
     return Opened(policy, registries[-1])
+
+
+def _of_others(problem: Problem, registries: Sequence[Registry]) -> Problem:
+    """Return a problem of an unknown name (RR210) with the installed plugins that might offer it and are not listed."""
+    others = unlisted(registries[-1]) if problem.code == "RR210" and registries else ()
+    if not others:
+        return problem
+    hint = f"if a plugin offers it, list it in `plugins` under [policy]; installed and not listed: {', '.join(others)}"
+    return replace(problem, hint=f"{problem.hint}; {hint}" if problem.hint else hint)
 
 
 def opened(policy: PolicyLike, handed: Handed = Handed(), root: Path | None = None) -> Opened:  # noqa: B008 frozen
