@@ -1,6 +1,7 @@
 # What plugins import, and where it stands: `__init__.py` reads this list.
 from rrpolicy.canonical import Value as Value, exact as exact, pretty as pretty
 from rrpolicy.channel.anatomy.channel import AnatomyChannel as AnatomyChannel
+from rrpolicy.channel.axes.categories import Domain as Domain
 from rrpolicy.channel.axes.identity import Identity as Identity
 from rrpolicy.channel.axes.matrix import Matrix as Matrix
 from rrpolicy.channel.axes.recode import Recode as Recode
@@ -37,11 +38,20 @@ from rrpolicy.mechanism import (
     parameters_of as parameters_of,
 )
 from rrpolicy.offer import Offer as Offer
-from rrpolicy.policy.model import Attribute as Attribute, Policy as Policy, Requirement as Requirement, Role as Role
+from rrpolicy.policy.model import (
+    PLAIN as PLAIN,
+    Attribute as Attribute,
+    Policy as Policy,
+    Reading as Reading,
+    Requirement as Requirement,
+    Role as Role,
+)
 from rrpolicy.policy.rational import Rational as Rational
 from rrpolicy.privacy.model import Assessor as Assessor, Order as Order, PrivacyModel as PrivacyModel
 from rrpolicy.report import Renderer as Renderer, Report as Report
 from rrpolicy.section import Section as Section, figure as figure, percent as percent
+from rrpolicy.source.duckdb.files import pin as pin
+from rrpolicy.source.memory.encoded import encoded as encoded
 from rrpolicy.source.protocol import Original as Original, Snapshot as Snapshot, Source as Source
 from rrpolicy.untrusted.printable import visible as visible
 from rrpolicy.untrusted.templates import template_environment as template_environment

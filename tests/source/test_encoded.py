@@ -13,11 +13,9 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.errors import DataError, RefusedError
-from rrpolicy.policy.model import PLAIN, Attribute, Bins, Reading, Role
-from rrpolicy.source.duckdb.files import pin
-from rrpolicy.source.memory.encoded import encoded
+from rrpolicy.plugin import PLAIN, Attribute, Reading, Role, Snapshot, encoded, pin
+from rrpolicy.policy.model import Bins
 from rrpolicy.source.opening import engine
-from rrpolicy.source.protocol import Snapshot
 
 SEX = Attribute("sex", Role.QUASI_IDENTIFIER, domain=("f", "m", "unknown"), nulls="unknown")
 AGE = Attribute(
