@@ -1,7 +1,6 @@
 # What plugins import, and where it stands: `__init__.py` reads this list.
 from rrpolicy.canonical import Value as Value, exact as exact, pretty as pretty
 from rrpolicy.channel.anatomy.channel import AnatomyChannel as AnatomyChannel
-from rrpolicy.channel.axes.categories import Domain as Domain
 from rrpolicy.channel.axes.identity import Identity as Identity
 from rrpolicy.channel.axes.matrix import Matrix as Matrix
 from rrpolicy.channel.axes.recode import Recode as Recode

@@ -10,7 +10,7 @@ import pytest
 import rrpolicy.plugin
 import rrpolicy.plugin.solve
 
-MODULES = {"rrpolicy.plugin": (rrpolicy.plugin, 70), "rrpolicy.plugin.solve": (rrpolicy.plugin.solve, 26)}
+MODULES = {"rrpolicy.plugin": (rrpolicy.plugin, 69), "rrpolicy.plugin.solve": (rrpolicy.plugin.solve, 26)}
 
 
 @pytest.mark.parametrize("name", MODULES)
