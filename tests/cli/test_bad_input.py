@@ -464,7 +464,7 @@ HOOK = (
         ("broken", "this is no Python\n", "RR406"),
         ("broken", HOOK + "    raise KeyError('x')\n", "RR406"),
         ("pram", "raise OSError('never imported')\n", "RR405"),
-        ("other", HOOK + "    return [SimpleNamespace(name='pram')]\n", "RR405"),
+        ("other", HOOK + "    return [SimpleNamespace(name='pram', options=0, outline=0, plan=0)]\n", "RR405"),
     ],
 )
 def test_a_plugin_that_is_broken_or_takes_a_name_is_refused(  # noqa: PLR0917 half are fixtures
