@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -74,4 +73,4 @@ def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 
 def _package(frame: FrameType) -> str:
     """Return the package at the top of the module that a frame is of."""
-    return str(frame.f_globals.get("__name__") or Path(frame.f_code.co_filename).stem).partition(".")[0]
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

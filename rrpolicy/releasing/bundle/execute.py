@@ -79,7 +79,7 @@ def release(  # noqa: PLR0917 each is another thing
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
     plan = current(plan, policy, registry, original, key, elsewhere)
-    refuse_contradictions(plan.channel, plan.policy, "the plan")
+    refuse_contradictions(plan.channel, plan.policy)
     progress("assessing", 0.1)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     gate(assessment, plan.policy.release.accept).require()

@@ -180,7 +180,7 @@ def make_plan(
     if seen is not original:
         proposal = _planned_elsewhere(resolved, proposal)
     channel = proposal.channel if isinstance(original, int) else proposal.channel.settle(original)
-    refuse_contradictions(channel, resolved, author(mechanism))
+    refuse_contradictions(channel, resolved, mechanism)
     problems = undeclared(resolved, channel)
     if problems:
         raise PolicyError(problems)
@@ -200,21 +200,21 @@ def make_plan(
     )
 
 
-def refuse_contradictions(channel: Channel, policy: Policy, by: str) -> None:
+def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = None) -> None:
     """Refuse a channel that says something else than the policy, or than itself.
 
     Args:
         channel: planned.
         policy: resolved.
-        by: who wrote the mechanism, for the message.
+        mechanism: that planned it, whose author the message names; None if it is not at hand.
 
     Raises:
         RefusedError: RR414.
     """
-    place = policy.place("mechanism")
-    problems = [Problem("RR414", f"{by}: {told}", place) for told in contradictions(channel, policy.released)]
-    if problems:
-        raise RefusedError(problems)
+    told = list(contradictions(channel, policy.released))
+    if told:
+        by = "the plan" if mechanism is None else author(mechanism)
+        raise RefusedError([Problem("RR414", f"{by}: {each}", policy.place("mechanism")) for each in told])
 
 
 def fingerprint(original: Original) -> str:
