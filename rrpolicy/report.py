@@ -144,7 +144,7 @@ class MarginalRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Marginal:
+class MarginalPanel:
     """The one-way table of an attribute."""
 
     attribute: str = field(metadata={"help": "the released column"})
@@ -195,7 +195,9 @@ class Report:
         metadata={"help": "treatment, parameters and matrix of each attribute"}
     )
     dropped: tuple[str, ...] = field(metadata={"help": "columns that were not released, with the reason"})
-    marginals: tuple[Marginal, ...] = field(metadata={"help": "original (audit), released and reconstructed shares"})
+    marginals: tuple[MarginalPanel, ...] = field(
+        metadata={"help": "original (audit), released and reconstructed shares"}
+    )
     utility: tuple[UtilityRow, ...] = field(metadata={"help": "expected and realised utility"})
     sections: tuple[Section, ...] = field(metadata={"help": "the mechanism's own sections"})
     provenance: tuple[Fact, ...] = field(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from rrpolicy.canonical import Json
 from rrpolicy.channel.decoders import Decoder
@@ -209,6 +209,10 @@ class Axis(ABC):
             ValueError: if the version is unknown or the document is not of this kind.
         """
         return read(cls, document)
+
+
+Layout: TypeAlias = Sequence[tuple[tuple[str, ...], type[Axis]]]
+"""Of each axis of a channel the attributes and the class."""
 
 
 @runtime_checkable

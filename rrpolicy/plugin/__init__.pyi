@@ -7,7 +7,15 @@ from rrpolicy.channel.axes.recode import Recode as Recode
 from rrpolicy.channel.axes.retention import Retention as Retention
 from rrpolicy.channel.axes.sets import Sets as Sets
 from rrpolicy.channel.base import Axis as Axis, Channel as Channel, Posterior as Posterior, Transition as Transition
-from rrpolicy.channel.decoders import Decoder as Decoder, MatrixDecoder as MatrixDecoder
+from rrpolicy.channel.decoders import (
+    AdditionDecoder as AdditionDecoder,
+    AnatomyDecoder as AnatomyDecoder,
+    Decoder as Decoder,
+    IdentityDecoder as IdentityDecoder,
+    MatrixDecoder as MatrixDecoder,
+    RecodeDecoder as RecodeDecoder,
+    RetentionDecoder as RetentionDecoder,
+)
 from rrpolicy.channel.product.channel import Product as Product
 from rrpolicy.channel.sampling.variates import split_by_columns as split_by_columns
 from rrpolicy.channel.suppression.channel import SuppressionChannel as SuppressionChannel
@@ -46,7 +54,15 @@ from rrpolicy.policy.model import (
     Role as Role,
 )
 from rrpolicy.policy.rational import Rational as Rational
-from rrpolicy.privacy.model import Assessor as Assessor, Order as Order, PrivacyModel as PrivacyModel
+from rrpolicy.privacy.grouping import equivalence_classes as equivalence_classes, written_classes as written_classes
+from rrpolicy.privacy.model import (
+    Assessor as Assessor,
+    Order as Order,
+    PerClass as PerClass,
+    PrivacyModel as PrivacyModel,
+    Smooth as Smooth,
+    conclude as conclude,
+)
 from rrpolicy.report import Renderer as Renderer, Report as Report
 from rrpolicy.section import Section as Section, figure as figure, percent as percent
 from rrpolicy.source.duckdb.files import pin as pin

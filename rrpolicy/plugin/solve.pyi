@@ -6,7 +6,6 @@ from rrpolicy.channel.axes.recode import ANYTHING as ANYTHING
 from rrpolicy.channel.axes.set_error import addition_mean_squared_error as addition_mean_squared_error
 from rrpolicy.channel.probability import keep_probability as keep_probability
 from rrpolicy.mechanism import refuse_without_data as refuse_without_data
-from rrpolicy.privacy.model import PerClass as PerClass, Smooth as Smooth
 from rrpolicy.privacy.models.thresholds import (
     BY_FREQUENCY as BY_FREQUENCY,
     frequency_l as frequency_l,
@@ -17,13 +16,16 @@ from rrpolicy.solve.recode.generalise import (
     full_domain as full_domain,
     multidimensional as multidimensional,
 )
+from rrpolicy.solve.recode.lattice import Choice as Choice
 from rrpolicy.solve.recode.levels import (
     Goal as Goal,
+    LossName as LossName,
     Recoded as Recoded,
     axes_at as axes_at,
     class_attributes as class_attributes,
     recoded as recoded,
 )
-from rrpolicy.solve.retention.allocate import allocate as allocate
+from rrpolicy.solve.recode.rollup import Joint as Joint, Node as Node, Table as Table
+from rrpolicy.solve.retention.allocate import Allocated as Allocated, allocate as allocate
 from rrpolicy.solve.retention.workload import Marginal as Marginal, workload_problems as workload_problems
-from rrpolicy.solve.suppression import tuple_suppression as tuple_suppression
+from rrpolicy.solve.suppression import Suppression as Suppression, tuple_suppression as tuple_suppression

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from rrpolicy.canonical import Value, exact
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.base import Axis, Channel, Layout
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 Options = TypeVar("Options", bound=BaseModel)
-Layout: TypeAlias = Sequence[tuple[tuple[str, ...], type[Axis]]]
-"""(attributes, class) of the axes of a channel."""
 
 
 class Order(StrEnum):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.channel.base import Channel
+from rrpolicy.channel.base import Channel, Layout
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Measure, Standing
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rrpolicy.channel.axes.sets import Sets
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
-    from rrpolicy.utility.metric import Axes
 
 MOST_CELLS = 1_000_000
 """Domains of more values are not estimated for a realised figure."""
@@ -52,7 +51,7 @@ class AdditionMSE:
     options = Options
     meaning = "the mean over the values of the expected squared error of an estimated share"
 
-    def unfit(self, options: Options, channel: type[Channel], axes: Axes) -> str | None:
+    def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
         """Return why nothing that is planned is released as sets; None if something is.
 
         Args:

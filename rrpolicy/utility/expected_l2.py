@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.base import Channel
+from rrpolicy.channel.base import Channel, Layout
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Measure, Standing
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
-    from rrpolicy.utility.metric import Axes
 
 MOST_CELLS = 1_000_000
 """Marginals of more cells are not reconstructed for a realised figure."""
@@ -50,7 +49,7 @@ class ExpectedL2:
         " of all cells"
     )
 
-    def unfit(self, options: Options, channel: type[Channel], axes: Axes) -> str | None:
+    def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
         """Return why no unbiased estimate of the marginal will belong to what is planned; None if one will.
 
         Args:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.base import Channel, Layout
 from rrpolicy.finding import Measure
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
 
-Axes: TypeAlias = Sequence[tuple[tuple[str, ...], type[Axis]]]
-"""The attributes on each axis of a channel, and the axis' class."""
 Options = TypeVar("Options", bound=BaseModel)
 
 
@@ -37,7 +34,7 @@ class UtilityMetric(Protocol[Options]):
         """Return what the number says, in a sentence."""
         ...
 
-    def unfit(self, options: Options, channel: type[Channel], axes: Axes) -> str | None:
+    def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
         """Return why the metric can say nothing of what a mechanism will plan; None if it can."""
         ...
 

@@ -9,7 +9,7 @@ from rrpolicy.report import (
     FindingRow,
     Gauge,
     Histogram,
-    Marginal,
+    MarginalPanel,
     MarginalRow,
     MatrixPanel,
     Report,
@@ -142,7 +142,7 @@ def by_value(attribute: str, risks: dict[str, float]) -> tuple[CompanionRow, ...
     )
 
 
-def marginal(name: str, categories: tuple[str, ...], *, audit: bool) -> Marginal:
+def marginal(name: str, categories: tuple[str, ...], *, audit: bool) -> MarginalPanel:
     total = sum(range(1, len(categories) + 1))
     rows = []
     for i, category in enumerate(categories, 1):
@@ -162,7 +162,7 @@ def marginal(name: str, categories: tuple[str, ...], *, audit: bool) -> Marginal
                 remark,
             )
         )
-    return Marginal(name, 0.95, tuple(rows), None, 0)
+    return MarginalPanel(name, 0.95, tuple(rows), None, 0)
 
 
 def panel(name: str, labels: tuple[str, ...], keep: float = 0.73214) -> AttributePanel:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rrpolicy.report import Histogram, Marginal, MarginalRow
+from rrpolicy.report import Histogram, MarginalPanel, MarginalRow
 from rrpolicy.section import percent
 from rrpolicy_reports import drawing, wording
 
@@ -20,7 +20,7 @@ SHARES = st.floats(-0.2, 1.2)
 @example([(0.0, 0.0, 0.0, -0.19999999999999998)])
 def test_marks_of_a_forest_keep_order_and_stay_on_the_track(values: list[tuple[float, float, float, float]]) -> None:
     rows = tuple(MarginalRow("c", None, abs(r), e, min(a, b), max(a, b), None) for r, e, a, b in values)
-    drawn = drawing.forest(Marginal("x", 0.95, rows, None, 0))
+    drawn = drawing.forest(MarginalPanel("x", 0.95, rows, None, 0))
     at = [t.at for t in drawn.ticks]
 
     assert at == sorted(at)
@@ -74,9 +74,9 @@ def test_what_intervals_are_and_how_many_digits_they_need(
 ) -> None:
     made = tuple(MarginalRow("c", None, e, e, low, high, None) for e, low, high in rows)
 
-    assert drawing.kind(Marginal("x", 0.95, made, None, 0)) == kind
-    assert drawing.kind(Marginal("x", 1.0, made, None, 0)) == ("exact" if kind == "exact" else "certain")
-    assert drawing.forest(Marginal("x", 0.95, made, None, 0)).digits == digits
+    assert drawing.kind(MarginalPanel("x", 0.95, made, None, 0)) == kind
+    assert drawing.kind(MarginalPanel("x", 1.0, made, None, 0)) == ("exact" if kind == "exact" else "certain")
+    assert drawing.forest(MarginalPanel("x", 0.95, made, None, 0)).digits == digits
 
 
 def test_sentences_and_names_between_backticks() -> None:

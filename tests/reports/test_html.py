@@ -202,7 +202,7 @@ def test_a_number_that_is_withheld_is_said_to_be(examples: Any) -> None:
 def test_a_category_that_cannot_be_released_has_no_released_share(examples: Any) -> None:
     marginal = examples.marginal("sex", examples.SEX, audit=False)
     rows = (rrpolicy.report.MarginalRow("gone", None, None, -0.01, 0.0, 0.02, None), *marginal.rows)
-    page = rendered(examples.report(marginals=(rrpolicy.report.Marginal("sex", 0.95, rows, "A remark.", 7),)))
+    page = rendered(examples.report(marginals=(rrpolicy.report.MarginalPanel("sex", 0.95, rows, "A remark.", 7),)))
 
     assert '<td role="cell" class="number" data-head="released">–</td>' in page
     assert "−1.0 %" in page

@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TypeAlias
-
-Rows: TypeAlias = Sequence[Sequence[Fraction]]
 
 
 def invariant_matrix(
-    marginal: Sequence[Fraction], start: Rows, digits: int | None = None
+    marginal: Sequence[Fraction], start: Sequence[Sequence[Fraction]], digits: int | None = None
 ) -> tuple[tuple[Fraction, ...], ...]:
     """Return R = Q P with R pi = pi, Q the Bayes inversion of P: Q[v,u] = P[u,v] pi[v] / (P pi)[u].
 
@@ -53,7 +50,7 @@ def invariant_matrix(
     return tuple(tuple(row) for row in (entries if digits is None else _rounded(entries, marginal, digits)))
 
 
-def _inversion(marginal: Sequence[Fraction], start: Rows) -> list[list[Fraction]]:
+def _inversion(marginal: Sequence[Fraction], start: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
     """Return Q; what no record becomes under P and pi stays as it is."""
     size = len(marginal)
     inversion = [[Fraction(0)] * size for _ in range(size)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.channel.axes.categories import Domain, category_column, cells_of, check_labels
-from rrpolicy.channel.axes.invariant import Rows, invariant_matrix
+from rrpolicy.channel.axes.invariant import invariant_matrix
 from rrpolicy.channel.axes.rank import full_column_rank
 from rrpolicy.channel.axes.several import Several
 from rrpolicy.channel.decoders import MatrixDecoder
@@ -93,7 +93,7 @@ class Matrix(Several):
         attribute: str,
         original: Sequence[Value],
         released: Sequence[Value],
-        rows: Rows,
+        rows: Sequence[Sequence[Fraction]],
         release_as: str | None = None,
     ) -> Self:
         """Build the axis of one attribute from the rows of its matrix.

@@ -21,7 +21,7 @@ from rrpolicy.estimate.association.wald import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping
 from rrpolicy.estimate.counts.scan import count
-from rrpolicy.estimate.invert.estimators import dense
+from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.target import refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -121,7 +121,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
         table = grid(release.crosstab([row, column], where, "population"))
         return _by_wald(names, where, table)
     codes, n = count(release.data, axes, condition.filter, condition.parameters)
-    return _by_release(names, where, dense([(a, None) for a in axes], codes, n))
+    return _by_release(names, where, dense([len(a.released) for a in axes], codes, n))
 
 
 def _by_release(names: tuple[str, str], where: str | None, x: Array) -> Independence:

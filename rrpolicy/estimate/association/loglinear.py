@@ -14,7 +14,7 @@ from rrpolicy.estimate.association.formula import Model, parse_formula, survives
 from rrpolicy.estimate.association.wald import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.scan import count
-from rrpolicy.estimate.invert.estimators import dense
+from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
 from rrpolicy.estimate.results.result import Result, number
 from rrpolicy.estimate.results.table import Crosstab
@@ -148,7 +148,7 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
         method = WALD if np.isfinite(statistic) else NO_TEST
     else:
         codes, n = count(release.data, axes, condition.filter, condition.parameters)
-        released = fit(dense([(a, None) for a in axes], codes, n), terms)
+        released = fit(dense([len(a.released) for a in axes], codes, n), terms)
         statistic, method = released.g2, RELEASED
         p_value = chi_square_tail(statistic, released.df) if released.df else np.nan
     return Loglinear(

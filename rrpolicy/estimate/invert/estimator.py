@@ -19,39 +19,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inversion:
-    """A table that is to be estimated otherwise.
+    """A table that is to be estimated otherwise, of the records of a data file that satisfy a condition."""
 
-    Attributes:
-        table: with the moment estimates.
-        data: the data file.
-        condition: that its records satisfy.
-    """
-
-    table: Crosstab
-    data: DataFile
-    condition: Condition
+    _table: Crosstab
+    _data: DataFile
+    _condition: Condition
 
     @property
     def moment(self) -> Array:
         """Return the moment estimates: unbiased, some perhaps negative, in the shape of the answer."""
-        return self.table.moment
+        return self._table.moment
 
     @property
     def records(self) -> int:
         """Return N."""
-        return self.table.records
+        return self._table.records
 
     @cached_property
-    def parts(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
-        """Return the axes that are grouped by, then those of the condition, with what is counted of each.
+    def _parts(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
+        """The axes that are grouped by, then those of the condition, with what is counted of each.
 
         A mask (original categories, groups) says which categories count; None for every one by itself.
         """
-        grouped = self.table.axes
+        grouped = self._table.axes
         others = [
-            (a, mask[:, None]) for a, mask in self.condition.masks.values() if all(a is not g for g, _ in grouped)
+            (a, mask[:, None]) for a, mask in self._condition.masks.values() if all(a is not g for g, _ in grouped)
         ]
         return (*grouped, *others)
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Return how many released and how many original values each part has."""
+        return tuple((len(axis.released), len(axis.original)) for axis, _ in self._parts)
 
     @cached_property
     def matrices(self) -> tuple[Array, ...]:
@@ -62,17 +61,17 @@ class Inversion:
         """
         from rrpolicy.estimate.invert.simplex import transition
 
-        return tuple(transition(axis) for axis, _ in self.parts)
+        return tuple(transition(axis) for axis, _ in self._parts)
 
     @cached_property
     def released(self) -> Array:
         """Return the released counts, one dimension a part; one pass over the data."""
         from rrpolicy.estimate.counts.scan import count
-        from rrpolicy.estimate.invert.estimators import dense
+        from rrpolicy.estimate.invert.simplex import dense
 
-        axes = [axis for axis, _ in self.parts]
-        codes, n = count(self.data, axes, self.condition.filter, self.condition.parameters)
-        return dense(self.parts, codes, n)
+        axes = [axis for axis, _ in self._parts]
+        codes, n = count(self._data, axes, self._condition.filter, self._condition.parameters)
+        return dense([released for released, _ in self.sizes], codes, n)
 
     def answer(self, counts: Array) -> Array:
         """Return original counts, one dimension a part, summed to the shape of the answer."""
@@ -80,7 +79,7 @@ class Inversion:
 
         from rrpolicy.estimate.invert.simplex import along
 
-        sums = [np.eye(len(a.original)) if mask is None else mask.T.astype(float) for a, mask in self.parts]
+        sums = [np.eye(len(a.original)) if mask is None else mask.T.astype(float) for a, mask in self._parts]
         return along(counts, sums).reshape(self.moment.shape)
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.invert.estimator import Inversion
 from rrpolicy.estimate.invert.simplex import maximum_likelihood, projected
-from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.source.counts import Array, Ints
+from rrpolicy.source.counts import Array
 
 LIKELIHOOD_CELLS = 1_000_000
 """The largest table that EM runs on."""
@@ -29,8 +25,7 @@ class Likeliest:
         Raises:
             PolicyError: RR278 if it is not defined for a column; RR268 for more cells than it can be run on.
         """
-        axes = [axis for axis, _ in asked.parts]
-        cells = max(math.prod(len(a.released) for a in axes), math.prod(len(a.original) for a in axes))
+        cells = max(math.prod(sizes) for sizes in zip(*asked.sizes, strict=True)) if asked.sizes else 1
         if cells > LIKELIHOOD_CELLS:
             raise PolicyError(
                 Problem(
@@ -55,12 +50,3 @@ class Projection:
         """Project the moment estimates."""
         total = min(max(float(asked.moment.sum()), 0.0), float(asked.records))
         return projected(asked.moment, total), ""
-
-
-def dense(parts: Sequence[tuple[AxisWeights, Mask | None]], codes: list[Ints], n: Ints) -> Array:
-    """Return released counts as an array, one dimension an axis."""
-    shape = tuple(len(axis.released) for axis, _ in parts)
-    flat = np.zeros(len(n), dtype=np.int64)
-    for size, code in zip(shape, codes, strict=True):
-        flat = flat * size + code
-    return np.bincount(flat, weights=n, minlength=math.prod(shape)).astype(float).reshape(shape)

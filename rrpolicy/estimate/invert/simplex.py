@@ -16,7 +16,7 @@ import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
-from rrpolicy.source.counts import Array
+from rrpolicy.source.counts import Array, Ints
 
 _STEPS = 20_000
 _GAP = 1e-6
@@ -148,3 +148,17 @@ def _likelihood(pi: Array, n: Array, matrices: Sequence[Array]) -> float:
     if bool((expected[n > 0] <= 0).any()):
         return -np.inf
     return float((n[n > 0] * np.log(expected[n > 0])).sum())
+
+
+def dense(shape: Sequence[int], codes: Sequence[Ints], n: Ints) -> Array:
+    """Return counts as an array.
+
+    Args:
+        shape: of it.
+        codes: for each dimension (cells,) places.
+        n: (cells,) counts; equal places are added.
+    """
+    flat = np.zeros(len(n), dtype=np.int64)
+    for size, code in zip(shape, codes, strict=True):
+        flat = flat * size + code
+    return np.bincount(flat, weights=n, minlength=math.prod(shape)).astype(float).reshape(shape)

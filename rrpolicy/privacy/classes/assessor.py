@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical import Value
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.recode import Recode
-from rrpolicy.channel.base import Axis
+from rrpolicy.channel.base import Axis, Layout
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
-from rrpolicy.privacy.model import Assessor, Layout, PerClass, Written, foreign
+from rrpolicy.privacy.model import Assessor, PerClass, Written, foreign
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
     from rrpolicy.source.protocol import Original
 
-Levels: TypeAlias = Sequence[Sequence[Value]]
+
 NULLS = (
     "A missing value counts as a value of its own: records that lack a quasi-identifier agree with each other in it, "
     "and a missing sensitive value is one more sensitive value."
@@ -87,7 +87,7 @@ class Protected:
 
     name: str
     ordered: bool = False
-    hierarchy: Levels | None = None
+    hierarchy: Sequence[Sequence[Value]] | None = None
     unlisted: int = 0
 
     @classmethod

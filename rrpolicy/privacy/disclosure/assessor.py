@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.base import Axis
+from rrpolicy.channel.base import Axis, Layout
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.model import Assessor, Layout, PerClass, refuse_layout, unreadable
+from rrpolicy.privacy.model import Assessor, PerClass, refuse_layout, unreadable
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding

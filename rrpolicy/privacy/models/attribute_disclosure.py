@@ -8,10 +8,11 @@ group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
 
 from __future__ import annotations
 
+from rrpolicy.channel.base import Layout
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
 from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, Options
-from rrpolicy.privacy.model import Assessor, Layout, Order
+from rrpolicy.privacy.model import Assessor, Order
 from rrpolicy.privacy.models.coupling import coupled
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rrpolicy.channel.base import Layout
 from rrpolicy.policy.model import Policy, Role
-from rrpolicy.privacy.model import Layout
 
 
 def coupled(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:

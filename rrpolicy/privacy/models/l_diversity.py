@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
+from rrpolicy.channel.base import Layout
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
-from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Layout, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
 
 if TYPE_CHECKING:

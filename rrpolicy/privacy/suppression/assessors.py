@@ -6,7 +6,6 @@ The suppressed records are held to every requirement as well: whoever is in no o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -98,14 +97,9 @@ def _of_classes(model: str, told: ClassModel) -> Assessor:
         return told.held(requirement, original.policy, planned_classes(requirement, channel, original))
 
     def measure(requirement: Requirement, policy: Policy, channel: SuppressionChannel, written: Written) -> Finding:
-        from rrpolicy.privacy.suppression.classes import labels_within
+        from rrpolicy.privacy.suppression.classes import written_classes
 
-        names = [c.name for c in channel.known]
-        within = {c.name: labels for c in channel.known if (labels := labels_within(requirement, c.attribute))}
-        column = channel.sensitive
-        found = written.classes("data", names, [column.name], within, None)
-        of_attribute = replace(found, histograms={column.attribute: found.histograms[column.name]})
-        return told.held(requirement, policy, of_attribute)
+        return told.held(requirement, policy, written_classes(requirement, channel, written))
 
     return Assessor(
         *(model, SuppressionChannel, (), Basis.RELEASE, told.reference, assess, supports),

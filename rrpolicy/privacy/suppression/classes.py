@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from rrpolicy.privacy.classes.histograms import Classes, Histograms
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Value
+    from rrpolicy.privacy.model import Written
     from rrpolicy.source.protocol import Original
 
 
@@ -31,6 +33,14 @@ def planned_classes(requirement: Requirement, channel: SuppressionChannel, origi
             codes = [column.labels.index(label) for label in wanted]
             concerned[group[~np.isin(rows[:, place], codes)]] = False
     return Classes(histograms.sizes, {channel.sensitive.attribute: histograms}, concerned)
+
+
+def written_classes(requirement: Requirement, channel: SuppressionChannel, written: Written) -> Classes:
+    """Return the classes of a written release, from its table and the published channel alone."""
+    within = {c.name: labels for c in channel.known if (labels := labels_within(requirement, c.attribute))}
+    column = channel.sensitive
+    found = written.classes("data", [c.name for c in channel.known], [column.name], within, None)
+    return replace(found, histograms={column.attribute: found.histograms[column.name]})
 
 
 def labels_within(requirement: Requirement, attribute: str) -> tuple[Value, ...]:

@@ -19,7 +19,7 @@ from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.releasing.report.attributes import category
-from rrpolicy.report import Marginal, MarginalRow
+from rrpolicy.report import MarginalPanel, MarginalRow
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -46,7 +46,7 @@ def marginals(
     manifest: Manifest,
     released: Mapping[str, Sequence[int]] | None = None,
     formats: Formats = CORE,
-) -> tuple[Marginal, ...]:
+) -> tuple[MarginalPanel, ...]:
     """Return the one-way table of every category column that a release lets estimate.
 
     Args:
@@ -75,17 +75,17 @@ def marginals(
     return tuple(found)
 
 
-def _of_groups(release: Release, axis: AnatomyWeights) -> Marginal:
+def _of_groups(release: Release, axis: AnatomyWeights) -> MarginalPanel:
     """Return the table of a column that stands in a table of its own: as it is, by itself."""
     counted = release.crosstab(axis.columns).rows
     rows = [
         _row(category(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
         for row in counted
     ]
-    return _finished(Marginal(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
+    return _finished(MarginalPanel(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
 
 
-def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Marginal:
+def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> MarginalPanel:
     counts = _released(release, axis, known)
     shares = dict(zip(axis.released, counts[-len(axis.released) :] / release.records, strict=True))
     rows = [
@@ -93,10 +93,10 @@ def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
         for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
     ]
     remark = SETS if isinstance(axis, SetWeights) else None
-    return _finished(Marginal(axis.columns[0], LEVEL, tuple(rows), remark, left_out=0))
+    return _finished(MarginalPanel(axis.columns[0], LEVEL, tuple(rows), remark, left_out=0))
 
 
-def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | None) -> tuple[Marginal, ...]:
+def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | None) -> tuple[MarginalPanel, ...]:
     """Return the table of a generalised column by released labels, exact, and that of the categories inside them."""
     counts = _released(release, axis, known)
     shares = [float(n) / release.records for n in counts]
@@ -111,8 +111,8 @@ def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | N
     ]
     name = axis.columns[0]
     return (
-        _finished(Marginal(name, SURE, tuple(labels), None, left_out=0, of="labels")),
-        _finished(Marginal(name, SURE, tuple(inside), None, left_out=0, of="inside labels")),
+        _finished(MarginalPanel(name, SURE, tuple(labels), None, left_out=0, of="labels")),
+        _finished(MarginalPanel(name, SURE, tuple(inside), None, left_out=0, of="inside labels")),
     )
 
 
@@ -126,11 +126,13 @@ def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
     return counts
 
 
-def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
+def _coupled(release: Release, axis: AxisWeights, name: str) -> MarginalPanel:
     """Return the one-way table of one of several columns that an axis randomises together."""
     if isinstance(axis, SetWeights):
         alone = [_row(category(row.group[name]), None, row, release.records) for row in _rows(release, name)]
-        return _finished(Marginal(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0))
+        return _finished(
+            MarginalPanel(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0)
+        )
     position = axis.columns.index(name)
     (codes,), n = count(release.data, [axis])
     shares = dict.fromkeys((cell[position] for cell in axis.released), 0.0)
@@ -140,7 +142,7 @@ def _coupled(release: Release, axis: AxisWeights, name: str) -> Marginal:
         _row(category(row.group[name]), shares.get(row.group[name]), row, release.records)
         for row in _rows(release, name)
     ]
-    return _finished(Marginal(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
+    return _finished(MarginalPanel(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
 
 
 def _rows(release: Release, name: str) -> tuple[Row, ...]:
@@ -182,7 +184,7 @@ def _row(name: str, released: float | None, row: Row, records: int) -> MarginalR
     )
 
 
-def _finished(marginal: Marginal) -> Marginal:
+def _finished(marginal: MarginalPanel) -> MarginalPanel:
     """Return the table without its rarest categories if there are many; what holds of every row is said once."""
     remarks = {row.remark for row in marginal.rows}
     if len(remarks) == 1 and len(marginal.rows) > 1 and (remark := remarks.pop()):
@@ -214,7 +216,9 @@ def original_shares(original: Original) -> dict[str, dict[str, float]]:
     return shares
 
 
-def with_original(marginals: Sequence[Marginal], shares: Mapping[str, Mapping[str, float]]) -> tuple[Marginal, ...]:
+def with_original(
+    marginals: Sequence[MarginalPanel], shares: Mapping[str, Mapping[str, float]]
+) -> tuple[MarginalPanel, ...]:
     """Return the one-way tables with the original shares beside them; audit only."""
     return tuple(
         replace(

@@ -20,6 +20,7 @@ from rrpolicy.source.duckdb.missing import masked
 from rrpolicy.source.duckdb.snapshot import Held, TableSnapshot
 from rrpolicy.source.duckdb.source import confine, connect
 from rrpolicy.source.memory.stream import stream
+from rrpolicy.source.protocol import Snapshot
 
 if TYPE_CHECKING:
     import duckdb
@@ -50,7 +51,7 @@ def encoded(
     pinned: Held | None = None,
     *,
     kind: str = "Arrow stream",
-) -> Iterator[TableSnapshot]:
+) -> Iterator[Snapshot]:
     """Copy records and open the copy as a snapshot.
 
     Args:

@@ -12,7 +12,7 @@ from rrpolicy.source.memory.encoded import encoded
 from rrpolicy.source.memory.kinds import PLAN_ON, SCHEME
 
 if TYPE_CHECKING:
-    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+    from rrpolicy.source.protocol import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class MemorySource:
         table: str | None,  # noqa: ARG002
         scratch: Path,
         reading: Reading = PLAIN,
-    ) -> AbstractContextManager[TableSnapshot]:
+    ) -> AbstractContextManager[Snapshot]:
         """Copy the table and open the copy; see `Source.open`.
 
         Args:

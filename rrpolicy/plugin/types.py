@@ -1,0 +1,14 @@
+"""Types that signatures of `rrpolicy.plugin` and `rrpolicy.plugin.solve` name, for annotations: you are handed these.
+
+`types.pyi` beside it is the list, as of `rrpolicy.plugin`.
+"""
+
+from __future__ import annotations
+
+from rrpolicy.plugin import _listed
+
+__all__, __getattr__ = _listed(__file__, globals())
+
+
+def __dir__() -> list[str]:
+    return __all__

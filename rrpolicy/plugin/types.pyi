@@ -1,0 +1,47 @@
+# Types that public signatures name, and where each stands: `types.py` reads this list.
+from rrpolicy.canonical import Json as Json
+from rrpolicy.channel.axes.matrix import Invariance as Invariance
+from rrpolicy.channel.axes.mixed_in import MixedIn as MixedIn
+from rrpolicy.channel.axes.partition import Boxes as Boxes, Cut as Cut, Groups as Groups, Levels as Levels, Rule as Rule
+from rrpolicy.channel.axes.several import Several as Several
+from rrpolicy.channel.axes.single import Single as Single
+from rrpolicy.channel.base import Layout as Layout, Sink as Sink
+from rrpolicy.channel.decoders import Block as Block, Cell as Cell, Rows as Rows
+from rrpolicy.channel.sampling.streams import Stream as Stream, Streams as Streams
+from rrpolicy.channel.sampling.variates import Parts as Parts
+from rrpolicy.errors import Place as Place, RRPolicyError as RRPolicyError
+from rrpolicy.estimate.release import Release as Release
+from rrpolicy.finding import Profile as Profile, ValueTable as ValueTable
+from rrpolicy.policy.model import (
+    Bins as Bins,
+    CsvSettings as CsvSettings,
+    Gate as Gate,
+    MechanismChoice as MechanismChoice,
+    ReleaseSettings as ReleaseSettings,
+    SourceSettings as SourceSettings,
+)
+from rrpolicy.privacy.classes.assessor import ClassModel as ClassModel, Protected as Protected
+from rrpolicy.privacy.classes.histograms import (
+    Classes as Classes,
+    Histograms as Histograms,
+    Integers as Integers,
+    Mask as Mask,
+)
+from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
+from rrpolicy.report import (
+    AttributePanel as AttributePanel,
+    CompanionRow as CompanionRow,
+    FindingRow as FindingRow,
+    Gauge as Gauge,
+    Histogram as Histogram,
+    MarginalPanel as MarginalPanel,
+    MarginalRow as MarginalRow,
+    MatrixPanel as MatrixPanel,
+    UtilityRow as UtilityRow,
+)
+from rrpolicy.section import Fact as Fact
+from rrpolicy.source.counts import Array as Array, Codes as Codes, Counts as Counts, Ints as Ints
+from rrpolicy.source.duckdb.files import Pinned as Pinned
+from rrpolicy.source.duckdb.snapshot import Held as Held
+from rrpolicy.source.units import Units as Units
+from rrpolicy.untrusted.formulas import Handling as Handling

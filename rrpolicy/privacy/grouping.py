@@ -1,0 +1,69 @@
+"""The equivalence classes of whatever is released without chance, planned or written, by one function each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.privacy.classes.assessor import deterministic
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Channel
+    from rrpolicy.policy.model import Policy, Requirement
+    from rrpolicy.privacy.classes.histograms import Classes
+    from rrpolicy.privacy.model import Written
+    from rrpolicy.source.protocol import Original
+
+
+def equivalence_classes(requirement: Requirement, channel: Channel, original: Original) -> Classes:
+    """Return the classes that a channel will release: records that agree in all that an attacker is taken to know.
+
+    Args:
+        requirement: its `sensitive` says whose histograms are counted in each class, its `where` which are concerned.
+        channel: a product that leaves nothing to chance, or one that suppresses tuples.
+        original: the table.
+
+    Returns:
+        the classes. Suppressed tuples are one of them; records of a product that lost all that would be known of them
+        are in none, and counted by themselves.
+
+    Raises:
+        TypeError: for a channel by which it is left to chance who is in a class.
+    """
+    if isinstance(channel, SuppressionChannel):
+        from rrpolicy.privacy.suppression.classes import planned_classes
+
+        return planned_classes(requirement, channel, original)
+    from rrpolicy.privacy.classes.equivalence import expected_classes
+
+    return expected_classes(requirement, _certain(channel), original, requirement.protects(original.policy))
+
+
+def written_classes(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Classes:
+    """Return the classes of a written release, from its tables and the published channel alone.
+
+    Args:
+        requirement: as of `equivalence_classes`.
+        policy: as much of it as is published: domains and roles.
+        channel: as published.
+        written: the tables.
+
+    Raises:
+        TypeError: as `equivalence_classes`.
+    """
+    if isinstance(channel, SuppressionChannel):
+        from rrpolicy.privacy.suppression import classes
+
+        return classes.written_classes(requirement, channel, written)
+    from rrpolicy.privacy.classes import equivalence
+
+    return equivalence.written_classes(requirement, policy, _certain(channel), written, requirement.protects(policy))
+
+
+def _certain(channel: Channel) -> Product:
+    drawn = [axis for axis in getattr(channel, "axes", ()) if not isinstance(axis, deterministic())]
+    if isinstance(channel, Product) and not drawn:
+        return channel
+    kinds = ", ".join(sorted({axis.kind for axis in drawn})) or channel.kind
+    raise TypeError(f"what is released by {kinds} is left to chance, and has no equivalence classes before it is drawn")
