@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 
@@ -33,6 +34,7 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
+from rrpolicy.privacy.grouping import equivalence_classes, written_classes
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
 from rrpolicy.releasing.tables.sink import FolderSink
@@ -175,16 +177,7 @@ def test_the_written_release_gives_the_same_findings(form, suppressed, people, r
     rows = list(zip(rng.integers(0, 5, 200), rng.integers(0, 2, 200), rng.integers(0, 4, 200), strict=True))
     original = table(people, rows)
     made = channel(suppressed).settle(original)
-    folder, scratch = tmp_path / "public", tmp_path / "scratch"
-    folder.mkdir()
-    scratch.mkdir()
-    sink = FolderSink(made.tables(), folder, form, scratch)
-    made.draw(original, Streams.for_tests(1), sink)
-    files = {name: DataTable(w.path, w.rows, w.digest) for name, w in sink.finish().items()}
-    data = Data(form, "escape", files)
-    public = channel_from_json(made.to_public_json(), registry.kinds)
-
-    with open_written(folder, data, public.tables(), scratch) as written:
+    with released(made, original, registry, form, tmp_path) as (public, written):
         for requirement in (*EVERY, asked("l-diversity", kind="distinct", l=4, where={"age": "10", "sex": "F"})):
             (assessor,) = MODELS[requirement.model].assessors()
             before = assessor.finding(requirement, made, original)
@@ -192,6 +185,65 @@ def test_the_written_release_gives_the_same_findings(form, suppressed, people, r
             assert after.to_json() == before.to_json()
             assert after.basis is Basis.RELEASE
             assert assessor.finding(requirement, public, 200).verdict is Verdict.UNDECIDED
+
+
+@contextmanager
+def released(made, original, registry, form, folder):
+    """Draw a channel into files; yield its public description, and the tables."""
+    public_folder, scratch = folder / "public", folder / "scratch"
+    public_folder.mkdir()
+    scratch.mkdir()
+    sink = FolderSink(made.tables(), public_folder, form, scratch)
+    made.draw(original, Streams.for_tests(1), sink)
+    files = {name: DataTable(w.path, w.rows, w.digest) for name, w in sink.finish().items()}
+    public = channel_from_json(made.to_public_json(), registry.kinds)
+    with open_written(public_folder, Data(form, "escape", files), public.tables(), scratch) as written:
+        yield public, written
+
+
+def histograms(classes) -> list[tuple[int, tuple[int, ...]]]:
+    """Return size and counts of each class, in order."""
+    (found,) = classes.histograms.values()
+    return sorted((int(size), found.counts(i)) for i, size in enumerate(classes.sizes))
+
+
+PARTED = [(0, 0, 0, 1), (4, 1, 2, 2)]
+"""One record of (10, F, cold) and two of (50, M, HIV) are suppressed."""
+
+
+@pytest.mark.parametrize("parted", [False, True])
+def test_classes_of_any_certain_channel_are_those_of_its_rows(parted, people, registry, tmp_path):
+    rows = [(0, 0, 0), (0, 0, 0), (0, 0, 1), *[(4, 1, 2)] * 3, (3, 1, 0), (1, 1, 3)]
+    original = table(people, rows)
+    if parted:
+        known = [people.attributes["age"], people.attributes["sex"]]
+        made = SuppressionChannel.of(known, people.attributes["disease"], PARTED).settle(original)
+        expected = Counter((AGES[a], SEXES[s], DISEASES[d]) for a, s, d in rows)
+        for a, s, d, n in PARTED:
+            expected[AGES[a], SEXES[s], DISEASES[d]] -= n
+            expected["*", "*", DISEASES[d]] += n
+    else:
+        made = channel([(0, 1)]).settle(original)
+        expected = Counter((DECADES[a], SEXES[s], DISEASES[d]) for a, s, d in rows if (DECADES[a], s) != ("10-29", 1))
+    by_class = defaultdict(list)
+    for (age, sex, _), n in expected.items():
+        by_class[age, sex] += [n] if n else []
+    truth = sorted((sum(n), tuple(sorted(n))) for n in by_class.values() if n)
+    requirement = EVERY[1]
+
+    planned = equivalence_classes(requirement, made, original)
+    with released(made, original, registry, "parquet", tmp_path) as (public, written):
+        found = written_classes(requirement, people, public, written)
+
+    assert histograms(planned) == histograms(found) == truth
+    assert planned.suppressed == found.suppressed == (0 if parted else 1)
+
+
+def test_what_is_left_to_chance_has_no_classes(people):
+    keep = Retention.uniform("disease", DISEASES, Fraction(1, 2))
+    made = Product((Identity.of("age", AGES), Identity.of("sex", SEXES), keep), (), ("age", "sex", "disease"))
+    with pytest.raises(TypeError, match="released by retention is left to chance"):
+        equivalence_classes(EVERY[0], made, table(people, [(0, 0, 0)]))
 
 
 def test_what_is_released_beside_makes_classes_too(people):
