@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
-from rrpolicy.offer import PluginInfo
+from rrpolicy.offer import Absent, PluginInfo, Software
 from rrpolicy.registry import GROUP, Registry
 
 if TYPE_CHECKING:
@@ -30,12 +30,18 @@ class Wanted:
     place: Place | None
 
 
-def load_registry(plugins: Iterable[str] = (), place: Callable[[int], Place | None] = lambda _: None) -> Registry:
+def load_registry(
+    plugins: Iterable[str] = (),
+    place: Callable[[int], Place | None] = lambda _: None,
+    planned: Software | None = None,
+) -> Registry:
     """Find and import the built-ins and the listed plugins.
 
     Args:
         plugins: distributions that the policy lists, as PEP 508 requirements such as `acme-oue>=1.2`.
         place: index in `plugins` -> where it stands in the policy.
+        planned: what a plan that is to be executed was made with: of it, what is not installed is absent, and refused
+            only where something needs it.
 
     Raises:
         PolicyError: RR229 if an entry is not a PEP 508 requirement.
@@ -44,7 +50,12 @@ def load_registry(plugins: Iterable[str] = (), place: Callable[[int], Place | No
     """
     available = _installed()
     wanted = {GROUP: Wanted(GROUP, available.get(GROUP, ()), None)}
+    absent: list[Absent] = []
     for index, text in enumerate(plugins):
+        gone = [] if planned is None else _gone(text, available, planned)
+        if gone:
+            absent += gone
+            continue
         found = _find(text, available, place(index))
         wanted[found.distribution] = found
     _refuse_shared_names(wanted.values())
@@ -54,41 +65,53 @@ def load_registry(plugins: Iterable[str] = (), place: Callable[[int], Place | No
         for w in wanted.values()
         for entry in w.entries
     ]
-    return Registry(loaded, infos)
+    named = {gone.plugin.distribution for gone in absent}
+    return Registry(loaded, infos).beside(sorted(available.keys() - wanted.keys() - named), absent)
 
 
-def load_allowed(named: Iterable[str], allowed: Iterable[str], by: str) -> Registry:
-    """Import the built-ins, and what somebody else's document names as far as the caller allows it.
+def load_allowed(stated: Software, allowed: Iterable[str]) -> Registry:
+    """Import the built-ins, and what a release was made with as far as the caller allows it; the rest is absent.
 
     Args:
-        named: distributions that the document names; as requirements or by name alone.
+        stated: what the release says that it was made with.
         allowed: distributions that the caller lists, as PEP 508 requirements.
-        by: the document, for the message.
 
     Raises:
-        RefusedError: RR412 if the document names others than the caller allows, before anything is imported; else as
-            `load_registry`.
         PolicyError: RR229 if an entry is not a PEP 508 requirement.
+        RefusedError: as `load_registry`.
     """
     trusted = {canonicalize_name(_requirement(text, None).name): text for text in allowed}
-    wanted = {canonicalize_name(_requirement(text, None).name) for text in named} - {GROUP}
-    strange = sorted(wanted - trusted.keys())
-    if strange:
-        flags = " ".join(f"--plugin {name}" for name in strange)
-        raise RefusedError(
-            Problem(
-                "RR412",
-                f"{by} names plugins that are not loaded on its word: {', '.join(strange)}",
-                expected="plugins that you list yourself",
-                hint=f"a plugin is code that runs as you: if you trust it, add {flags}",
-            )
+    named = sorted({canonicalize_name(plugin.distribution) for plugin in stated.plugins} & trusted.keys())
+    return lacking(load_registry([trusted[name] for name in named]), stated)
+
+
+def lacking(registry: Registry, stated: Software) -> Registry:
+    """Return a registry that knows which plugins a release was made with that the caller did not allow."""
+    loaded = {canonicalize_name(plugin.distribution) for plugin in registry.plugins}
+    absent = [
+        Absent(
+            plugin,
+            "RR412",
+            "is not loaded on the word of the release",
+            f"a plugin is code that runs as you: if you trust it, add --plugin {plugin.distribution}",
         )
-    return load_registry([trusted[name] for name in sorted(wanted)])
+        for plugin in stated.plugins
+        if canonicalize_name(plugin.distribution) not in loaded
+    ]
+    named = {canonicalize_name(gone.plugin.distribution) for gone in absent}
+    return registry.beside((name for name in registry.unlisted if name not in named), absent)
 
 
-def unlisted(registry: Registry) -> tuple[str, ...]:
-    """Return the names of the installed distributions that provide plugins and are not loaded."""
-    return tuple(sorted(_installed().keys() - {plugin.distribution for plugin in registry.plugins}))
+def _gone(text: str, available: Collection[str], planned: Software) -> list[Absent]:
+    """Return the plugins of a listed distribution that a plan was made with, if it is not installed any more."""
+    name = canonicalize_name(_requirement(text, None).name)
+    if name in available:
+        return []
+    return [
+        Absent(plugin, "RR404", "is not installed", f"pip install '{plugin.distribution}=={plugin.version}'")
+        for plugin in planned.plugins
+        if canonicalize_name(plugin.distribution) == name
+    ]
 
 
 def installed_distributions() -> tuple[str, ...]:

@@ -258,6 +258,7 @@ def check_table(
     distance: str = "variational",
     suppressed: str | None = None,
     root: PathLike | None = None,
+    plugins: Sequence[str] = (),
 ) -> TableCheck:
     """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
 
@@ -275,6 +276,8 @@ def check_table(
         distance: of t-closeness: variational, ordered or hierarchical.
         suppressed: the text of a suppressed value, such as '*': records that have it in all of `qi` are in no class.
         root: as for `load_policy`.
+        plugins: distributions to load beside those of the policy, for a table that one of them opens, such as
+            `acme-sqlite>=0.3`.
 
     Returns:
         What each model reaches. It passes unless a threshold fails.
@@ -282,13 +285,13 @@ def check_table(
     Raises:
         PolicyError: RR250 if the call makes no sense; RR2xx if the policy is wrong.
         DataError: RR3xx if the table cannot be read, or lacks a column.
-        RefusedError: RR408, RR421 for scratch.
+        RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
     """
     from rrpolicy.measuring.asking import check as checked
     from rrpolicy.source.memory.handed import handed
 
     thresholds = {"k": k, "l": l, "kind": kind, "c": c, "t": t, "distance": distance}
-    return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, _path(root))
+    return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, _path(root), plugins)
 
 
 @blaming
@@ -321,12 +324,15 @@ def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] 
     return opened(Path(path), verify=verify, formats=registry.formats, estimators=registry.estimators)
 
 
-def init(source: Table, *, table: str | None = None) -> Draft:
+@blaming
+def init(source: Table, *, table: str | None = None, plugins: Sequence[str] = ()) -> Draft:
     """Draft a policy from a table, with guessed roles to be edited.
 
     Args:
         source: the table, as for `plan`.
         table: the table or view inside a database.
+        plugins: distributions to load, for a table that one of them opens, such as `acme-sqlite>=0.3`; the draft lists
+            them.
 
     Returns:
         The draft's `text`, and `warnings`: what to look at first. `check` refuses it until each line that says "fill
@@ -334,14 +340,16 @@ def init(source: Table, *, table: str | None = None) -> Draft:
 
     Raises:
         DataError: RR3xx if the table cannot be read; RR317 if it is empty.
-        RefusedError: RR408, RR421 for scratch.
+        RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
     """
     from rrpolicy.discovery import load_registry
     from rrpolicy.source.draft.draft import draft
     from rrpolicy.source.memory.handed import handed
 
     given = handed(source)
-    return draft(given.uri or "", table, load_registry().opening(given.engines).sources)
+    registry = load_registry(plugins).opening(given.engines)
+    with registry.naming_engines():
+        return draft(given.uri or "", table, registry.sources, plugins)
 
 
 @blaming

@@ -92,6 +92,20 @@ class RefusedError(RRPolicyError):
     exit_status = 4
 
 
+class NotOfferedError(RefusedError):
+    """Nothing that is loaded offers a name that a plan or a release holds (RR404).
+
+    Attributes:
+        what: kind of the thing, such as `privacy model`.
+        name: of the thing.
+    """
+
+    def __init__(self, what: str, name: str, expected: str | None = None) -> None:
+        self.what, self.name = what, name
+        hint = "install the plugin that the policy lists, in the version that the release names"
+        super().__init__(Problem("RR404", f"no loaded plugin offers the {what} '{name}'", None, expected, hint))
+
+
 class HasProblems(Protocol):
     """Whatever says what stands in the way."""
 

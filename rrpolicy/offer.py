@@ -40,6 +40,26 @@ class PluginInfo:
     version: str
     hooks: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return f"{self.name} ({self.distribution} {self.version})"
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A plugin that a plan or a release was made with, and that is not loaded.
+
+    Attributes:
+        plugin: as the document names it.
+        code: of the problem, if it is needed after all: RR404, or RR412 where the caller does not allow it.
+        why: what follows its name in a sentence.
+        hint: what to do.
+    """
+
+    plugin: PluginInfo
+    code: str
+    why: str
+    hint: str
+
 
 @dataclass(frozen=True, slots=True)
 class Software:

@@ -6,9 +6,10 @@ their distribution; an unlisted one is never imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from types import FunctionType
@@ -18,8 +19,8 @@ import pluggy
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
-from rrpolicy.errors import PolicyError, Problem, RefusedError
-from rrpolicy.offer import Lazy, Offer, PluginInfo
+from rrpolicy.errors import DataError, NotOfferedError, PolicyError, Problem, RefusedError
+from rrpolicy.offer import Absent, Lazy, Offer, PluginInfo
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
@@ -46,6 +47,16 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "estimator": ("name", "told", "counts"),
 }
 """What each thing that a hook offers must have, as its protocol says."""
+HOOKS: Mapping[str, str] = {
+    "channel kind": "rrpolicy_channels",
+    "axis kind": "rrpolicy_channels",
+    "privacy model": "rrpolicy_privacy_models",
+    "assessor": "rrpolicy_assessors",
+    "utility metric": "rrpolicy_utility_metrics",
+    "renderer": "rrpolicy_renderers",
+    "format": "rrpolicy_formats",
+}
+"""Which hook brings what a plan or a release may need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,12 @@ class Names:
     privacy_models: Mapping[str, type[BaseModel]]
     utility_metrics: Mapping[str, type[BaseModel]]
     formats: Collection[str]
+
+    def keeping(self, mechanism: str, options: type[BaseModel]) -> Names:
+        """Return the names with one of a mechanism that may be absent, whose options are then of the class given."""
+        known = self.mechanisms
+        names = dict.fromkeys([*known, mechanism])
+        return replace(self, mechanisms=Lazy(names, lambda name, _: known.get(name, options)))
 
 
 class Registry:
@@ -81,6 +98,8 @@ class Registry:
             message = f"a plugin implements a hook that does not exist: {error}"
             raise RefusedError(Problem("RR406", message)) from error
         self._known: dict[tuple[str, type[Channel]], tuple[tuple[str, Assessor], ...]] = {}
+        self.absent: tuple[Absent, ...] = ()
+        self.unlisted: tuple[str, ...] = ()
         self.plugins = tuple(
             PluginInfo(i.name, i.distribution, i.version, self._hooks(name))
             for i, (name, _) in zip(infos, plugins, strict=True)
@@ -214,6 +233,67 @@ class Registry:
         found.sources = {**self.sources, **engines}
         return found
 
+    def beside(self, unlisted: Iterable[str], absent: Iterable[Absent] = ()) -> Registry:
+        """Return the registry with what is not loaded, for messages.
+
+        Args:
+            unlisted: installed distributions that nobody listed.
+            absent: plugins that a plan or a release was made with.
+        """
+        found = copy(self)
+        found.unlisted, found.absent = tuple(unlisted), tuple(absent)
+        return found
+
+    @contextmanager
+    def naming_absent(self) -> Iterator[None]:
+        """Say of a name in a document that nothing loaded offers which absent plugins may.
+
+        Raises:
+            RefusedError: RR404 or RR412.
+        """
+        try:
+            yield
+        except NotOfferedError as error:
+            self.refuse_absent(error.what, error.name)
+            raise
+
+    def refuse_absent(self, what: str, name: str) -> None:
+        """Refuse a name that nothing loaded offers, if an absent plugin may.
+
+        Args:
+            what: kind of the thing; a key of `HOOKS`.
+            name: of the thing.
+
+        Raises:
+            RefusedError: RR404 where the plugin is not installed, RR412 where the caller does not allow it.
+        """
+        may = [absent for absent in self.absent if HOOKS[what] in absent.plugin.hooks]
+        if may:
+            whose = " or ".join(dict.fromkeys(f"{a.plugin.distribution} {a.plugin.version}" for a in may))
+            message = f"no loaded plugin offers the {what} '{name}'; it needs {whose}, which {may[0].why}"
+            raise RefusedError(Problem(may[0].code, message, hint=" or ".join(dict.fromkeys(a.hint for a in may))))
+
+    @contextmanager
+    def naming_engines(self) -> Iterator[None]:
+        """Say of a table that nothing loaded opens (RR301) which plugins may.
+
+        Raises:
+            DataError: as it was raised, with that.
+        """
+        try:
+            yield
+        except DataError as error:
+            raise DataError([self.hinted(p) if p.code == "RR301" else p for p in error.problems]) from error
+
+    def hinted(self, problem: Problem) -> Problem:
+        """Return a problem of a name that nothing loaded offers, with what may offer it."""
+        gone = dict.fromkeys(f"{a.plugin.distribution} {a.plugin.version} {a.why}: {a.hint}" for a in self.absent)
+        hints = [*([problem.hint] if problem.hint else []), *gone]
+        if self.unlisted:
+            told = "if a plugin offers it, list it in `plugins` under [policy], or with --plugin where a command has it"
+            hints.append(f"{told}; installed and not listed: {', '.join(self.unlisted)}")
+        return replace(problem, hint="; ".join(hints) or None)
+
     @cached_property
     def kinds(self) -> Mapping[str, type[Channel | Axis]]:
         """Return channel and axis classes by kind."""
@@ -266,8 +346,7 @@ class Registry:
         """Return who brought an assessor: the plugin, its distribution and version."""
         for plugin, known in chain.from_iterable(self._known.values()):
             if known is assessor:
-                info = next(i for i in self.plugins if i.name == plugin)
-                return f"{info.name} ({info.distribution} {info.version})"
+                return str(next(i for i in self.plugins if i.name == plugin))
         raise LookupError(assessor.model)
 
     def assessor(self, requirement: Requirement, policy: Policy, outline: Outline) -> Assessor:
@@ -277,6 +356,7 @@ class Registry:
             PolicyError: RR228 if there is none or it refuses, RR227 if it refuses how attributes stand together, RR223
                 if an estimate is to decide and there is none, RR246 if it speaks of single records and a unit may have
                 several: never a silent pass.
+            RefusedError: RR404 or RR412 if there is none, and an absent plugin may bring it.
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
         reasons: list[str] = []
@@ -292,6 +372,7 @@ class Registry:
                 _refuse(assessor, requirement, policy, outline)
                 return assessor
             reasons.append(reason or f"no rule for axes of kind {', '.join(sorted(foreign))}")
+        self.refuse_absent("assessor", requirement.model)
         kinds = ", ".join(sorted({a.kind for a in axes})) or "none"
         raise PolicyError(
             Problem(

@@ -8,7 +8,7 @@ from typing import TypeVar
 from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.codec.reading import UnknownVersionError
-from rrpolicy.errors import DataError, Problem, RefusedError
+from rrpolicy.errors import DataError, NotOfferedError, Problem, RefusedError
 
 T = TypeVar("T")
 
@@ -53,14 +53,7 @@ def _find(
     if not isinstance(document, Mapping) or not isinstance(kind := document.get("kind"), str):
         raise _contradictory(what, "it names no kind")
     if kind not in kinds:
-        raise RefusedError(
-            Problem(
-                "RR404",
-                f"no loaded plugin offers the {what} kind '{kind}'",
-                expected=", ".join(sorted(kinds)),
-                hint="install the plugin that the policy lists, in the version that the release names",
-            )
-        )
+        raise NotOfferedError(f"{what} kind", kind, ", ".join(sorted(kinds)))
     return document, kind, kinds[kind]
 
 

@@ -14,6 +14,8 @@ from rrpolicy.cli.terminal import print_json
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
 
+PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
+
 
 def command(  # noqa: PLR0917 each option is one
     uri: Annotated[str, typer.Argument(help="A Parquet or CSV file, or a DuckDB database.", metavar="TABLE")],
@@ -37,6 +39,7 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
+    plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")] = False,
 ) -> int:
     """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
@@ -59,6 +62,7 @@ def command(  # noqa: PLR0917 each option is one
         distance=distance,
         suppressed=suppressed,
         root=root,
+        plugins=plugins or (),
     )
     status = 0 if found.passed else 1
     if json:

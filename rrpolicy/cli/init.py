@@ -9,6 +9,7 @@ import typer
 
 from rrpolicy import door
 
+PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; the draft lists it."
 NEXT = "next: edit the roles, fill in what the draft leaves open, then `rrpolicy check` the file that you wrote"
 
 
@@ -17,6 +18,7 @@ def command(
         str, typer.Argument(help="A Parquet or CSV file, a glob, a DuckDB database, or demo:survey.", metavar="TABLE")
     ],
     table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
+    plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
 ) -> None:
     """Draft a policy from a table, with guessed roles to be edited.
 
@@ -26,7 +28,7 @@ def command(
     """
     from rrpolicy.untrusted.printable import visible
 
-    drafted = door.init(uri, table=table)
+    drafted = door.init(uri, table=table, plugins=plugins or ())
     print(drafted.text, end="")
     for warning in drafted.warnings:
         print(f"warning: {visible(warning)}", file=sys.stderr)

@@ -117,7 +117,7 @@ def _release(folder: Path, manifest: Manifest, formats: Formats, estimators: Est
 def _form(manifest: Manifest, formats: Formats) -> Format:
     name = manifest.data.format
     if name not in formats:
-        flags = " or ".join(f"--plugin {other}" for other in manifest.plugins)
+        flags = " or ".join(f"--plugin {other}" for other in manifest.made_with("rrpolicy_formats"))
         raise PolicyError(
             Problem(
                 "RR285",

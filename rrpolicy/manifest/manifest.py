@@ -165,10 +165,9 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
 
-    @property
-    def plugins(self) -> tuple[str, ...]:
-        """Return the distributions that it was written with, beside rrpolicy's own."""
-        return tuple(sorted({p.distribution for p in self.software.plugins} - {"rrpolicy"}))
+    def made_with(self, hook: str) -> tuple[str, ...]:
+        """Return the distributions that it was written with and that implement a hook, beside rrpolicy's own."""
+        return tuple(sorted({p.distribution for p in self.software.plugins if hook in p.hooks} - {"rrpolicy"}))
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -29,11 +29,14 @@ def check(  # noqa: PLR0917 each is another thing
     thresholds: Mapping[str, Any],
     suppressed: str | None,
     root: Path | None,
+    plugins: Sequence[str],
 ) -> TableCheck:
     """Measure a table; see `rrpolicy.check_table` for the arguments and errors."""
     found = None if policy is None else opened(policy, root=root)
-    registry = (load_registry() if found is None else found.registry).opening(handed.engines)
-    with scratch() as spilled:
+    listed = () if found is None else found.policy.plugins
+    loaded = load_registry([*listed, *plugins]) if found is None or plugins else found.registry
+    registry = loaded.opening(handed.engines)
+    with registry.naming_engines(), scratch() as spilled:
         asked = Asked(
             handed.uri or "",
             table,

@@ -212,6 +212,8 @@ class MechanismChoice:
         plan_on: uri of another table, on which parameters are chosen in place of the source; relative to the policy's
             folder. None if there is none. That there is one is part of the digest; where it is, is not.
         plan_on_table: inside a database.
+        as_stated: digest of the options as the policy's files state them; "" if they were read from a document. Where
+            the mechanism is absent, that the files still state the same is all that can be known of them.
     """
 
     name: str
@@ -219,6 +221,7 @@ class MechanismChoice:
     place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
     plan_on: str | None = None
     plan_on_table: str | None = None
+    as_stated: str = field(default="", compare=False, metadata=UNWRITTEN)
 
     @property
     def elsewhere(self) -> bool:

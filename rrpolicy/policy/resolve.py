@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.canonical import Value, canonical, exact
+from rrpolicy.canonical import Value, canonical, digest, exact
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.policy.attributes import resolve_attribute, same
@@ -251,7 +251,9 @@ class Resolver:
         where = {key: str(uri.value) for key in own if (uri := node.get(key)) is not None and not uri.wrong}
         if options is None:
             return None
-        return MechanismChoice(str(at.value), options, replace(at.place, key="mechanism"), **where)
+        written = {key: one.plain() for key, one in node.table.items() if key not in {"name", *own}}
+        stated = digest(json.dumps(written, default=str, sort_keys=True).encode())
+        return MechanismChoice(str(at.value), options, replace(at.place, key="mechanism"), **where, as_stated=stated)
 
     def gates(self, catalogue: Catalogue) -> list[Gate]:
         """Read [[utility]]."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from rrpolicy.canonical import Json
 from rrpolicy.codec.reading import read
-from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.errors import NotOfferedError, Problem, RefusedError
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.model import (
     Attribute,
@@ -22,6 +22,20 @@ from rrpolicy.policy.model import (
 )
 
 
+class PlannedOptions(BaseModel):
+    """Options of a mechanism that is absent, as it resolved them: nothing after planning needs it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+def mechanism_from_json(document: Mapping[str, Any], known: Mapping[str, type[BaseModel]]) -> MechanismChoice:
+    """Read the mechanism of a resolved policy, by the options classes that are at hand; it may be absent."""
+    name, options = document["name"], document["options"]
+    chosen = _options(known, name, options, "mechanism") if name in known else PlannedOptions.model_validate(options)
+    stated = {key: value for key, value in document.items() if key != "plan_on"}
+    return read(MechanismChoice, stated, {"options": chosen, "plan_on": "" if document["plan_on"] else None})
+
+
 def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: str = "", folder: str = ".") -> Policy:
     """Read what `Policy.to_json` wrote.
 
@@ -32,23 +46,21 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
         folder: that a relative uri starts from.
 
     Raises:
-        RefusedError: RR404 if the document is of another schema or names what no loaded plugin offers.
+        RefusedError: RR404 if the document is of another schema or names what no loaded plugin offers; a mechanism is
+            not needed any more.
     """
     if document.get("schema") != 1:
         raise RefusedError(Problem("RR404", f"a resolved policy of schema {document.get('schema')!r} is unknown"))
-    source, mechanism = read(SourceSettings, document["source"], {"uri": uri}), document["mechanism"]
-    chosen = _options(catalogue.mechanisms, mechanism["name"], mechanism["options"], "mechanism")
-    plan_on = "" if mechanism["plan_on"] else None
-    known = {key: value for key, value in mechanism.items() if key != "plan_on"}
+    source = read(SourceSettings, document["source"], {"uri": uri})
     form = document["release"]["format"]
     if form not in catalogue.formats:
-        raise RefusedError(Problem("RR404", f"no loaded plugin offers the format '{form}'"))
+        raise NotOfferedError("format", form)
     return Policy(
         **{**document["policy"], "plugins": tuple(document["policy"]["plugins"])},
         source=source,
         attributes={a["name"]: read(Attribute, a) for a in document["attributes"]},
         requirements=tuple(requirement_from_json(r, catalogue, source.max_records) for r in document["privacy"]),
-        mechanism=read(MechanismChoice, known, {"options": chosen, "plan_on": plan_on}),
+        mechanism=mechanism_from_json(document["mechanism"], catalogue.mechanisms),
         gates=tuple(
             read(Gate, g, {"options": _options(catalogue.utility_metrics, g["metric"], g["options"], "utility metric")})
             for g in document["utility"]
@@ -76,7 +88,7 @@ def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue, max
 
 def _options(known: Mapping[str, type[BaseModel]], name: str, options: Json, what: str) -> BaseModel:
     if name not in known:
-        raise RefusedError(Problem("RR404", f"no loaded plugin offers the {what} '{name}'"))
+        raise NotOfferedError(what, name)
     read = known[name].model_validate(options)
     defaults = {key: field.get_default(call_default_factory=True) for key, field in known[name].model_fields.items()}
     # what stands at its default counts as not given: mechanisms refuse options that are given and have no use

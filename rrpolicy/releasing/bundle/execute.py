@@ -26,7 +26,7 @@ from rrpolicy.releasing.bundle.staging import Staging, refusals, stage
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.keys import source_tag, tag_bytes
-from rrpolicy.releasing.plan.plan import Plan, fingerprint, refuse_contradictions, software
+from rrpolicy.releasing.plan.plan import Plan, fingerprint, refuse_contradictions, same_software
 from rrpolicy.releasing.tables.sink import FolderSink, Written
 from rrpolicy.source.memory.kinds import given_as
 
@@ -122,7 +122,7 @@ def current(  # noqa: PLR0917 each is another thing
     stale = []
     if plan.policy_digest != policy.digest():
         stale.append("the policy changed")
-    if plan.software != software(registry):
+    if not same_software(plan.software, registry):
         stale.append("rrpolicy or a plugin is of another version")
     if plan.records != original.records:
         stale.append("the table has another number of records")

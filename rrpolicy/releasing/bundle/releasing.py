@@ -137,8 +137,7 @@ def _order(what: What, handed: Handed, root: Path | None) -> Order:
     if not _is_plan(what):
         return Order(open_policy(what, source=handed.uri, root=root).reading(handed), what)
     read = read_plan(what, source=handed.uri, root=root)
-    policy = open_policy(read.policy_file, source=handed.uri, root=root).policy
-    return Order(Opened(policy, read.registry).reading(handed), read.policy_file, read.plan, plan_file=what)
+    return Order(read.opened.reading(handed), read.policy_file, read.plan, plan_file=what)
 
 
 def _is_plan(path: Path) -> bool:
@@ -186,6 +185,7 @@ def _execute(order: Order, staging: Staging, label: str | None, key: Path | None
         raise _no_key(key)
     sources = opened.registry.sources
     with (
+        opened.registry.naming_engines(),
         open_original(opened.policy, sources, staging.scratch) as original,
         open_elsewhere(original.policy, sources, staging.scratch / "plan-on") as elsewhere,
     ):

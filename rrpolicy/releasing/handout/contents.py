@@ -68,7 +68,7 @@ def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
         "manifest": manifest,
         "data": manifest.data,
         "form": form,
-        "plugins": () if form.name in CORE else manifest.plugins,
+        "plugins": () if form.name in CORE else manifest.made_with("rrpolicy_formats"),
         "records": manifest.records,
         "most": manifest.units.max_records,
         "weights": weights,

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from rrpolicy.canonical import Json, canonical, digest, pretty
+from rrpolicy.codec.reading import read
 from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.leaving import token, unfinished
-from rrpolicy.registry import Registry
+from rrpolicy.offer import Software
+from rrpolicy.policy.stored import mechanism_from_json
 from rrpolicy.releasing.appearing import appear
 from rrpolicy.releasing.plan.keys import KeyFile, fresh_key
-from rrpolicy.releasing.plan.opening import open_policy
-from rrpolicy.releasing.plan.plan import SCHEMA, Plan, software
+from rrpolicy.releasing.plan.opening import Before, Opened, open_policy
+from rrpolicy.releasing.plan.plan import SCHEMA, Plan, same_software
 from rrpolicy.releasing.plan.preview import Outlook
 from rrpolicy.scratch import identity_of
 from rrpolicy.untrusted.document import SHOWN, UnreadableError, faults, read_document
@@ -26,10 +28,10 @@ LARGEST = 2**30
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A plan that is still fresh, with the policy file that it was made of."""
+    """A plan that is still fresh, with the policy that it was made of, as its file states it now."""
 
     plan: Plan
-    registry: Registry
+    opened: Opened
     policy_file: Path
 
 
@@ -40,6 +42,7 @@ def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str
     """
     document = outlook.to_json()
     document["policy_file"] = os.path.relpath(policy_file.absolute(), folder.absolute())
+    document["mechanism_as_stated"] = outlook.plan.policy.mechanism.as_stated
     document["file_digest"] = digest(canonical(document))
     return document
 
@@ -72,24 +75,35 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         root: see `open_policy`.
 
     Raises:
-        RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since.
+        RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since; RR404 if something
+            that the release needs is of a plugin that is not installed any more. The mechanism is not needed.
     """
     document = _plan(path)
     told = document.pop("file_digest", None)
     if told != digest(canonical(document)):
         raise RefusedError(Problem("RR401", f"{path} was changed after it was written", hint="plan again"))
     policy_file = path.parent / document["policy_file"]
-    opened = open_policy(policy_file, source=source, root=root)
-    uri = opened.policy.source.uri
     try:
-        plan = Plan.from_json(document, opened.registry, uri=uri, folder=opened.policy.folder)
+        before = _before(document)
+        opened = open_policy(policy_file, source=source, root=root, before=before)
+        with opened.registry.naming_absent():
+            plan = Plan.from_json(document, opened.registry, uri=opened.policy.source.uri, folder=opened.policy.folder)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise RefusedError(Problem("RR401", f"{path} contradicts itself", hint="plan again")) from error
+    chosen = opened.policy.mechanism
     if opened.policy.digest() != plan.policy_digest:
         raise stale("the policy has changed")
-    if plan.software != software(opened.registry):
+    if chosen.name not in opened.registry.mechanisms and chosen.as_stated != document.get("mechanism_as_stated"):
+        raise stale(f"what the policy states of the mechanism '{chosen.name}', which is not installed, has changed")
+    if not same_software(plan.software, opened.registry):
         raise stale("rrpolicy or a plugin is of another version")
-    return ReadPlan(plan, opened.registry, policy_file)
+    return ReadPlan(plan, opened, policy_file)
+
+
+def _before(document: Mapping[str, Any]) -> Before:
+    """Return what a plan's document tells of plugins that may be absent by now."""
+    mechanism = document["policy"]["resolved"]["mechanism"]
+    return Before(read(Software, document["software"]), mechanism_from_json(mechanism, {}))
 
 
 def _plan(path: Path) -> dict[str, Any]:

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from rrpolicy.discovery import load_allowed, load_registry, unlisted
-from rrpolicy.errors import Place, PolicyError, Problem
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import Place, PolicyError
+from rrpolicy.offer import Software
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.load import absolute, load_policy
-from rrpolicy.policy.model import Policy
+from rrpolicy.policy.model import MechanismChoice, Policy
+from rrpolicy.policy.stored import PlannedOptions
 from rrpolicy.registry import Registry
 from rrpolicy.source.memory.handed import Handed
 
 PolicyLike: TypeAlias = "str | os.PathLike[str] | Policy"
 """A policy's file, or the policy that was loaded from one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a plan tells of how its policy was opened; nothing after planning needs the mechanism.
+
+    Attributes:
+        software: that it was made with.
+        mechanism: as it was resolved.
+    """
+
+    software: Software
+    mechanism: MechanismChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +51,12 @@ class Opened:
 
 
 def open_policy(
-    path: Path, *, source: str | None = None, root: Path | None = None, allowed: Sequence[str] | None = None
+    path: Path,
+    *,
+    source: str | None = None,
+    root: Path | None = None,
+    before: Before | None = None,
+    registry: Registry | None = None,
 ) -> Opened:
     """Load a policy file and the plugins that it lists.
 
@@ -44,35 +64,30 @@ def open_policy(
         path: the TOML file.
         source: a uri that takes the place of the policy's own.
         root: that the files lie under which the policy names; default: the top of its repository, else its folder.
-        allowed: the only plugins that it may load, where somebody else wrote it; None for the caller's own policy.
+        before: of a plan of this policy: plugins of it may be absent, and where that of the mechanism is, its options
+            are those of the plan, whatever the file states.
+        registry: the only plugins that it may use, where somebody else wrote it.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
-        RefusedError: if a plugin is missing, broken, or takes a name that is taken (RR404 to RR406), or is not
-            allowed (RR412).
+        RefusedError: if a plugin is missing, broken, or takes a name that is taken (RR404 to RR406).
     """
-    registries: list[Registry] = []
+    used: list[Registry] = []
 
     def catalogue(plugins: tuple[str, ...], place: Callable[[int], Place | None]) -> Catalogue:
-        registries.append(
-            load_registry(plugins, place) if allowed is None else load_allowed(plugins, allowed, path.name)
-        )
-        return registries[-1].catalogue
+        planned = None if before is None else before.software
+        used.append(load_registry(plugins, place, planned) if registry is None else registry)
+        names = used[-1].catalogue
+        return names if before is None else names.keeping(before.mechanism.name, PlannedOptions)
 
     try:
         policy = load_policy(path, catalogue, source=source, root=root)
     except PolicyError as error:
-        raise PolicyError([_of_others(problem, registries) for problem in error.problems]) from error
-    return Opened(policy, registries[-1])
-
-
-def _of_others(problem: Problem, registries: Sequence[Registry]) -> Problem:
-    """Return a problem of an unknown name (RR210) with the installed plugins that might offer it and are not listed."""
-    others = unlisted(registries[-1]) if problem.code == "RR210" and registries else ()
-    if not others:
-        return problem
-    hint = f"if a plugin offers it, list it in `plugins` under [policy]; installed and not listed: {', '.join(others)}"
-    return replace(problem, hint=f"{problem.hint}; {hint}" if problem.hint else hint)
+        unknown = used[-1].hinted if used else lambda problem: problem
+        raise PolicyError([unknown(p) if p.code == "RR210" else p for p in error.problems]) from error
+    if before is not None and isinstance(policy.mechanism.options, PlannedOptions):
+        policy = replace(policy, mechanism=replace(policy.mechanism, options=before.mechanism.options))
+    return Opened(policy, used[-1])
 
 
 def opened(policy: PolicyLike, handed: Handed = Handed(), root: Path | None = None) -> Opened:  # noqa: B008 frozen

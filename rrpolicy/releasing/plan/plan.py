@@ -143,6 +143,12 @@ def software(registry: Registry) -> Software:
     return Software(rrpolicy.__version__, tuple(registry.plugins))
 
 
+def same_software(stated: Software, registry: Registry) -> bool:
+    """Return whether what is loaded is of the versions that a plan states; what is absent is used by nothing."""
+    absent = {gone.plugin for gone in registry.absent}
+    return stated.rrpolicy == rrpolicy.__version__ and set(stated.plugins) - absent == set(registry.plugins)
+
+
 def make_plan(
     policy: Policy,
     registry: Registry,

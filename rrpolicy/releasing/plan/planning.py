@@ -136,6 +136,7 @@ def _looked(made: Opened, progress: Progress, *, bound: bool, written: bool) -> 
 
     sources = made.registry.sources
     with (
+        made.registry.naming_engines(),
         scratch() as spilled,
         open_original(made.policy, sources, spilled.folder) as original,
         open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,

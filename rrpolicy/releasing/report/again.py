@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rrpolicy.errors import PolicyError, Problem, unwritable
+from rrpolicy.errors import NotOfferedError, PolicyError, Problem, unwritable
 from rrpolicy.releasing.appearing import appear, refuse_existing
 
 if TYPE_CHECKING:
+    from rrpolicy.manifest.manifest import Manifest
     from rrpolicy.registry import Registry
     from rrpolicy.report import Renderer, Report
+    from rrpolicy.section import Section
 
 Page: TypeAlias = Literal["public", "audit"]
 log = logging.getLogger("rrpolicy")
@@ -53,7 +55,7 @@ def rendered(
 
     public, audit = _folders(bundle)
     registry = load_registry(plugins)
-    renderer = _renderer(registry, form)
+    renderer = _renderer(registry, form, public)
     if out is not None:
         _outside(out, bundle)
         refuse_existing(out)
@@ -85,9 +87,13 @@ def _folders(bundle: Path) -> tuple[Path, Path | None]:
     return bundle / "public", audit if audit.is_file() else None
 
 
-def _renderer(registry: Registry, form: str) -> Renderer:
+def _renderer(registry: Registry, form: str, public: Path) -> Renderer:
+    from rrpolicy.discovery import lacking
+    from rrpolicy.manifest.sealed import read_release
+
     renderers = registry.renderers
     if form not in renderers:
+        lacking(registry, read_release(public).software).refuse_absent("renderer", form)
         raise PolicyError(
             Problem("RR257", f"there is no renderer '{form}'", expected=", ".join(sorted(renderers)) or "none at hand")
         )
@@ -129,19 +135,27 @@ def _report(page: Page, public: Path, audit: Path | None, registry: Registry, *,
     return read_report(document)
 
 
-def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
+def _sections(manifest: Manifest, registry: Registry) -> tuple[Section, ...]:
+    """Return what the published channel says of itself; nothing, and a warning, where its plugin is not loaded."""
     from rrpolicy.channel.reading import channel_from_json
+
+    try:
+        channel = channel_from_json(manifest.channel, registry.kinds)
+    except NotOfferedError as error:
+        flags = " or ".join(f"--plugin {name}" for name in manifest.made_with("rrpolicy_channels"))
+        log.warning("the page lacks what the %s '%s' tells; %s loads it", error.what, error.name, flags or "an update")
+        return ()
+    return channel.sections(manifest.records, None)
+
+
+def _public(public: Path, registry: Registry, *, verify: bool) -> Report:
     from rrpolicy.estimate.opening import open_release
     from rrpolicy.manifest.sealed import no_release
     from rrpolicy.releasing.report.fill import public_report
 
     manifest = open_release(public, verify=verify, formats=registry.formats).manifest
     try:
-        kind = str(manifest.channel.get("kind"))
-        channel = channel_from_json(manifest.channel, registry.kinds) if kind in registry.kinds else None
-        if channel is None:
-            log.warning("the page lacks what the plugin of '%s' tells; name the plugin with --plugin", kind)
-        sections = () if channel is None else channel.sections(manifest.records, None)
+        sections = _sections(manifest, registry)
         models, formats = registry.privacy_models, registry.formats
         return public_report(public, manifest, models=models, sections=sections, formats=formats)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical import file_digest, own_digest, pretty
 from rrpolicy.codec.writing import plain
-from rrpolicy.errors import Place, RRPolicyError
+from rrpolicy.errors import NotOfferedError, Place, RRPolicyError
 from rrpolicy.finding import Basis, Verdict, place_to_json
 from rrpolicy.formats.format import file_name
 from rrpolicy.manifest.manifest import NAME
@@ -93,9 +93,7 @@ class AuditSide:
         return [requirement.place for requirement in policy.requirements]
 
 
-def verify_audit(  # noqa: PLR0917 each is another thing
-    log: Log, folder: Path, side: PublicSide, uri: str, start: str, plugins: Sequence[str] = ()
-) -> AuditSide | None:
+def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -> AuditSide | None:
     """Check audit/ by itself and against public/; None if it is too broken for anything further.
 
     Args:
@@ -104,7 +102,9 @@ def verify_audit(  # noqa: PLR0917 each is another thing
         side: the public side.
         uri: of the table, for the level source; "" if it is not at hand.
         start: folder that a relative uri starts from.
-        plugins: distributions that the caller allows.
+
+    Raises:
+        RefusedError: RR412 if the plan needs a plugin that the caller does not list.
     """
     log.level = Level.AUDIT
     record = read_sealed(log, folder / auditing.NAME, auditing.SCHEMA)
@@ -122,7 +122,7 @@ def verify_audit(  # noqa: PLR0917 each is another thing
     stated = _read_findings(log, folder)
     if plan is None or stated is None:
         return None
-    audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side, plugins))
+    audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side))
     if audit.policy is not None:
         _check_places(log, audit.policy, stated, side)
     _check_plan(log, audit, side)
@@ -138,6 +138,8 @@ def _read_plan(log: Log, folder: Path, side: PublicSide, uri: str, start: str) -
     try:
         plan = Plan.from_json(document, side.registry, uri=uri, folder=start)
     except RRPolicyError as error:
+        if isinstance(error, NotOfferedError):
+            side.registry.refuse_absent(error.what, error.name)
         log.check("plan.json", False, "RR122", f"audit/plan.json: {error.problems[0].message}")  # noqa: FBT003 it fails
         return None
     failure = "audit/plan.json holds what is no part of a plan"
@@ -217,11 +219,9 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
         check_finding(log, finding.up_to(Basis.RELEASE), found, where="findings.json", by=side.by)
 
 
-def _as_written(  # noqa: PLR0917 each is another thing
-    log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, side: PublicSide, plugins: Sequence[str]
-) -> Policy | None:
+def _as_written(log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, side: PublicSide) -> Policy | None:
     """Check that policy.toml means the policy that was executed, and return it, where it can be read alone."""
-    from rrpolicy.releasing.plan.opening import open_policy
+    from rrpolicy.releasing.plan.opening import Before, open_policy
 
     toml, listed = folder / auditing.POLICY, set(record["policy_files"])
     if not listed:
@@ -233,7 +233,8 @@ def _as_written(  # noqa: PLR0917 each is another thing
     for name in sorted(listed - {auditing.POLICY}):
         log.claim(f"audit/{name}", "comments and spelling of what the policy reads", "comments")
     try:
-        policy = open_policy(toml, root=folder, allowed=plugins).policy
+        before = Before(plan.software, plan.policy.mechanism)
+        policy = open_policy(toml, root=folder, before=before, registry=side.registry).policy
     except RRPolicyError as error:
         if {p.code for p in error.problems} & NOT_HERE:
             log.undecided.append("the policy as written (it extends a file that is not here)")
@@ -243,6 +244,8 @@ def _as_written(  # noqa: PLR0917 each is another thing
         return None
     failure = "audit/policy.toml does not mean the policy that the release was made under"
     log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure, side.by)
+    if policy.mechanism.name not in side.registry.mechanisms:
+        log.undecided.append(f"the options of the mechanism as written ({policy.mechanism.name} is not loaded)")
     needed = set(auditing.files_of(toml, policy.files))
     failure = "audit/ holds other files of the policy than the policy reads"
     log.check("files of the policy", listed == needed, "RR113", failure)

@@ -93,8 +93,11 @@ def _check_choice(  # noqa: PLR0917 each is another thing
     """Plan again and compare what the plan says of its choice; the channel itself is bound by the key."""
     from rrpolicy.source.elsewhere import open_elsewhere
 
-    plan, registry = audit.plan, side.registry
-    if plan.policy.mechanism.name not in registry.mechanisms or (plan.plan_on is not None and plan_on is None):
+    plan, registry, name = audit.plan, side.registry, audit.plan.policy.mechanism.name
+    if name not in registry.mechanisms:
+        log.undecided.append(f"how the mechanism chose ({name} is not loaded)")
+        return
+    if plan.plan_on is not None and plan_on is None:
         return
     if side.by:
         log.undecided.append(f"how the mechanism chose: planned by {side.by}; verify with that version")

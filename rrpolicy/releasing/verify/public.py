@@ -30,7 +30,7 @@ from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.execute import beside
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.derived import RELEASED
-from rrpolicy.releasing.plan.plan import software
+from rrpolicy.releasing.plan.plan import same_software
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.tables.written import open_written
 from rrpolicy.releasing.verify.outcome import Log
@@ -95,7 +95,8 @@ def verify_public(log: Log, public: Path, scratch: Path, plugins: Sequence[str] 
         plugins: distributions that the caller allows.
 
     Raises:
-        RefusedError: RR404 if a plugin that the release needs is missing, RR412 if it is not allowed.
+        RefusedError: RR404 if a plugin that the caller lists is missing, RR412 if the release needs one that the caller
+            does not list.
         ValueError: if a document says nothing that can be checked; the caller reports it.
     """
     document = read_sealed(log, public / NAME, Manifest.schema)
@@ -127,11 +128,13 @@ def verify_public(log: Log, public: Path, scratch: Path, plugins: Sequence[str] 
 
 
 def _side(log: Log, public: Path, manifest: Manifest, plugins: Sequence[str]) -> PublicSide | None:
-    listed = {plugin.distribution for plugin in manifest.software.plugins}
-    registry = load_allowed(sorted(listed - {GROUP}), plugins, NAME)
-    by = "" if manifest.software == software(registry) else written_by(manifest.software)
+    registry = load_allowed(manifest.software, plugins)
+    by = "" if same_software(manifest.software, registry) else written_by(manifest.software)
+    if manifest.data.format not in registry.formats:
+        registry.refuse_absent("format", manifest.data.format)
     try:
-        return PublicSide(public, manifest, registry, channel_from_json(manifest.channel, registry.kinds), by)
+        with registry.naming_absent():
+            return PublicSide(public, manifest, registry, channel_from_json(manifest.channel, registry.kinds), by)
     except DataError as error:
         log.check("channel", False, "RR118", f"the field 'channel' of release.json: {error.problems[0].message}")  # noqa: FBT003
         return None
@@ -323,7 +326,9 @@ def public_policy(manifest: Manifest, registry: Registry) -> Policy:
     """Return as much of the policy as release.json tells: enough to assess without data."""
     head, most, settings = manifest.policy, manifest.units.max_records, manifest.data
     try:
-        requirements = tuple(requirement_from_json(record(r), registry.catalogue, most) for r in manifest.requirements)
+        with registry.naming_absent():
+            stated = map(record, manifest.requirements)
+            requirements = tuple(requirement_from_json(r, registry.catalogue, most) for r in stated)
     except RefusedError:
         raise
     except RRPolicyError as error:

@@ -67,7 +67,8 @@ def verify(
     Raises:
         PolicyError: RR250 if the level needs an input that is not given, or the whole bundle where public/ alone is;
             RR260 if there is no such folder.
-        RefusedError: RR403 for a key of another plan; RR404 if a plugin is missing, RR412 if it is not allowed.
+        RefusedError: RR403 for a key of another plan; RR404 for a listed plugin that is missing, RR412 for one that is
+            needed and not listed.
         RefusedError: RR408 or RR421 for scratch.
         DataError: RR327 if the source does not pass the release's policy, RR3xx if it cannot be read.
     """
@@ -92,7 +93,7 @@ def verify(
             side = _public(log, public, spilled.folder, plugins)
             if side is not None and level > Level.PUBLIC:
                 side = replace(side, registry=side.registry.opening(engines or {}))
-                further = (folder, key, plan_on, plugins, spilled.folder, progress)
+                further = (folder, key, plan_on, spilled.folder, progress)
                 _further(log, bundle, side, level, source or "", *further)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
             if says_full(error):
@@ -130,21 +131,21 @@ def _further(  # noqa: PLR0917 each level adds an input
     folder: str,
     key: Path | None,
     plan_on: str | None,
-    plugins: Sequence[str],
     scratch: Path,
     progress: Callable[[str, float], None],
 ) -> None:
     from rrpolicy.source.opening import open_original
 
     progress("audit", 0.4)
-    audit = verify_audit(log, bundle / "audit", side, source, folder, plugins)
+    audit = verify_audit(log, bundle / "audit", side, source, folder)
     if audit is None:
         return
     if level < Level.SOURCE:
         check_audit_page(log, audit, side, audit.stated.placed(audit.places), None)
         return
     progress("source", 0.5)
-    with _source(open_original(audit.plan.policy, side.registry.sources, scratch / "spill")) as original:
+    opening = open_original(audit.plan.policy, side.registry.sources, scratch / "spill")
+    with side.registry.naming_engines(), _source(opening) as original:
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
         if level is Level.KEY and key is not None:

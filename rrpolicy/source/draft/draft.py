@@ -47,13 +47,14 @@ class Draft:
     warnings: tuple[str, ...]
 
 
-def draft(uri: str, table: str | None, sources: Mapping[str, Source]) -> Draft:
+def draft(uri: str, table: str | None, sources: Mapping[str, Source], plugins: Sequence[str] = ()) -> Draft:
     """Draft a policy.
 
     Args:
         uri: the table, relative to the working directory; or of a table in memory, whose engine is among the sources.
         table: the table or view inside a database.
         sources: engines by scheme or ending.
+        plugins: distributions that the draft lists.
 
     Raises:
         DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
@@ -71,7 +72,8 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source]) -> Draft:
                 raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))
             kinds = snapshot.columns().items()
             guesses = {name: guess(profile(snapshot, name, kind), reading.of.get(name)) for name, kind in kinds}
-    return Draft(_written(uri, table, guesses, records, reading), tuple(_warnings(guesses)))
+    read = "\n".join(_source(uri, table, records, guesses, reading))
+    return Draft(_written(_slug(uri), read, guesses, plugins), tuple(_warnings(guesses)))
 
 
 def _codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
@@ -118,11 +120,15 @@ def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
         yield from (f"{name}: {remark}" for remark in found.remarks)
 
 
-def _written(uri: str, table: str | None, guesses: Mapping[str, Guess], records: int, reading: Reading) -> str:
+def _slug(uri: str) -> str:
+    """Return a policy's name that is made of the table's."""
     named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
-    slug = re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
+
+
+def _written(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequence[str]) -> str:
     attributes = "\n".join(line for name, found in guesses.items() for line in _lines(name, found))
-    source = "\n".join(_source(uri, table, records, guesses, reading))
+    needs = f"\nplugins = {listed(plugins)}" if plugins else ""
     return f"""\
 #:schema ./policy.schema.json
 # A draft by `rrpolicy init`. Every role is a guess, and `rrpolicy check` refuses the draft until each line that says
@@ -137,7 +143,7 @@ schema = 1
 name = "{slug or "release"}"
 version = "0.1.0"
 owner = "fill in: who answers for this policy"
-purpose = "fill in: what the release is for"
+purpose = "fill in: what the release is for"{needs}
 
 {source}
 
