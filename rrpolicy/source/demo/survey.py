@@ -130,9 +130,9 @@ def _people(random: np.random.Generator, start: int, count: int) -> pa.Table:
 
 def _pick(random: np.random.Generator, weights: Floats) -> Indices:
     """Return one category a row by inversion; `weights` is (rows, categories)."""
-    heights = np.cumsum(weights, axis=1)
-    picked = (random.random(len(weights))[:, None] * heights[:, -1:] >= heights).sum(axis=1)
-    return np.asarray(np.minimum(picked, weights.shape[1] - 1), np.int64)
+    heights = np.cumsum(np.ascontiguousarray(weights.T), axis=0)
+    picked = (random.random(len(weights)) * heights[-1] >= heights).sum(axis=0)
+    return np.asarray(np.minimum(picked, len(heights) - 1), np.int64)
 
 
 def _texts(labels: tuple[str, ...], codes: Indices, null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
