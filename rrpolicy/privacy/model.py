@@ -218,8 +218,9 @@ class Written(Protocol):
 class Assessor:
     """Decides a requirement for one channel kind. Keyed by (model, channel, axis kinds); overlaps are refused.
 
-    Its functions are given requirements of its model, channels of its class, and the original; one whose `basis` is
-    CHANNEL or less is given the number of records in its place where that is all there is.
+    Its functions are given requirements of its model, channels of its class, and the original; one whose `basis` (of
+    several records a unit, whose `units`) is CHANNEL or less is given the number of records in its place where that is
+    all there is. One that rests on more never is: ask it by `finding` and `accepts`.
 
     Attributes:
         model: the privacy model's name.
@@ -233,8 +234,8 @@ class Assessor:
         smooth: for optimisers; None if not offered.
         per_class: for lattice search, one for each sensitive attribute; None if not offered. What these let pass,
             `assess` lets pass.
-        measure: decides again, from the written release; None if not offered. Needs `basis` RELEASE or less, and gives
-            the finding that `assess` gave before the draw.
+        measure: decides again, from the written release; None if not offered. It is asked where `basis` is RELEASE or
+            less, and gives the finding that `assess` gave before the draw.
         needs: axis classes one of which must be there: the assessor then leaves other channels to others.
         holds: the verdict alone, where it costs less than the finding; asked by whoever tries many channels.
         layout: asked at check time as well, with the attributes of each axis: a reason refuses, with what helps.
@@ -283,16 +284,19 @@ class Assessor:
 
     def finding(self, requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
         """Return the finding; undecided if the table is needed and only the number of records is given."""
-        if self.basis > Basis.CHANNEL and isinstance(original, int):
+        basis = self.basis_of(requirement.max_records)
+        if basis > Basis.CHANNEL and isinstance(original, int):
             adversary = self.adversary or "decided by who has the table"
-            return conclude(requirement, None, None, self.basis, adversary, self.assumptions)
+            return conclude(requirement, None, None, basis, adversary, self.assumptions)
         return self.assess(requirement, channel, original)
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
         """Return whether the requirement holds; no data are read that the verdict does not need."""
-        if self.basis_of(requirement.max_records) <= Basis.CHANNEL and not isinstance(original, int):
-            original = original.records
-        if self.holds is not None and not (self.basis > Basis.CHANNEL and isinstance(original, int)):
+        if self.basis_of(requirement.max_records) <= Basis.CHANNEL:
+            original = original if isinstance(original, int) else original.records
+        elif isinstance(original, int):
+            return False
+        if self.holds is not None:
             return self.holds(requirement, channel, original)
         return self.finding(requirement, channel, original).verdict is Verdict.SATISFIED
 

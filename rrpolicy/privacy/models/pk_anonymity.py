@@ -7,6 +7,7 @@ References:
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
@@ -109,19 +110,18 @@ class PkAnonymity:
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
-    return (
-        assessor(
-            NAME,
-            REFERENCE,
-            assess,
-            units=Basis.ORIGINAL,
-            everybody="k speaks of every record of the table; it cannot be limited to a subgroup",
-            record=lambda _: True,
-            words=lambda requirement: PkAnonymity().describe(requirement.options),
-            cap=cap,
-            ratio=_half_inverse,
-        ),
+    made = assessor(
+        NAME,
+        REFERENCE,
+        assess,
+        units=Basis.ORIGINAL,
+        everybody="k speaks of every record of the table; it cannot be limited to a subgroup",
+        record=lambda _: True,
+        words=lambda requirement: PkAnonymity().describe(requirement.options),
+        cap=cap,
+        ratio=_half_inverse,
     )
+    return (replace(made, adversary=ADVERSARY, assumptions=(PUBLIC_RECORDS,)),)
 
 
 def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:

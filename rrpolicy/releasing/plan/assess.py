@@ -11,7 +11,7 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.promises import on_word
 from rrpolicy.discovery import author
 from rrpolicy.errors import Place
-from rrpolicy.finding import Derived, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.finding import Basis, Derived, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.privacy.units import assumption, largest_unit
@@ -116,7 +116,8 @@ def _finding(  # noqa: PLR0917 what it passes on
     written: Written | None,
 ) -> Finding:
     assessor = registry.assessor(requirement, policy, outline_of(channel))
-    if written is not None and assessor.measure is not None:
+    rereads = assessor.basis_of(requirement.max_records) <= Basis.RELEASE
+    if written is not None and assessor.measure is not None and rereads:
         finding = assessor.measure(requirement, policy, channel, written)
     else:
         finding = assessor.finding(requirement, channel, original)
