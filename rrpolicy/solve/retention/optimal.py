@@ -1,6 +1,6 @@
 """The optimiser that mechanisms share: least expected error subject to every requirement. Deterministic.
 
-Sequential quadratic programming in the logarithms of the retention probabilities, where the objective is
+Sequential quadratic programming (SLSQP) in the logarithms of the retention probabilities, where the objective is
 nearly linear, on the active set of the largest constraint values, from several starts; then rounding down, and pulling
 back until the assessors accept.
 """
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rrpolicy.channel.probability import retention_probability
-from rrpolicy.solve.retention.descent import Search, crossing
 from rrpolicy.solve.retention.equal import common_retention
 from rrpolicy.solve.retention.problem import Allocation, Evaluations, Solution, infeasible
 from rrpolicy.solve.retention.rounding import pulled_back, raised_to_limit
@@ -34,10 +33,6 @@ FINE = 1e-3
 """How far a point is scaled down at most beyond what it takes."""
 HUGE = 1e12
 TOLERANCE = 1e-7
-ACCURACY, STEPS = 1e-10, 25
-"""Of the objective, and how many steps at most."""
-CLOSE = 1e-13
-"""How near to the limit a common retention is looked for, in its logarithm."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -51,7 +46,6 @@ class Counted:
 
     problem: Allocation
     sizes: Array
-    curvature: Array
     values: int = 0
     jacobians: int = 0
     lengths: tuple[int, ...] = ()
@@ -140,7 +134,7 @@ def minimise(problem: Allocation, starts: int = STARTS) -> Solution:
         return replace(solution, common=solution.keep)
     ends = []
     for index in range(starts):
-        counted = first if index == 0 else _counted(problem, first.curvature)
+        counted = first if index == 0 else _counted(problem)
         ends.append(_descend(problem, counted, _start(common, len(problem.variables), index), common))
     best = min(ends, key=lambda end: end.objective)
     near = 1e-6 * max(1.0, abs(best.objective))
@@ -164,17 +158,16 @@ class _End:
     evaluations: Evaluations
 
 
-def _counted(problem: Allocation, curvature: Array | None = None) -> Counted:
-    sizes = np.array([v.size for v in problem.variables], dtype=np.float64)
-    return Counted(problem, sizes, np.eye(len(sizes)) if curvature is None else curvature)
+def _counted(problem: Allocation) -> Counted:
+    return Counted(problem, np.array([v.size for v in problem.variables], dtype=np.float64))
 
 
 def _common(counted: Counted, *, cheap: bool = False) -> float:
-    """Return the largest feasible common retention to about 1e-12, by bracketing, from below.
+    """Return the largest feasible common retention to about 1e-12, by bracketing (Brent), from below.
 
     Args:
         counted: the constraints.
-        cheap: where every requirement is one number, bisect: some evaluations more, and right to the last bit.
+        cheap: where every requirement is one number, bisect: some evaluations more, and no optimiser to import.
     """
     size = len(counted.sizes)
     if not counted.problem.constraints or not size or not counted.over(np.ones(size)):
@@ -185,12 +178,19 @@ def _common(counted: Counted, *, cheap: bool = False) -> float:
     if cheap and max(counted.lengths) == 1:
         return common_retention(lambda rho: rho <= LEAST or not counted.over(np.full(size, rho)))
 
-    def largest(log_rho: float) -> float:
-        return float(np.max(counted.compressed(np.full(size, math.exp(log_rho)))))
+    def largest(rho: float) -> float:
+        return float(np.max(counted.compressed(np.full(size, rho))))
 
-    if largest(math.log(MOST)) <= 0:
+    if largest(MOST) <= 0:
         return MOST
-    return math.exp(crossing(largest, math.log(LEAST), math.log(MOST), CLOSE))
+    from scipy.optimize import brentq
+
+    root: float = brentq(largest, LEAST, MOST, xtol=1e-14, rtol=1e-13)
+    step = 1e-13
+    while largest(root) > 0:
+        root = max(LEAST, root * (1 - step))
+        step *= 4
+    return root
 
 
 def _start(common: float, size: int, index: int) -> Array:
@@ -210,29 +210,35 @@ def _descend(problem: Allocation, counted: Counted, rho: Array, common: float) -
         if len(working) and value.max() <= TOLERANCE:
             break
         working = np.union1d(working, largest).astype(np.int64)
-        rho = _searched(problem, counted, rho, working, min(common, 1.0) * 1e-3)
+        rho = _slsqp(problem, counted, rho, working, min(common, 1.0) * 1e-3)
     inside = _inside(counted, rho, common)
     if np.abs(inside / rho - 1).max() > FINE:  # the search ended where nothing holds: once more, from where all does
-        again = _inside(counted, _searched(problem, counted, inside, working, min(common, 1.0) * 1e-3), common)
+        again = _inside(counted, _slsqp(problem, counted, inside, working, min(common, 1.0) * 1e-3), common)
         inside = min(inside, again, key=problem.objective.value)
     return _End(inside, problem.objective.value(inside), Evaluations(counted.values, counted.jacobians))
 
 
-def _searched(problem: Allocation, counted: Counted, rho: Array, working: Ints, least: float) -> Array:
-    """Search on the constraints of the working set, over x = log rho."""
+def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, least: float) -> Array:
+    """Run SLSQP on the constraints of the working set, over x = log rho."""
+    from scipy.optimize import Bounds, minimize
 
-    def objective(x: Array) -> tuple[float, Array]:
-        value, slope = problem.objective.value_and_gradient(np.exp(x))
-        return value, slope * np.exp(x)
-
-    found, counted.curvature = Search(
-        objective,
-        lambda x: counted.compressed(np.exp(x))[working],
-        lambda x: counted.slope(np.exp(x))[working] * np.exp(x),
-        np.full(len(rho), math.log(least)),
-        np.full(len(rho), math.log(MOST)),
-    ).descend(np.log(np.clip(rho, least, MOST)), counted.curvature, ACCURACY, STEPS)
-    return np.clip(np.exp(found), least, MOST)
+    search: Any = minimize  # its stubs want array shapes that no caller has
+    constraint = {
+        "type": "ineq",
+        "fun": lambda x: -counted.compressed(np.exp(x))[working],
+        "jac": lambda x: -counted.slope(np.exp(x))[working] * np.exp(x),
+    }
+    found = search(
+        lambda x: problem.objective.value(np.exp(x)),
+        np.log(np.clip(rho, least, MOST)),
+        jac=lambda x: problem.objective.value_and_gradient(np.exp(x))[1] * np.exp(x),
+        bounds=Bounds(np.full(len(rho), math.log(least)), np.full(len(rho), math.log(MOST))),
+        constraints=[constraint],
+        method="SLSQP",
+        options={"ftol": 1e-10, "maxiter": 25},
+    )
+    moved = np.exp(np.asarray(found.x, dtype=np.float64))
+    return np.clip(moved, least, MOST) if np.all(np.isfinite(moved)) else rho
 
 
 def _inside(counted: Counted, rho: Array, common: float) -> Array:
