@@ -225,6 +225,20 @@ class Registry:
                 schemes[scheme] = (plugin, source)
         return {scheme: source for scheme, (_, source) in schemes.items()}
 
+    def holding(self, plugins: Mapping[str, object]) -> Registry:
+        """Return the registry with plugins that the caller holds beside those that were found.
+
+        Args:
+            plugins: modules or objects with hook implementations, by name.
+
+        Raises:
+            RefusedError: RR406 if one implements an unknown hook.
+        """
+        found = [(info.name, self._manager.get_plugin(info.name)) for info in self.plugins]
+        held = [PluginInfo(name, name, "", ()) for name in plugins]
+        whole = Registry([*found, *plugins.items()], [*self.plugins, *held])
+        return whole.beside(self.unlisted, self.absent)
+
     def opening(self, engines: Mapping[str, Source]) -> Registry:
         """Return the registry with engines of the caller's own, by scheme, beside those of the plugins."""
         if not engines:

@@ -2,80 +2,297 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
 
-from rrpolicy.canonical import canonical
-from rrpolicy.channel.base import Channel
-from rrpolicy.finding import Basis, Finding, Standing, Verdict
+from pydantic import BaseModel, ValidationError
+
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.base import Channel, Transition
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.model import Assessor, Smooth
+from rrpolicy.privacy.classes.assessor import deterministic
+from rrpolicy.privacy.model import Assessor, Order, PerClass, PrivacyModel, Smooth
+from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.testing.channels import written_down
 from rrpolicy.testing.demand import demand
+from rrpolicy.testing.memory import tables_of
+from rrpolicy.testing.releases import drawn, plan_of
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 SMALL = 1e-6
-"""Constraint values nearer to 0 than this decide nothing; only exact numbers do."""
+"""Constraint values nearer to 0 than this decide nothing, nor do limits nearer to what is achieved."""
 
 
 def check_assessor(
-    assessor: Assessor,
-    requirement: Requirement,
-    policy: Policy,
-    channels: Sequence[Channel],
-    original: Original | int,
+    assessor: Assessor, policy: Opened, channels: Sequence[Channel] = (), tables: Sequence[Original] = ()
 ) -> tuple[Finding, ...]:
-    """Check that an assessor keeps its promises on examples.
+    """Check that an assessor keeps its promises on examples, and on both sides of what they achieve.
 
     Args:
         assessor: what is checked.
-        requirement: of its model.
-        policy: that states it.
-        channels: examples, best from one that holds to one that fails.
-        original: a table; or the number of records, for an assessor that needs no more.
+        policy: with a requirement of its model, or several.
+        channels: examples; by default what the policy's mechanism plans for the first table.
+        tables: of as many records; the first fits the channels. By default such as are made up.
 
     Returns:
-        its findings, one a channel, for further assertions.
+        its findings for the first table, by requirement and channel, for further assertions.
 
     Raises:
         AssertionError: saying what is not as promised.
     """
-    demand(requirement.model == assessor.model, "the requirement is of another model")
+    requirements = [r for r in policy.policy.requirements if r.model == assessor.model]
+    demand(bool(requirements), f"the policy has no requirement of {assessor.model}")
     demand(bool(assessor.reference), "an assessor says where its formula stands")
+    demand(assessor.measure is None or assessor.basis <= Basis.RELEASE, "it measures what no release tells")
+    tables = tables_of(policy.policy, *tables)
+    channels = channels or [plan_of(policy, tables[0]).channel]
     findings = []
-    for channel in channels:
-        demand(isinstance(channel, assessor.channel), f"the example is no {assessor.channel.kind} channel")
-        kinds = [type(axis) for axis in getattr(channel, "axes", ())]
-        refused = assessor.supports(requirement, policy, kinds)
-        demand(refused is None or bool(refused.strip()), "supports() refuses without a reason")
-        if refused is None:
-            findings.append(_check_finding(assessor, requirement, channel, original))
+    for requirement in requirements:
+        for channel in channels:
+            demand(isinstance(channel, assessor.channel), f"the example is no {assessor.channel.kind} channel")
+            kinds = [type(axis) for axis in getattr(channel, "axes", ())]
+            refused = assessor.supports(requirement, tables[0].policy, kinds)
+            demand(refused is None or bool(refused.strip()), "supports() refuses without a reason")
+            if refused is None:
+                findings.append(_check_case(assessor, requirement, channel, policy, tables))
+    demand(bool(findings), "supports() refuses every example")
     return tuple(findings)
 
 
-def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
+def _check_case(
+    assessor: Assessor, requirement: Requirement, channel: Channel, policy: Opened, tables: Sequence[Original]
+) -> Finding:
+    original = tables[0]
+    finding = _check_finding(assessor, requirement, channel, original)
+    _check_basis(assessor, requirement, channel, tables)
+    for other, expected in _both_sides(policy.registry.privacy_models[requirement.model], requirement, finding):
+        found = assessor.finding(other, channel, original)
+        limit = "" if other.limit is None else f" of {float(other.limit):.6g}"
+        said = f"{finding.achieved.value:.6g} is achieved, and a limit{limit} is" if finding.achieved else ""
+        demand(found.verdict is expected, f"{said} {found.verdict}, not {expected}")
+        _check_shortcuts(assessor, other, channel, original, found)
+    _check_shortcuts(assessor, requirement, channel, original, finding)
+    _check_units(assessor, requirement, channel, original, finding)
+    if assessor.monotone and finding.verdict is Verdict.SATISFIED:
+        _check_monotone(assessor, requirement, channel, original)
+    if assessor.measure is not None or assessor.attained is not None:
+        _check_written(assessor, requirement, channel, policy, original)
+    if assessor.smooth is not None and finding.verdict is not Verdict.UNDECIDED:
+        _check_smooth(assessor.smooth(requirement, channel, original), channel, finding)
+    return finding
+
+
+def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> Finding:
     finding = assessor.finding(requirement, channel, original)
-    demand(finding == assessor.finding(requirement, channel, original), "two assessments of one channel differ")
-    demand(finding.model == assessor.model, "the finding is of another model")
-    demand(
-        finding.basis <= assessor.basis_of(requirement.max_records), "the finding rests on more than the assessor says"
-    )
-    demand(finding.verdict is not None, "a requirement needs a verdict, if only `undecided`")
+    again = assessor.finding(requirement, channel, original)
+    demand(finding.to_json() == again.to_json(), "two assessments of one channel differ")
+    demand(finding.model.partition("/")[0] == assessor.model, "the finding is of another model")
+    basis = assessor.basis_of(requirement.max_records)
+    demand(finding.basis <= basis, "the finding rests on more than the assessor says")
+    demand(isinstance(finding.verdict, Verdict), "a requirement needs a verdict, if only `undecided`")
     demand(bool(finding.adversary.strip()), "the finding does not say which adversary it speaks of")
     demand(
         (finding.achieved is None) == (finding.verdict is Verdict.UNDECIDED),
         "a number without a verdict, or vice versa",
     )
-    estimated = finding.achieved is not None and finding.achieved.standing is Standing.ESTIMATE
-    demand(not estimated or finding.achieved is None or finding.achieved.error > 0, "an estimate without its error")
-    canonical(finding.to_json())
-    if finding.basis > Basis.RELEASE:
-        demand(finding.up_to(Basis.RELEASE).achieved is None, "public/ would show a number of the original")
-    if assessor.smooth is not None and finding.verdict is not Verdict.UNDECIDED:
-        _check_smooth(assessor.smooth(requirement, channel, original), channel, finding)
+    demand(finding.limit is None or type(finding.limit) is Fraction, "the limit is not an exact Fraction")
+    _check_number("the number achieved", finding.achieved)
+    estimate = finding.achieved is not None and finding.achieved.standing is Standing.ESTIMATE
+    demand(
+        not estimate or (finding.achieved is not None and finding.achieved.error > 0), "an estimate without its error"
+    )
+    for companion in finding.companions:
+        demand(isinstance(companion, Companion) and bool(companion.meaning), "a companion does not say what it means")
+        _check_number(f"'{companion.name}'", companion.measure)
+    written = written_down("the finding", cast("Any", finding.to_json()))
+    read = Finding.from_json(written)
+    demand(read.to_json() == {**finding.to_json(), "place": read.to_json()["place"]}, "the finding reads otherwise")
+    for least in Basis:
+        shown = finding.up_to(least)
+        hidden = finding.basis <= least or (shown.achieved is None and shown.limit is None)
+        demand(hidden, "public/ would show a number of the original")
+        demand(all(c.basis <= least for c in shown.companions), "public/ would show a companion of the original")
     return finding
+
+
+def _check_number(what: str, measure: Measure | None) -> None:
+    if measure is None:
+        return
+    demand(
+        isinstance(measure, Measure) and isinstance(measure.value, (float, int)), f"{what} is no Measure of a number"
+    )
+    demand(type(measure.value) in {float, int}, f"{what} is a number of numpy, not a float")
+    demand(not math.isnan(measure.value), f"{what} is NaN")
+    demand(math.isfinite(measure.error) and measure.error >= 0, f"the error of {what} is not a number from 0 on")
+    demand(measure.error == 0 or measure.standing is Standing.ESTIMATE, f"{what} has an error, and is no estimate")
+
+
+def _check_basis(assessor: Assessor, requirement: Requirement, channel: Channel, tables: Sequence[Original]) -> None:
+    """Assess with the number of records alone: the table adds nothing, or there is no verdict."""
+    records = tables[0].records
+    try:
+        alone = assessor.finding(requirement, channel, records)
+    except Exception as error:
+        raise AssertionError(f"without the table, it fails: {type(error).__name__}: {error}") from error
+    if assessor.basis_of(requirement.max_records) > Basis.CHANNEL:
+        rests = assessor.basis > Basis.CHANNEL
+        demand(not rests or alone.verdict is Verdict.UNDECIDED, "it decides without the table that it rests on")
+        return
+    for table in tables if isinstance(channel, Product) else tables[:1]:  # others are of one table
+        told, own = (f.up_to(Basis.CHANNEL).to_json() for f in (assessor.finding(requirement, channel, table), alone))
+        demand(told == own, "it reads the table, and says that the channel is enough (basis)")
+
+
+def _both_sides(
+    model: PrivacyModel[Any], requirement: Requirement, finding: Finding
+) -> Iterator[tuple[Requirement, Verdict]]:
+    """Yield the requirement with limits at what is achieved and on both sides of it, with the verdict of each."""
+    achieved = finding.achieved
+    if achieved is None or not 0 < achieved.value < math.inf or finding.limit != requirement.limit:
+        return
+    if achieved.standing is Standing.ESTIMATE:
+        return
+    value = achieved.value
+    for below, above in (
+        (Fraction(f"{value * (1 - SMALL):.12g}"), Fraction(f"{value * (1 + SMALL):.12g}")),
+        (Fraction(math.ceil(value) - 1), Fraction(math.floor(value) + 1)),
+    ):
+        sides = [_with_limit(requirement, limit) for limit in (below, above)]
+        if sides[0] is None or sides[1] is None:
+            continue
+        order = model.compare(sides[0].options, sides[1].options)
+        demand(
+            order in {Order.STRONGER, Order.WEAKER}, f"compare() says that a limit of {below} and {above} are {order}"
+        )
+        strict, lax = (sides[1], sides[0]) if order is Order.STRONGER else (sides[0], sides[1])
+        yield lax, Verdict.SATISFIED
+        if achieved.standing is Standing.EXACT:
+            yield strict, Verdict.FAILED
+        exactly = _with_limit(requirement, Fraction(value)) if value == math.floor(value) else None
+        if exactly is not None:
+            yield exactly, Verdict.SATISFIED
+        return
+
+
+def _with_limit(requirement: Requirement, limit: Fraction) -> Requirement | None:
+    """Return the requirement with another limit; None if it has no option that can be this limit."""
+    options: BaseModel = requirement.options
+    stated = {name: getattr(options, name) for name in options.model_fields_set}
+    spelled: list[object] = [int(limit)] if limit.denominator == 1 else []
+    for name in type(options).model_fields:
+        for value in (*spelled, str(limit), float(limit)):
+            try:
+                moved = type(options).model_validate({**stated, name: value})
+            except (ValidationError, TypeError):
+                continue
+            if getattr(moved, "limit", None) == limit != requirement.limit:
+                return replace(requirement, options=moved)
+    return None
+
+
+def _check_shortcuts(
+    assessor: Assessor, requirement: Requirement, channel: Channel, original: Original, finding: Finding
+) -> None:
+    """Compare what is asked in place of a finding with the finding."""
+    satisfied = finding.verdict is Verdict.SATISFIED
+    if assessor.holds is not None:
+        held = assessor.holds(requirement, channel, original)
+        demand(held is satisfied, f"holds() is {held}, and assess() says {finding.verdict}")
+    accepted = assessor.accepts(requirement, channel, original)
+    demand(accepted is satisfied, f"accepts() is {accepted}, and assess() says {finding.verdict}")
+    for name, asked in (("per_class", assessor.per_class), ("sufficient", assessor.sufficient)):
+        if asked is not None and _classes_pass(asked(requirement, original.policy), requirement, channel, original):
+            demand(satisfied, f"{name}() lets all classes pass, and assess() says {finding.verdict}")
+
+
+def _classes_pass(tests: Sequence[PerClass], requirement: Requirement, channel: Channel, original: Original) -> bool:
+    """Return whether tests of classes are known to let every class of a channel without chance pass."""
+    import numpy as np
+
+    from rrpolicy.privacy.classes.equivalence import expected_classes
+
+    axes = getattr(channel, "axes", ())
+    if not tests or not isinstance(channel, Product) or not all(type(axis) in deterministic() for axis in axes):
+        return False
+    for one in tests:
+        if one.peaks is not None:
+            return False
+        named = () if one.sensitive is None else (one.sensitive,)
+        classes = expected_classes(replace(requirement, where=one.where), channel, original, named)
+        counts = classes.sizes[:, None]
+        if one.sensitive is not None:
+            cells = classes.histograms[one.sensitive]
+            counts = np.zeros((cells.classes, cells.values), np.int64)
+            counts[cells.group, cells.value] = cells.n
+        if not bool((one.holds(counts) | ~classes.concerned).all()):
+            return False
+    return True
+
+
+def _check_units(
+    assessor: Assessor, requirement: Requirement, channel: Channel, original: Original, finding: Finding
+) -> None:
+    """Assess units of two records: they are protected no better than one record."""
+    if assessor.units is None or requirement.max_records > 1:
+        return
+    found = assessor.finding(replace(requirement, max_records=2), channel, original)
+    demand(found.basis <= assessor.units, "the finding on units of several records rests on more than `units` says")
+    better = found.verdict is Verdict.SATISFIED and finding.verdict is Verdict.FAILED
+    demand(not better, "it holds of units of two records, and not of single records")
+
+
+def _check_monotone(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> None:
+    """Assess what is computed from the channel's releases: two labels of a column taken together."""
+    for coarser in _coarser(channel, original.policy):
+        kinds = [type(axis) for axis in coarser.axes]
+        known = all(issubclass(kind, assessor.axes) for kind in kinds)
+        if known and assessor.supports(requirement, original.policy, kinds) is None:
+            verdict = assessor.finding(requirement, coarser, original).verdict
+            demand(verdict is Verdict.SATISFIED, f"monotone: with two labels taken together it is {verdict}")
+
+
+def _coarser(channel: Channel, policy: Policy) -> Iterator[Product]:
+    for place, axis in enumerate(channel.axes if isinstance(channel, Product) else ()):
+        columns = axis.columns()
+        if not isinstance(axis, Transition) or len(columns) > 1 or len(columns[0].labels) < 3:  # noqa: PLR2004 two left
+            continue
+        (name,), labels = axis.attributes, columns[0].labels
+        entries = [axis.column(code) for code in range(axis.original_size)]
+        rows = [[column.get(u, Fraction(0)) for column in entries] for u in range(len(labels))]
+        together = [[a + b for a, b in zip(rows[0], rows[1], strict=True)], *rows[2:]]
+        merged = Matrix.explicit(name, policy.attributes[name].domain or (), labels[1:], together, columns[0].name)
+        assert isinstance(channel, Product)
+        yield replace(channel, axes=(*channel.axes[:place], merged, *channel.axes[place + 1 :]))
+
+
+def _check_written(
+    assessor: Assessor, requirement: Requirement, channel: Channel, policy: Opened, original: Original
+) -> None:
+    """Release, and measure what was written."""
+    plan = plan_of(policy, original, channel)
+    with drawn(plan, policy, original, 1) as made, made.written() as written:
+        if assessor.measure is not None:
+            measured = assessor.measure(requirement, original.policy, plan.channel, written)
+            expected = assessor.finding(requirement, plan.channel, original).up_to(Basis.RELEASE)
+            same = measured.up_to(Basis.RELEASE).to_json() == expected.to_json()
+            demand(same, "measure() finds something else in the release than assess() found before the draw")
+        if assessor.attained is not None:
+            found = assessor.attained(plan.channel, original, written)
+            if found is not None:
+                demand(
+                    found.limit is None and found.verdict is None,
+                    "attained() decides: what one draw came to never does",
+                )
+                _check_number("what was attained", found.achieved)
+                written_down("what was attained", cast("Any", found.to_json()))
 
 
 def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:

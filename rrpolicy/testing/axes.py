@@ -21,6 +21,7 @@ from rrpolicy.testing.demand import demand
 
 DRAWS = 300_000
 ROUNDING = 1e-9
+EXACT = (int, Fraction)
 
 
 def check_axis(axis: Axis, *, seed: int = 0) -> None:
@@ -125,7 +126,11 @@ def _entries(axis: Axis, transition: Transition) -> dict[int, Mapping[int, Fract
 def _check_matrix(axis: Axis, transition: Transition) -> None:
     entries = _entries(axis, transition)
     dense = np.zeros((transition.released_size, axis.original_size))
+    for name, value in (("max_ratio()", axis.max_ratio()), ("min_cross_ratio()", axis.min_cross_ratio())):
+        demand(value is None or type(value) in EXACT, f"{name} is of type {type(value).__name__}, not a Fraction")
     for v, column in entries.items():
+        strange = {type(x).__name__ for x in (*column, *column.values()) if type(x) not in EXACT}
+        demand(not strange, f"column {v} of the matrix holds {sorted(strange)}, not int and Fraction")
         demand(sum(column.values(), Fraction(0)) == 1, f"column {v} of the matrix does not sum to exactly 1")
         demand(all(p > 0 for p in column.values()), f"column {v} lists an entry that is not positive")
         for u, p in column.items():

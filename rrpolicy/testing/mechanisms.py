@@ -2,73 +2,141 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from pydantic import BaseModel, ValidationError
 
-from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.promises import contradictions
-from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.errors import RRPolicyError
-from rrpolicy.finding import Origin, Verdict
-from rrpolicy.mechanism import Mechanism, Outline, Proposal, Task
+from rrpolicy.errors import PolicyError, RequirementError
+from rrpolicy.finding import Derived, Origin, Verdict
+from rrpolicy.mechanism import Mechanism, Outline, Proposal, Remark, Task
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
-from rrpolicy.source.protocol import MULTIPLICITY
-from rrpolicy.testing.axes import check_axis
+from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.testing.channels import check_channel, described
 from rrpolicy.testing.demand import demand
+from rrpolicy.testing.memory import tables_of
+from rrpolicy.testing.options import check_options
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 
 def check_mechanism(
     mechanism: Mechanism[Any],
-    policy: Policy,
-    requirements: Sequence[tuple[Requirement, Assessor]],
-    original: Original | int,
-    kinds: Mapping[str, type[Channel | Axis]],
+    policy: Opened,
+    tables: Sequence[Original] = (),
+    *,
+    impossible: Sequence[Opened] = (),
+    refused: Sequence[Mapping[str, object]] = (),
 ) -> Proposal:
     """Check that a mechanism outlines without data, plans deterministically, and plans a channel that can be released.
 
+        policy = open_policy(policy_text("..."), [acme_oue])
+        check_mechanism(UnaryEncoding(), policy, refused=[{"keep": 2}])
+
     Args:
         mechanism: what is checked.
-        policy: chooses it, with options that are possible.
-        requirements: of the policy, with the assessors that decide them.
-        original: a table, which is then also drawn from; or the number of records.
-        kinds: channel and axis classes by kind, as `Registry.kinds` has them.
+        policy: chooses it, with options that are possible, and requirements that can be reached.
+        tables: of as many records, which it can be planned for; by default such as are made up. Others, which differ a
+            little, are made of the first: what the outline does not announce must be the same for all.
+        impossible: policies that choose it and ask for what it cannot reach.
+        refused: tables of its options that must be refused.
 
     Returns:
-        what it planned, for further assertions.
+        what it planned for the first table, for further assertions.
 
     Raises:
         AssertionError: saying what is not as promised.
     """
-    options = policy.mechanism.options
-    demand(mechanism.name == policy.mechanism.name, "the policy chooses another mechanism")
-    demand(isinstance(options, mechanism.options), "the options are of another class than the mechanism's")
-    outline = mechanism.outline(options, policy)
-    demand(outline == mechanism.outline(options, policy), "two outlines of one policy differ")
-    task = Task(policy, original, tuple(requirements))
-    proposal, again = mechanism.plan(options, task), mechanism.plan(options, task)
-    same = canonical(proposal.channel.to_json()) == canonical(again.channel.to_json())
-    demand(same, "two plans of one table differ: a mechanism is deterministic")
-    _check_channel(outline, proposal, policy, kinds)
-    for requirement, assessor in requirements:
-        finding = assessor.finding(requirement, proposal.channel, original)
-        demand(finding.verdict is Verdict.SATISFIED, f"{requirement.model} does not hold for what was planned")
-    if not isinstance(original, int):
-        _check_draw(proposal.channel, original)
+    settings = policy.policy.mechanism
+    demand(mechanism.name == settings.name, "the policy chooses another mechanism")
+    check_options(mechanism.options)
+    demand(isinstance(settings.options, mechanism.options), "the options are of another class than the mechanism's")
+    for options in refused:
+        taken = _taken(mechanism, options, policy.policy)
+        demand(not taken, f"options {dict(options)} are taken, and should be refused")
+    outline = mechanism.outline(settings.options, policy.policy)
+    demand(outline == mechanism.outline(settings.options, policy.policy), "two outlines of one policy differ")
+    _check_outline(outline, policy)
+    others = tables_of(policy.policy, *tables)
+    proposal = _planned(mechanism, policy, others[0])
+    _check_proposal(outline, proposal, policy.policy)
+    drawable = others[: len(tables) or 2] if isinstance(proposal.channel, Product) else others[:1]
+    check_channel(proposal.channel, policy, drawable)
+    _check_announced(mechanism, outline, policy, others)
+    _check_without_data(mechanism, outline, policy, others[0], proposal)
+    for other in impossible:
+        _check_impossible(mechanism, other, tables)
     return proposal
 
 
-def _check_channel(
-    outline: Outline, proposal: Proposal, policy: Policy, kinds: Mapping[str, type[Channel | Axis]]
-) -> None:
+def _taken(mechanism: Mechanism[Any], options: Mapping[str, object], policy: Policy) -> bool:
+    try:
+        mechanism.outline(mechanism.options.model_validate(options), policy)
+    except (ValidationError, PolicyError):
+        return False
+    except Exception as error:
+        message = f"options {dict(options)} fail instead of being refused: {type(error).__name__}: {error}"
+        raise AssertionError(message) from error
+    return True
+
+
+def _check_outline(outline: Outline, policy: Opened) -> None:
+    released = {a.name for a in policy.policy.released}
+    demand(isinstance(outline.channel, type) and issubclass(outline.channel, Channel), "the outline names no channel")
+    placed = [name for names, axis in outline.axes for name in names]
+    demand(len(set(placed)) == len(placed), "the outline has two axes of one attribute")
+    if issubclass(outline.channel, Product):
+        categorical = {a.name for a in policy.policy.released if a.categorical}
+        demand(set(placed) == categorical, f"the outline has axes of {sorted(placed)}, not of {sorted(categorical)}")
+    for said, names in (("solves", outline.solved), ("keeps", outline.kept)):
+        strange = sorted(set(names) - released)
+        demand(not strange, f"the outline {said} {strange}, which are not released")
+    demand(all(isinstance(d, Derived) for d in outline.derived), "the outline derives something else than `Derived`")
+    if outline.fixed is not None:
+        demand(not outline.solved, "the outline fixes the channel, and solves parameters of it")
+
+
+def _required(policy: Opened, original: Original, outline: Outline) -> tuple[tuple[Requirement, Assessor], ...]:
+    resolved = original.policy
+    return tuple((r, policy.registry.assessor(r, resolved, outline)) for r in policy.policy.requirements)
+
+
+def _task(mechanism: Mechanism[Any], policy: Opened, original: Original) -> tuple[BaseModel, Task]:
+    resolved, options = original.policy, policy.policy.mechanism.options
+    outline = mechanism.outline(options, resolved)
+    return options, Task(resolved, original, _required(policy, original, outline))
+
+
+def _planned(mechanism: Mechanism[Any], policy: Opened, original: Original) -> Proposal:
+    """Return the plan of a table for which the requirements can be reached."""
+    options, task = _task(mechanism, policy, original)
+    try:
+        proposal, again = mechanism.plan(options, task), mechanism.plan(options, task)
+    except (RequirementError, PolicyError) as error:
+        raise AssertionError(f"nothing is planned; give `tables` for which it can be: {error}") from error
+    same = described(proposal.channel) == described(again.channel)
+    demand(same and proposal.origins == again.origins, "two plans of one table differ: a mechanism is deterministic")
+    _check_reached(proposal, task)
+    return proposal
+
+
+def _check_reached(proposal: Proposal, task: Task) -> None:
+    for requirement, assessor in task.requirements:
+        finding = assessor.finding(requirement, proposal.channel, task.original)
+        demand(
+            finding.verdict is Verdict.SATISFIED,
+            f"{requirement.model} does not hold for what was planned: planning raises RequirementError if it cannot",
+        )
+
+
+def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> None:
     channel = proposal.channel
     for contradiction in contradictions(channel, policy.released):
         raise AssertionError(contradiction)
@@ -77,62 +145,80 @@ def _check_channel(
     planned = tuple((axis.attributes, type(axis)) for axis in axes)
     demand(planned == outline.axes, f"the plan's axes are not the outline's: {planned} against {outline.axes}")
     if outline.fixed is not None:
-        fixed = canonical(outline.fixed.to_json()) == canonical(channel.to_json())
+        fixed = described(outline.fixed) == described(channel)
         demand(fixed, "the outline fixes another channel than the one that is planned")
-    document = channel.to_json()
-    demand(channel_from_json(document, kinds).to_json() == document, "the channel reads back as another one")
-    channel_from_json(channel.to_public_json(), kinds)
-    released = {a.name for a in policy.released}
-    told = {column.attribute for table in channel.tables() for column in table.columns if column.attribute}
-    demand(told == released, f"released are {sorted(told)}, the policy releases {sorted(released)}")
-    known = {a for axis in axes for a in axis.attributes} | released
+    known = {a for axis in axes for a in axis.attributes} | {a.name for a in policy.released}
     demand(set(proposal.origins) <= known, "origins name attributes that are not released")
-    chosen = {name for name, origin in proposal.origins.items() if origin is Origin.DATA}
-    announced = chosen <= set(outline.solved) or bool(outline.derived)
-    demand(announced, "parameters are chosen from the data, and the outline does not announce it")
-    for axis in axes:
-        check_axis(axis)
+    demand(all(isinstance(o, Origin) for o in proposal.origins.values()), "origins are not of `Origin`")
+    demand(set(proposal.unrounded) <= known, "unrounded parameters are of attributes that are not released")
+    numbers = [x for parameters in proposal.unrounded.values() for x in parameters.values()]
+    demand(all(math.isfinite(x) for x in numbers), "an unrounded parameter is not a number")
+    for remark in proposal.remarks:
+        demand(isinstance(remark, Remark) and bool(remark.text.strip()), "a remark says nothing")
 
 
-class _Collected:
-    """A sink that counts distinct rows."""
-
-    def __init__(self) -> None:
-        self.parts: dict[str, list[pa.Table]] = {}
-
-    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
-        """Keep a batch with its multiplicities."""
-        del in_order
-        plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
-        times = pa.array([1] * batch.num_rows if n is None else n, pa.int64())
-        self.parts.setdefault(table, []).append(pa.table([*plain, times], names=[*batch.schema.names, MULTIPLICITY]))
-
-    def reader(self, table: str) -> pa.RecordBatchReader:
-        """Return distinct rows in order, with their counts `n`."""
-        everything = pa.concat_tables(self.parts[table])
-        names = [name for name in everything.schema.names if name != MULTIPLICITY]
-        if any(pa.types.is_nested(everything.schema.field(name).type) for name in names):
-            return everything.to_reader()
-        grouped = everything.group_by(names).aggregate([(MULTIPLICITY, "sum")]).rename_columns([*names, MULTIPLICITY])
-        return grouped.sort_by([(name, "ascending") for name in names]).to_reader()
+def _check_announced(mechanism: Mechanism[Any], outline: Outline, policy: Opened, tables: Sequence[Original]) -> None:
+    """Compare plans of tables of as many records: what is not announced as chosen from the data is the same."""
+    plans = [_attempted(mechanism, policy, table) for table in tables]
+    chosen = {name for plan in plans if plan for name, origin in plan.origins.items() if origin is Origin.DATA}
+    silent = sorted(chosen - set(outline.solved)) if not outline.derived else []
+    demand(not silent, f"the parameters of {silent} are chosen from the data, and the outline does not announce it")
+    if outline.derived:
+        return
+    if not outline.solved:
+        found = {None if plan is None else str(described(plan.channel)) for plan in plans}
+        demand(len(found) == 1, "two tables of as many records get other plans, and the outline announces nothing")
+    for plan in (plan for plan in plans if plan is not None):
+        _check_unread(plans[0], plan, chosen)
 
 
-def _check_draw(channel: Channel, original: Original) -> None:
-    settled = channel.settle(original)
-    demand(settled.settle(original).to_json() == settled.to_json(), "a settled channel settles otherwise")
-    sink, again = _Collected(), _Collected()
-    for seed_sink in (sink, again):
-        settled.draw(original, Streams.for_tests(7), seed_sink)
-    names = {table.name for table in settled.tables()}
-    demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, promised {sorted(names)}")
-    for table in settled.tables():
-        rows, other = sink.reader(table.name).read_all(), again.reader(table.name).read_all()
-        demand(
-            set(rows.schema.names) == {*(c.name for c in table.columns), MULTIPLICITY}, "other columns than promised"
-        )
-        demand(rows.equals(other), "two draws from the same bits differ")
+def _check_unread(one: Proposal | None, other: Proposal, chosen: set[str]) -> None:
+    """Compare the axes of two plans whose parameters are said not to be chosen from the data."""
+    if one is None:
+        return
+    pairs = zip(getattr(one.channel, "axes", ()), getattr(other.channel, "axes", ()), strict=True)
+    for axis, changed in pairs:
+        if not chosen & set(axis.attributes):
+            same = axis.to_json() == changed.to_json()
+            names = ", ".join(axis.attributes)
+            demand(same, f"the parameters of {names} differ between two tables, and no origin says that data do it")
+
+
+def _attempted(mechanism: Mechanism[Any], policy: Opened, table: Original) -> Proposal | None:
+    """Return the plan of a table, or None if the requirements are said to be out of reach for it."""
+    options, task = _task(mechanism, policy, table)
     try:
-        finding = settled.conforms(original, {name: sink.reader(name) for name in names})
-    except RRPolicyError as error:
-        raise AssertionError(f"conforms() fails on what was drawn: {error}") from error
-    demand(finding.verdict is Verdict.SATISFIED, "conforms() refuses what was drawn")
+        proposal = mechanism.plan(options, task)
+    except RequirementError:
+        return None
+    _check_reached(proposal, task)
+    return proposal
+
+
+def _check_without_data(
+    mechanism: Mechanism[Any], outline: Outline, policy: Opened, table: Original, proposal: Proposal
+) -> None:
+    """Plan with the number of records alone: it is refused, or gives what does not depend on the data."""
+    options, task = _task(mechanism, policy, table)
+    try:
+        planned = mechanism.plan(options, replace(task, original=task.records))
+    except (PolicyError, RequirementError):
+        return
+    except Exception as error:
+        message = f"planning with the number of records alone fails: {type(error).__name__}: {error}"
+        raise AssertionError(message + "; raise PolicyError (RR255)") from error
+    if not outline.solved and not outline.derived:
+        same = described(planned.channel) == described(proposal.channel)
+        demand(same, "the number of records alone gives another plan than the table, and the outline announces nothing")
+
+
+def _check_impossible(mechanism: Mechanism[Any], policy: Opened, tables: Sequence[Original]) -> None:
+    demand(policy.policy.mechanism.name == mechanism.name, "an impossible policy chooses another mechanism")
+    for table in tables or tables_of(policy.policy)[:1]:
+        try:
+            options, task = _task(mechanism, policy, table)
+            proposal = mechanism.plan(options, task)
+        except (RequirementError, PolicyError):
+            continue
+        _check_reached(proposal, task)
+        raise AssertionError("a policy that is said to be impossible is planned for, and every requirement holds")

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rrpolicy.channel.table import type_of
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
 from rrpolicy.source.sample import systematic
 from rrpolicy.source.units import Units
+from rrpolicy.testing.demand import demand
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from rrpolicy.source.protocol import Original
 
 
 @dataclass(frozen=True)
@@ -43,16 +47,50 @@ class TableInMemory:
 
     @classmethod
     def random(cls, policy: Policy, records: int, seed: int) -> TableInMemory:
-        """Build a table whose categorical attributes depend on one another, the same for the same seed."""
+        """Build a table whose categorical attributes depend on one another, the same for the same seed.
+
+        Args:
+            policy: every domain declared; a column without one gets whole numbers.
+            records: N.
+            seed: of the values.
+        """
         generator = np.random.default_rng(seed)
         latent = generator.normal(size=records)
         codes: dict[str, npt.NDArray[np.int32]] = {}
+        carried: dict[str, pa.Array] = {}
         for attribute in policy.released:
+            demand(not attribute.observed, f"the domain of '{attribute.name}' is observed: give `tables` that hold it")
             size = len(attribute.domain or ())
+            score = latent + generator.normal(size=records)
             if size:
-                score = latent + generator.normal(size=records)
                 codes[attribute.name] = np.clip(np.floor((score + 2) * size / 4), 0, size - 1).astype(np.int32)
-        return cls(policy, codes)
+            else:
+                carried[attribute.name] = pa.array(np.clip(np.rint(score), -2, 2).astype(np.int64))
+        return cls(policy, codes, carried)
+
+    @classmethod
+    def copy(cls, original: Original) -> TableInMemory:
+        """Return another table's records."""
+        names = [a.name for a in original.policy.released]
+        whole = pa.Table.from_batches(original.rows(*names)).combine_chunks()
+        coded = {a.name for a in original.policy.released if a.categorical}
+        columns = {name: whole.column(name).combine_chunks() for name in names}
+        codes = {name: column.to_numpy(zero_copy_only=False) for name, column in columns.items() if name in coded}
+        rest = {name: column for name, column in columns.items() if name not in coded}
+        return cls(original.policy, codes, rest, original.units)
+
+    def neighbour(self) -> TableInMemory:
+        """Return the table in which one record has other categories."""
+        sizes = {name: len(self.policy.attributes[name].domain or ()) for name in self.codes}
+        changed = {name: codes.copy() for name, codes in self.codes.items()}
+        for name, codes in changed.items():
+            codes[0] = (codes[0] + 1) % sizes[name]
+        return TableInMemory(self.policy, changed, self.carried, self.units)
+
+    def alike(self) -> TableInMemory:
+        """Return a table of as many records that all have the categories of the first."""
+        codes = {name: np.full_like(codes, codes[0]) for name, codes in self.codes.items()}
+        return TableInMemory(self.policy, codes, self.carried, self.units)
 
     @property
     def records(self) -> int:
@@ -61,9 +99,9 @@ class TableInMemory:
 
     @property
     def types(self) -> Mapping[str, str]:
-        """Return VARCHAR for categories; for carried columns BIGINT, DOUBLE or VARCHAR."""
+        """Return the types of the categories; of carried columns BIGINT, DOUBLE or VARCHAR."""
         kinds = {name: values.type for name, values in self.carried.items()}
-        return dict.fromkeys(self.codes, "VARCHAR") | {
+        return {name: type_of(self.policy.attributes[name].domain or ()) for name in self.codes} | {
             name: "BIGINT" if pa.types.is_integer(t) else "DOUBLE" if pa.types.is_floating(t) else "VARCHAR"
             for name, t in kinds.items()
         }
@@ -99,3 +137,20 @@ class TableInMemory:
     def _sorted(self, names: Sequence[str]) -> pa.Table:
         columns = {n: pa.array(self.codes[n]) if n in self.codes else self.carried[n] for n in names}
         return pa.table(columns).sort_by([(n, "ascending") for n in names])
+
+
+RECORDS = 400
+
+
+def tables_of(policy: Policy, *given: Original) -> tuple[Original, ...]:
+    """Return tables of as many records that differ a little, or altogether; those that are given come first.
+
+    Args:
+        policy: every domain declared, unless tables are given.
+        given: tables that fit it.
+    """
+    first = TableInMemory.copy(given[0]) if given else TableInMemory.random(policy, RECORDS, 1)
+    others = (first.neighbour(), first.alike())
+    if given:
+        return (*given, *others)
+    return first, TableInMemory.random(policy, RECORDS, 2), *others

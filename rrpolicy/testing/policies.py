@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from rrpolicy.canonical import Value
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import Place
+from rrpolicy.offer import Software
 from rrpolicy.policy.model import (
     Attribute,
     MechanismChoice,
@@ -18,10 +24,57 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.plan import opening
+from rrpolicy.releasing.plan.opening import Opened
 
 
 class NoOptions(BaseModel):
     """The options of a mechanism that has none."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def open_policy(
+    policy: Policy | str | Path, plugins: Sequence[str | object] = (), folder: Path | None = None
+) -> Opened:
+    """Return a resolved policy, `.policy`, with the registry of its plugins, `.registry`. No table is opened.
+
+        open_policy(policy_text("..."), [acme_oue])
+
+    Args:
+        policy: a policy's file; or its text, which may name no other files but the table; or one that is resolved.
+        plugins: beside those that the policy lists: names of installed distributions; or modules or objects with hooks,
+            which need not be installed.
+        folder: where the relative uri of a text starts; the working directory by default.
+
+    Raises:
+        PolicyError: with every problem of the policy.
+        RefusedError: if a plugin is missing, broken, or takes a name that is taken.
+    """
+    names = [plugin for plugin in plugins if isinstance(plugin, str)]
+    held = {_named(plugin): plugin for plugin in plugins if not isinstance(plugin, str)}
+
+    def find(
+        listed: tuple[str, ...], place: Callable[[int], Place | None], planned: Software | None = None
+    ) -> Registry:
+        del planned
+        found = load_registry([*listed, *names], lambda index: place(index) if index < len(listed) else None)
+        return found.holding(held) if held else found
+
+    if isinstance(policy, Policy):
+        return Opened(policy, find(policy.plugins, lambda _: None))
+    if isinstance(policy, Path) or "\n" not in policy:
+        return opening.open_policy(Path(policy), find=find)
+    with TemporaryDirectory() as scratch:
+        file = Path(scratch) / "policy.toml"
+        file.write_text(policy, encoding="utf-8")
+        opened = opening.open_policy(file, find=find)
+    return replace(opened, policy=replace(opened.policy, folder=str(folder or Path.cwd())))
+
+
+def _named(plugin: object) -> str:
+    return str(plugin.__name__ if inspect.ismodule(plugin) else type(plugin).__name__)
 
 
 def policy_of(

@@ -2,74 +2,289 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
-from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.policy.model import Policy
-from rrpolicy.source.duckdb.encoding import NULL
+from rrpolicy.errors import DataError, RefusedError, RRPolicyError
+from rrpolicy.policy.model import Attribute, Policy, Reading
+from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.source.memory.encoded import encoded
+from rrpolicy.source.opening import engine
 from rrpolicy.source.protocol import MULTIPLICITY, Snapshot, Source
 from rrpolicy.testing.demand import demand
 
+Rows: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
+RECORDS = 97
+STRAY = "no category of any domain"
+MANY = 10_000
 
-def check_source(source: Source, uri: str, table: str | None, policy: Policy, scratch: Path) -> None:
-    """Check that an engine keeps the promises of `Source` and `Snapshot`.
+
+def check_source(
+    source: Source, policy: Opened, make: Callable[[pa.Table], str] | str, rows: Rows | None = None, *, table: str = ""
+) -> None:
+    """Check that an engine opens a table as it is, and notices when it changes.
+
+        def make(rows):
+            path = tmp_path / "people.sqlite"
+            ...  # writes the rows into a fresh file, always the same one
+            return f"sqlite:{path}"
+
+        check_source(SQLite(), policy, make, table="people")
 
     Args:
         source: the engine.
-        uri: of a table of at least two records that fits the policy.
+        policy: whose attributes are read, every domain declared or observed; what it says of missing values holds.
+        make: writes rows where the source reads them, always at the same place, and returns the uri; or the uri of a
+            table that is there, which then is not changed.
+        rows: that the table holds, of the types that the source should tell; by default the kit makes some up with
+            everything that the policy speaks of: nulls, codes of missing values, what is outside of a domain, edges.
         table: inside a database.
-        policy: declares the domain of every categorical attribute.
-        scratch: an empty folder.
 
     Raises:
         AssertionError: saying what is not as promised.
     """
     demand(bool(source.schemes), "a source names the schemes or endings that it opens")
-    with source.open(uri, table, scratch) as snapshot:
-        _check_snapshot(snapshot, policy)
-        first = _rows(snapshot, policy)
-    with source.open(uri, table, scratch) as snapshot:
-        demand(_rows(snapshot, policy).equals(first), "opened again, the same table reads otherwise")
+    demand(rows is not None or callable(make), "`rows` say what the table holds")
+    whole = _table(rows) if rows is not None else rows_of(policy.policy)
+    uri = make(whole) if callable(make) else make
+    read = _Read(source, table or None, policy.policy)
+    with read.snapshot(uri) as found, read.expected(whole) as expected:
+        _compare(found, expected, policy.policy)
+        first = read.rows(found)
+    with read.snapshot(uri) as found:
+        demand(read.rows(found).equals(first), "opened again, the same table reads otherwise")
+    _check_addresses(read, uri, first)
+    if callable(make):
+        _check_changed(read, make, whole, uri)
 
 
-def _check_snapshot(snapshot: Snapshot, policy: Policy) -> None:
-    columns = snapshot.columns()
-    missing = [a.name for a in policy.attributes.values() if a.name not in columns]
-    demand(not missing, f"columns() lacks {missing}")
-    snapshot.unchanged()
-    attributes = [a for a in policy.released if a.categorical]
+def _table(rows: Rows) -> pa.Table:
+    return rows if isinstance(rows, pa.Table) else pa.Table.from_pylist([dict(row) for row in rows])
+
+
+def rows_of(policy: Policy) -> pa.Table:
+    """Return records with everything that a policy speaks of, in no order."""
+    columns = {}
+    for place, attribute in enumerate(policy.attributes.values()):
+        values = _values(attribute, policy.reading)
+        step = next(s for s in (5, 7, 11, 13) if math.gcd(s, len(values)) == 1)
+        columns[attribute.name] = pa.array(
+            [values[(i * step + i // (3 + place)) % len(values)] for i in range(RECORDS)]
+        )
+    return pa.table(columns)
+
+
+def _values(attribute: Attribute, reading: Reading) -> list[Any]:
+    """Return the values that a column may have: of its domain, outside of it, missing, and null."""
+    kept = {attribute.nulls, attribute.outside}
+    values: list[Any] = [v for v in attribute.domain or () if v not in kept]
+    if attribute.bins is not None:
+        values = _edges(attribute.bins.edges)
+    elif attribute.observed:
+        values = ["b", "a", "c"]
+    elif not values:
+        values = [3, 1, 2] if not attribute.role.dropped else [f"p{i}" for i in range(60)]
+    kinds = {type(v) for v in values}
+    if kinds == {str}:
+        values.append(STRAY)
+    elif kinds <= {int, float} and attribute.categorical:
+        values.append(max(values) + 7)
+    values += [code for code in reading.codes(attribute.name) if type(code) in kinds and code not in values]
+    return [*values, None]
+
+
+def _edges(edges: Sequence[float | str]) -> list[Any]:
+    """Return values at edges of bins, and between them."""
+    if any(isinstance(e, str) for e in edges):
+        read = (
+            dt.date.fromisoformat if all(len(str(e)) == len("2020-01-01") for e in edges) else dt.datetime.fromisoformat
+        )
+        moments = [read(e) for e in edges if isinstance(e, str)]
+        return [*moments, *(m - dt.timedelta(days=1) for m in moments)]
+    finite = [float(e) for e in edges if math.isfinite(float(e))]
+    between = [(a + b) / 2 for a, b in pairwise(finite)]
+    return [*finite, *between, finite[0] - 1, finite[-1] + 0.5]
+
+
+class _Read:
+    """A source that reads tables of one policy."""
+
+    def __init__(self, source: Source, table: str | None, policy: Policy) -> None:
+        self.source, self.table, self.policy = source, table, policy
+        self.coded = [a for a in policy.released if a.categorical]
+        self.carried = [a.name for a in policy.released if not a.categorical]
+
+    @contextmanager
+    def snapshot(self, uri: str) -> Iterator[Snapshot]:
+        """Open a table of the source."""
+        with TemporaryDirectory() as scratch:
+            opened = self.source.open(uri, self.table, Path(scratch), self.policy.reading)
+            with opened as snapshot:
+                yield snapshot
+
+    @contextmanager
+    def expected(self, rows: pa.Table) -> Iterator[Snapshot]:
+        """Open the rows themselves, encoded by rrpolicy."""
+        with TemporaryDirectory() as scratch, encoded(rows, "rows", Path(scratch), self.policy.reading) as snapshot:
+            yield snapshot
+
+    def rows(self, snapshot: Snapshot) -> pa.Table:
+        """Return all rows."""
+        coded = [_with_domain(a, snapshot) for a in self.coded]
+        return snapshot.rows(coded, self.carried).read_all().combine_chunks()
+
+
+def _with_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
+    """Return an attribute with its observed domain."""
+    if attribute.domain is not None:
+        return attribute
+    return replace(attribute, domain=tuple(v for v in snapshot.distinct(attribute, MANY) if v is not None))
+
+
+def _compare(found: Snapshot, expected: Snapshot, policy: Policy) -> None:
+    told, right = dict(found.columns()), dict(expected.columns())
+    demand(list(told) == list(right), f"columns() are {list(told)}, and the table has {list(right)}")
+    for name, kind in right.items():
+        demand(told[name] == kind, f"columns() says that '{name}' is {told[name]}, and it is {kind}")
+    demand(found.records() == expected.records(), f"records() is {found.records()}, and there are {expected.records()}")
+    found.unchanged()
+    for attribute in policy.released:
+        _compare_column(found, expected, attribute)
+    coded = [_with_domain(a, expected) for a in policy.released if a.categorical]
     carried = [a.name for a in policy.released if not a.categorical]
-    tally = snapshot.tally(attributes).read_all()
-    demand(
-        tally.schema.names == [*(a.name for a in attributes), MULTIPLICITY],
-        "tally() returns a column a attribute, then n",
-    )
-    counts = as_numpy(tally.column(MULTIPLICITY))
-    demand(bool(np.all(counts > 0)), "tally() returns an empty cell")
-    demand(int(counts.sum()) == snapshot.records(), "tally() does not add up to records()")
-    for attribute in attributes:
-        codes = tally.column(attribute.name)
-        demand(pa.types.is_int32(codes.type), f"tally() returns '{attribute.name}' in another type than int32")
-        size = len(attribute.domain or ())
-        inside = [NULL <= code < size for code in codes.to_pylist()]
-        demand(all(inside), f"tally() returns a code of '{attribute.name}' that is neither a position nor -1, -2")
-    rows = _rows(snapshot, policy)
-    demand(rows.num_rows == snapshot.records(), "rows() returns more or fewer rows than records()")
-    names = [a.name for a in attributes]
-    if names:
-        order = [(name, "ascending") for name in names]
-        demand(rows.select(names).equals(rows.select(names).sort_by(order)), "rows() are not sorted by their codes")
-        grouped = rows.group_by(names).aggregate([([], "count_all")]).sort_by(order)
-        tallied = tally.group_by(names).aggregate([(MULTIPLICITY, "sum")]).sort_by(order)
-        same = grouped.column("count_all").to_pylist() == tallied.column(f"{MULTIPLICITY}_sum").to_pylist()
-        demand(same, "rows() and tally() disagree")
-    demand(rows.schema.names == [*names, *carried], "rows() returns the codes, then the carried columns")
+    turned = [replace(a, domain=(a.domain or ())[::-1]) for a in coded if a.bins is None]
+    for attributes, columns in (
+        (coded, carried),
+        (coded[::-1], carried[::-1]),
+        (turned, []),
+        *(([a], []) for a in coded),
+        *(([], [name]) for name in carried),
+    ):
+        if attributes or columns:
+            _compare_rows(found, expected, attributes, columns)
+    unit = policy.unit
+    if unit is not None and hasattr(found, "units"):
+        same = found.units(unit) == expected.units(unit)
+        demand(same, f"units('{unit}') is {found.units(unit)}, not {expected.units(unit)}")
 
 
-def _rows(snapshot: Snapshot, policy: Policy) -> pa.Table:
-    attributes = [a for a in policy.released if a.categorical]
-    carried = [a.name for a in policy.released if not a.categorical]
-    return snapshot.rows(attributes, carried).read_all().combine_chunks()
+def _compare_column(found: Snapshot, expected: Snapshot, attribute: Attribute) -> None:
+    kind, right = _told(found, attribute), _told(expected, attribute)
+    demand(kind == right, f"released_type() of '{attribute.name}' is {kind}, not {right}")
+    values, known = found.distinct(attribute, MANY), expected.distinct(attribute, MANY)
+    name = f"distinct() of '{attribute.name}'"
+    demand(len({repr(v) for v in values}) == len(values), f"{name} holds a value twice")
+    demand({repr(v) for v in values} == {repr(v) for v in known}, f"{name} is {values}, not {known}")
+    demand(list(map(repr, values)) == list(map(repr, known)), f"{name} is not sorted: {values}, not {known}")
+    few = found.distinct(attribute, 1)
+    demand(len(few) == min(2, len(known)), f"{name}, at most 1, returns {len(few)} values, not one more")
+
+
+def _told(snapshot: Snapshot, attribute: Attribute) -> str:
+    """Return the type of released values, or the code of the refusal."""
+    try:
+        return snapshot.released_type(attribute)
+    except DataError as error:
+        return error.problems[0].code
+
+
+def _compare_rows(found: Snapshot, expected: Snapshot, attributes: Sequence[Attribute], carried: Sequence[str]) -> None:
+    names = [*(a.name for a in attributes), *carried]
+    try:
+        right, tallied = expected.rows(attributes, carried).read_all(), expected.tally(attributes, carried).read_all()
+    except DataError as error:
+        raise AssertionError(f"the rows do not fit the policy: {error}") from error
+    rows, tally = found.rows(attributes, carried).read_all(), found.tally(attributes, carried).read_all()
+    for what, told, columns in (("rows()", rows, names), ("tally()", tally, [*names, MULTIPLICITY])):
+        demand(told.schema.names == columns, f"{what} returns the columns {told.schema.names}, not {columns}")
+        for attribute in attributes:
+            kind = told.schema.field(attribute.name).type
+            demand(pa.types.is_int32(kind), f"{what} returns '{attribute.name}' as {kind}, not int32")
+    demand(rows.num_rows == right.num_rows, f"rows() returns {rows.num_rows} rows of {right.num_rows}")
+    demand(sum(tally.column(MULTIPLICITY).to_pylist()) == right.num_rows, "tally() does not add up to records()")
+    for what, told, true in (("rows()", rows, right), ("tally()", tally, tallied)):
+        for attribute in attributes:
+            _compare_codes(what, attribute, told.column(attribute.name), true.column(attribute.name))
+        read, wanted = (list(zip(*t.to_pydict().values(), strict=True)) for t in (told, true))
+        demand(
+            sorted(map(repr, read)) == sorted(map(repr, wanted)), f"{what} of {names} holds other rows than the table"
+        )
+        demand(read == wanted, f"{what} of {names} is not sorted")
+
+
+def _compare_codes(what: str, attribute: Attribute, told: pa.ChunkedArray, true: pa.ChunkedArray) -> None:
+    """Say of which category there are more or fewer than in the table."""
+    if what != "rows()":
+        return
+    names = {-1: "outside the domain", -2: "null", **dict(enumerate(map(repr, attribute.domain or ())))}
+    for code in sorted({*told.to_pylist(), *true.to_pylist()}, key=str):
+        found, right = (some.to_pylist().count(code) for some in (told, true))
+        said = names.get(code, f"the code {code}")
+        demand(
+            found == right, f"{what} has {found} records of '{attribute.name}' that are {said}, and there are {right}"
+        )
+
+
+def _check_addresses(read: _Read, uri: str, first: pa.Table) -> None:
+    """Open the table by a relative path, and one that is not there."""
+    sources = dict.fromkeys(read.source.schemes, read.source)
+    try:
+        _, resolved = engine(uri, sources, Path.cwd())
+    except DataError as error:
+        raise AssertionError(f"`schemes` does not open its own uri '{uri}': {error}") from error
+    demand(resolved == uri or not Path(uri).is_absolute(), f"'{uri}' is resolved to '{resolved}'")
+    found = re.fullmatch(r"((?:[A-Za-z][A-Za-z0-9+.-]+:)?)(/[^/].*)", uri)
+    if found and getattr(read.source, "paths", True):
+        scheme, path = found[1], Path(found[2])
+        _, resolved = engine(scheme + path.name, sources, path.parent)
+        with read.snapshot(resolved) as snapshot:
+            demand(read.rows(snapshot).equals(first), "by a relative path, it opens another table")
+    try:
+        with read.snapshot(uri + "-which-is-not-there"):
+            pass
+    except RRPolicyError:
+        return
+    except Exception as error:
+        message = f"a table that is not there is not refused by DataError: {type(error).__name__}: {error}"
+        raise AssertionError(message) from error
+    raise AssertionError("a table that is not there is opened")
+
+
+def _check_changed(read: _Read, make: Callable[[pa.Table], str], whole: pa.Table, uri: str) -> None:
+    """Change the table while it is open: that is noticed, or the old one is read, from a copy."""
+    fewer = whole.slice(1)
+    with read.snapshot(uri) as snapshot:
+        before = read.rows(snapshot)
+        demand(make(fewer) == uri, "`make` writes always at the same place, and returns the same uri")
+        noticed = _refused(lambda: read.rows(snapshot))
+        if noticed is None:
+            demand(read.rows(snapshot).equals(before), "the table changed, and it reads the new one (RR410)")
+        else:
+            demand(noticed == "RR410", f"the table changed, and it refuses to read it by {noticed}, not by RR410")
+            demand(_refused(snapshot.unchanged) == "RR410", "the table changed, and unchanged() says nothing (RR410)")
+    with read.snapshot(uri) as snapshot, read.expected(fewer) as expected:
+        same = read.rows(snapshot).equals(read.rows(expected))
+        demand(same, "the table changed, and opened again it reads as it was")
+    make(whole)
+
+
+def _refused(ask: Callable[[], object]) -> str | None:
+    """Return the code of a refusal, None if nothing is refused."""
+    try:
+        ask()
+    except RefusedError as error:
+        return error.problems[0].code
+    except Exception as error:
+        message = f"the table changed, and reading it fails: {type(error).__name__}: {error}"
+        raise AssertionError(message) from error
+    return None

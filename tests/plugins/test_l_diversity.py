@@ -161,10 +161,7 @@ def test_the_mechanism_conforms(write: Write, name: str) -> None:
     mechanism = registry.mechanisms["l-diversity"]
 
     with open_original(opened.policy, registry.sources, path.parent) as original:
-        policy = original.policy
-        outline = mechanism.outline(policy.mechanism.options, policy)
-        requirements = [(r, registry.assessor(r, policy, outline)) for r in policy.requirements]
-        proposal = check_mechanism(mechanism, policy, requirements, original, registry.kinds)
+        proposal = check_mechanism(mechanism, opened, [original])
 
     assert isinstance(proposal.channel, SuppressionChannel) or any(isinstance(a, Recode) for a in proposal.channel.axes)
     expected = {"pinned": [Origin.DATA, Origin.POLICY]}.get(name, [Origin.DATA])

@@ -13,19 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.axes.retention import Retention
-from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.expected_error import expected_squared_error
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Origin, Verdict
 from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import Requirement, Role
-from rrpolicy.testing import TableInMemory, check_mechanism
+from rrpolicy.testing import TableInMemory, check_mechanism, open_policy
 from rrpolicy_pram.mechanism import Pram
 from rrpolicy_pram.options import Options
 
-KINDS = {c.kind: c for c in (Product, Identity, Retention, Matrix)}
 ADULT = {"education": 16, "marital_status": 7, "sex": 2, "race": 5, "workclass": 7}
 
 
@@ -323,11 +320,11 @@ def test_minimising_over_blocks_needs_the_table(table, plan):
     ],
     ids=["equal", "optimal", "fixed", "invariant"],
 )
-def test_pram_conforms(make, assessors, table, options):
+def test_pram_conforms(make, table, options):
     required = make["requirement"]("local-dp", epsilon=8)
     _, original = table(options, [required])
 
-    check_mechanism(Pram(), original.policy, [(required, assessors["local-dp"])], original, KINDS)
+    check_mechanism(Pram(), open_policy(original.policy), [original])
 
 
 @pytest.mark.parametrize("allocation", ["equal", "optimal"])
@@ -340,7 +337,7 @@ def test_disclosure_is_a_constraint_like_any_other(table, allocation, blocks):
     options = Options(allocation=allocation, blocks=blocks)
     _, original = table(options, [required])
 
-    proposal = check_mechanism(Pram(), original.policy, [(required, assessor)], original, KINDS)
+    proposal = check_mechanism(Pram(), open_policy(original.policy), [original])
 
     achieved = assessor.assess(required, proposal.channel, original).achieved.value
     assert 0.499 < achieved <= 0.5

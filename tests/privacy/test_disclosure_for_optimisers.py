@@ -24,7 +24,7 @@ from rrpolicy.privacy.disclosure.reconstruction import reconstruction, slabs
 from rrpolicy.privacy.evidence import gather, sides
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
-from rrpolicy.testing.assessors import check_assessor
+from rrpolicy.testing import check_assessor, open_policy
 
 SEEDS = st.integers(0, 2**32)
 KINDS = ("identity", "retention", "blocks", "matrix", "recode")
@@ -231,6 +231,8 @@ def test_the_assessors_keep_their_promises(worlds: Any, seed: int) -> None:
     channels = [at_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
     for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
         (assessor,) = model.assessors()
-        findings = check_assessor(assessor, entry, world.policy, channels, world.original)
+        findings = check_assessor(
+            assessor, open_policy(replace(world.policy, requirements=(entry,))), channels, [world.original]
+        )
         assert len(findings) == len(channels)
         assert all(f.verdict is not None for f in findings)

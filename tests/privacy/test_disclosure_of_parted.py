@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -22,7 +22,7 @@ from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.privacy.suppression import assessors as parted
 from rrpolicy.privacy.suppression.disclosure import links, risks
-from rrpolicy.testing import check_assessor
+from rrpolicy.testing import check_assessor, open_policy
 
 SEEDS = st.integers(0, 2**32)
 STAR = ("*", "*")
@@ -221,10 +221,11 @@ def test_another_table_is_refused(worlds: Any) -> None:
 
 def test_the_kit_accepts_the_assessors(worlds: Any) -> None:
     made = world(worlds, Random(5))
-    policy = made.original.policy
 
     found = [
-        check_assessor(assessor, entry, policy, [made.channel], made.original)[0]
+        check_assessor(
+            assessor, open_policy(replace(made.original.policy, requirements=(entry,))), [made.channel], [made.original]
+        )[0]
         for assessor, entry in ((RISK, asked(threshold=1)), (LINK, linked(threshold="1/1000")))
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
@@ -32,7 +32,7 @@ from rrpolicy.privacy.disclosure.attribute import risks
 from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
-from rrpolicy.testing import check_assessor
+from rrpolicy.testing import check_assessor, open_policy
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12
@@ -426,7 +426,9 @@ def test_floors_and_slopes_beside_sets(worlds: Any) -> None:
     entry = asked(threshold="1/100")
 
     (assessor,) = [x for x in attribute.assessors() if x.channel is Product]
-    (finding,) = check_assessor(assessor, entry, made.original.policy, [channel], made.original)
+    (finding,) = check_assessor(
+        assessor, open_policy(replace(made.original.policy, requirements=(entry,))), [channel], [made.original]
+    )
     (floor,) = attribute_minimum(entry, channel, made.original)
 
     assert finding.achieved is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,11 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.finding import Verdict
-from rrpolicy.policy.model import Requirement
+from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.addition.assessors import alone, assess, assessors, measure
 from rrpolicy.privacy.models.l_diversity import Options
 from rrpolicy.source.protocol import MULTIPLICITY
-from rrpolicy.testing import check_assessor
+from rrpolicy.testing import check_assessor, open_policy, policy_of
 
 LABELS = ("a", "b", "c", "d")
 
@@ -133,8 +132,9 @@ def test_every_group_of_released_sets_satisfies_the_bound_by_brute_force(own: li
 def test_the_kit_accepts_the_assessor() -> None:
     (assessor,) = assessors()
 
-    policy: Any = SimpleNamespace(with_role=lambda *_: ())
+    sex = Attribute("sex", Role.QUASI_IDENTIFIER, ("f", "m"), release_as="sex")
+    policy = policy_of([sex, Attribute("s", Role.SENSITIVE, LABELS, release_as="s")], [asked(3)])
 
-    found = check_assessor(assessor, asked(3), policy, [channel_of(3), channel_of(2)], 100)
+    found = check_assessor(assessor, open_policy(policy), [channel_of(3), channel_of(2)])
 
     assert [f.verdict for f in found] == [Verdict.SATISFIED, Verdict.FAILED]

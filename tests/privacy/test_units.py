@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +26,7 @@ from rrpolicy.privacy.models.local_dp import Options as LocalDPOptions
 from rrpolicy.privacy.models.pk_anonymity import Options as PkOptions
 from rrpolicy.privacy.units import assumption, k_of_units
 from rrpolicy.source.units import Units
-from rrpolicy.testing import TableInMemory, check_assessor
+from rrpolicy.testing import TableInMemory, check_assessor, open_policy
 
 from .worlds import policy_of
 
@@ -136,7 +137,9 @@ def test_both_models_pass_the_conformance_kit_with_several_records_a_unit() -> N
     original = table({1: 40, 2: 30, 3: 20})
     channels = [keeping("11/20", "2/5"), keeping("3/5", "1/2"), keeping("9/10", "9/10")]
     for (assessor,), requirement in ((pk_anonymity.assessors(), pk(2, 3)), (local_dp.assessors(), dp(2, 3))):
-        findings = check_assessor(assessor, requirement, original.policy, channels, original)
+        findings = check_assessor(
+            assessor, open_policy(replace(original.policy, requirements=(requirement,))), channels, [original]
+        )
         assert [f.verdict for f in findings] == [Verdict.SATISFIED, Verdict.FAILED, Verdict.FAILED]
         assert all("3 records" in f.adversary for f in findings)
 

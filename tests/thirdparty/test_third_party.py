@@ -17,8 +17,8 @@ from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.finding import Verdict
 from rrpolicy.releasing.plan.check import check
 from rrpolicy.releasing.plan.gate import gate
-from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.plan import Plan, make_plan
+from rrpolicy.testing import check_assessor, check_mechanism, open_policy
 
 SITE = Path(__file__).parent / "site"
 POLICY = """
@@ -100,19 +100,14 @@ def test_it_is_not_imported_unless_listed(site):
 
 
 def test_it_conforms(site, folder):
-    from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_mechanism
-
     site(SITE)
     opened = open_policy(folder / "policy.toml")
-    policy, registry = opened.policy, opened.registry
-    outline = registry.mechanisms["acme-oue"].outline(policy.mechanism.options, policy)
-    requirements = [(r, registry.assessor(r, policy, outline)) for r in policy.requirements]
-    table = TableInMemory.random(policy, 500, 2)
+    mechanism = opened.registry.mechanisms["acme-oue"]
+    outline = mechanism.outline(opened.policy.mechanism.options, opened.policy)
 
-    proposal = check_mechanism(registry.mechanisms["acme-oue"], policy, requirements, table, registry.kinds)
-    for axis in proposal.channel.axes:
-        check_axis(axis)
-    findings = check_assessor(requirements[0][1], requirements[0][0], policy, [proposal.channel], table)
+    check_mechanism(mechanism, opened)
+    assessor = opened.registry.assessor(opened.policy.requirements[0], opened.policy, outline)
+    findings = check_assessor(assessor, opened)
 
     assert findings[0].achieved.value == 9
 

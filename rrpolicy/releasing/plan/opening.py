@@ -20,6 +20,8 @@ from rrpolicy.source.memory.handed import Handed
 
 PolicyLike: TypeAlias = "str | os.PathLike[str] | Policy"
 """A policy's file, or the policy that was loaded from one."""
+Find: TypeAlias = Callable[[tuple[str, ...], Callable[[int], "Place | None"], "Software | None"], Registry]
+"""Finds the plugins that a policy may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def open_policy(
     source: str | None = None,
     root: Path | None = None,
     before: Before | None = None,
-    registry: Registry | None = None,
+    find: Find = load_registry,
 ) -> Opened:
     """Load a policy file and the plugins that it lists.
 
@@ -66,7 +68,7 @@ def open_policy(
         root: that the files lie under which the policy names; default: the top of its repository, else its folder.
         before: of a plan of this policy: plugins of it may be absent, and where that of the mechanism is, its options
             are those of the plan, whatever the file states.
-        registry: the only plugins that it may use, where somebody else wrote it.
+        find: finds the plugins that it may use, given those that it lists, index -> place, and what it was planned with.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
@@ -76,7 +78,7 @@ def open_policy(
 
     def catalogue(plugins: tuple[str, ...], place: Callable[[int], Place | None]) -> Catalogue:
         planned = None if before is None else before.software
-        used.append(load_registry(plugins, place, planned) if registry is None else registry)
+        used.append(find(plugins, place, planned))
         names = used[-1].catalogue
         return names if before is None else names.keeping(before.mechanism.name, PlannedOptions)
 

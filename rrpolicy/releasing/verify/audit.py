@@ -234,7 +234,7 @@ def _as_written(log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, s
         log.claim(f"audit/{name}", "comments and spelling of what the policy reads", "comments")
     try:
         before = Before(plan.software, plan.policy.mechanism)
-        policy = open_policy(toml, root=folder, before=before, registry=side.registry).policy
+        policy = open_policy(toml, root=folder, before=before, find=lambda *_: side.registry).policy
     except RRPolicyError as error:
         if {p.code for p in error.problems} & NOT_HERE:
             log.undecided.append("the policy as written (it extends a file that is not here)")

@@ -1,0 +1,255 @@
+"""What every channel must do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rrpolicy.canonical import Json, canonical
+from rrpolicy.channel.base import Axis, Channel
+from rrpolicy.channel.decoders import Decoder
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.promises import contradictions
+from rrpolicy.channel.reading import channel_from_json
+from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.codec.reading import read
+from rrpolicy.codec.writing import plain
+from rrpolicy.errors import RRPolicyError
+from rrpolicy.finding import Finding, Verdict
+from rrpolicy.formats.column_types import arrow_schema
+from rrpolicy.policy.model import Policy
+from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.section import Section
+from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.testing.axes import check_axis
+from rrpolicy.testing.demand import demand
+from rrpolicy.testing.memory import tables_of
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.table import TableSpec
+    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.protocol import Original
+
+FORMS = tuple(kind.__name__ for kind in Decoder.__args__)
+
+
+def check_channel(channel: Channel, policy: Opened, tables: Sequence[Original] = ()) -> Channel:
+    """Check that a channel is what its descriptions say, and is drawn and tested as promised.
+
+    Args:
+        channel: as a mechanism planned it.
+        policy: that it was planned for, with the plugins that offer its kind and those of its axes.
+        tables: that it can be drawn from, all of as many records; by default two at random for a product, and one for
+            others.
+
+    Returns:
+        the channel, settled on the first table.
+
+    Raises:
+        AssertionError: saying what is not as promised.
+    """
+    tables = tables or tables_of(policy.policy)[: 2 if isinstance(channel, Product) else 1]
+    for axis in getattr(channel, "axes", ()):
+        check_axis(axis)
+    _check_documents(channel, policy)
+    _check_names(channel, policy.policy)
+    _check_decoders(channel, policy.policy)
+    settled = _settled(channel, tables)
+    for told in settled.discloses():
+        demand(isinstance(told, str) and bool(told), "discloses() returns ids")
+    for original in tables:
+        _check_draw(settled, original)
+    for seen in (None, tables[0]):
+        sections = settled.sections(tables[0].records, seen)
+        demand(all(isinstance(s, Section) for s in sections), "sections() returns something else than sections")
+    return settled
+
+
+def written_down(what: str, document: Json) -> Any:
+    """Return a document as a file gives it back.
+
+    Raises:
+        AssertionError: if no file can hold it.
+    """
+    try:
+        return json.loads(canonical(document))
+    except (TypeError, ValueError) as error:
+        raise AssertionError(f"{what} is no JSON: {error}") from error
+
+
+def described(channel: Channel) -> Any:
+    """Return what `to_json` writes, as a file gives it back."""
+    try:
+        document = channel.to_json()
+    except (TypeError, ValueError, AttributeError) as error:
+        raise AssertionError(f"to_json() fails: {error}; numbers are int and Fraction, not numpy's") from error
+    return written_down("to_json()", document)
+
+
+def _check_documents(channel: Channel, policy: Opened) -> None:
+    kinds = policy.registry.kinds
+    for part in (channel, *getattr(channel, "axes", ())):
+        offered = part.kind in kinds and kinds[part.kind] is type(part)
+        demand(offered, f"no plugin of the policy offers the kind '{part.kind}' of {type(part).__name__}")
+    document, public = described(channel), written_down("to_public_json()", channel.to_public_json())
+    whole = _read(document, kinds, "to_json()")
+    demand(described(whole) == document, "the channel reads back as another one")
+    shown = _read(public, kinds, "to_public_json()")
+    demand(written_down("to_public_json()", shown.to_public_json()) == public, "the public description reads otherwise")
+    for name, same in (
+        ("tables()", shown.tables() == channel.tables() == whole.tables()),
+        ("decoders()", shown.decoders() == channel.decoders() == whole.decoders()),
+    ):
+        demand(same, f"{name} differs once the channel was written down and read")
+    try:
+        type(channel).from_json({**document, "version": channel.version + 1_000_000}, kinds)
+    except (ValueError, RRPolicyError):
+        return
+    raise AssertionError("from_json() takes a version that it cannot know")
+
+
+def _read(document: Any, kinds: Mapping[str, type[Channel | Axis]], written: str) -> Channel:
+    try:
+        return channel_from_json(document, kinds)
+    except (RRPolicyError, TypeError, KeyError) as error:
+        raise AssertionError(f"what {written} wrote cannot be read: {error}") from error
+
+
+def _check_names(channel: Channel, policy: Policy) -> None:
+    for contradiction in contradictions(channel, policy.released):
+        raise AssertionError(contradiction)
+    order = [a.name for a in policy.released]
+    told: set[str] = set()
+    names = [table.name for table in channel.tables()]
+    demand(bool(names) and len(set(names)) == len(names), "tables() returns tables of different names, one at least")
+    for table in channel.tables():
+        columns = [column.name for column in table.columns]
+        demand(len(set(columns)) == len(columns), f"columns of '{table.name}' share a name: {columns}")
+        demand(set(table.sort) <= set(columns), f"'{table.name}' is sorted by columns that it does not have")
+        attributes = [column.attribute for column in table.columns if column.attribute]
+        told |= set(attributes)
+        placed = [order.index(a) for a in attributes]
+        demand(placed == sorted(placed), f"'{table.name}' does not keep the policy's order: {attributes}")
+    demand(told == set(order), f"released are {sorted(told)}, the policy releases {sorted(order)}")
+
+
+def _check_decoders(channel: Channel, policy: Policy) -> None:
+    undone: list[str] = []
+    for decoder in channel.decoders():
+        demand(type(decoder).__name__ in FORMS, f"{type(decoder).__name__} is not one of the six decoders")
+        written = written_down("a decoder", plain(decoder))
+        try:
+            demand(read(type(decoder), written) == decoder, "a decoder reads back as another one")
+        except ValueError as error:
+            raise AssertionError(f"a decoder cannot be read back: {error}") from error
+        undone += decoder.attributes
+    twice = sorted({a for a in undone if undone.count(a) > 1})
+    demand(not twice, f"two decoders undo {twice}")
+    without = [a.name for a in policy.released if a.categorical and a.name not in undone]
+    demand(not without, f"no decoder undoes {without}")
+
+
+def _settled(channel: Channel, tables: Sequence[Original]) -> Channel:
+    demand(len({t.records for t in tables}) == 1, "`tables` have different numbers of records")
+    settled = channel.settle(tables[0])
+    demand(type(settled) is type(channel), "settle() returns a channel of another class")
+    demand(described(settled.settle(tables[0])) == described(settled), "a settled channel settles otherwise")
+    for other in tables[1:]:
+        if other.types == tables[0].types:
+            same = described(channel.settle(other)) == described(settled)
+            demand(same, "settle() reads the table: it differs between two of as many records and the same types")
+    return settled
+
+
+class Collected:
+    """A sink that counts distinct rows."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, list[pa.Table]] = {}
+
+    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+        """Keep a batch with its multiplicities."""
+        del in_order
+        plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
+        times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
+        demand(all(pc.greater(times, 0).to_pylist()), "draw() hands over a row that stands nowhere")
+        self.parts.setdefault(table, []).append(pa.table([*plain, times], names=[*batch.schema.names, MULTIPLICITY]))
+
+    def rows(self, table: str) -> pa.Table:
+        """Return distinct rows in order, with their counts."""
+        everything = pa.concat_tables(self.parts[table])
+        names = [name for name in everything.schema.names if name != MULTIPLICITY]
+        if any(pa.types.is_nested(everything.schema.field(name).type) for name in names):
+            return everything
+        grouped = everything.group_by(names).aggregate([(MULTIPLICITY, "sum")]).rename_columns([*names, MULTIPLICITY])
+        return grouped.sort_by([(name, "ascending") for name in names])
+
+
+def _drawn(channel: Channel, original: Original, seed: int) -> dict[str, pa.Table]:
+    sink = Collected()
+    channel.draw(original, Streams.for_tests(seed), sink)
+    names = {table.name for table in channel.tables()}
+    demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, promised {sorted(names)}")
+    return {name: sink.rows(name) for name in names}
+
+
+def _check_draw(channel: Channel, original: Original) -> None:
+    drawn, again = _drawn(channel, original, 7), _drawn(channel, original, 7)
+    for spec in channel.tables():
+        _check_rows(spec, drawn[spec.name])
+        demand(drawn[spec.name].equals(again[spec.name]), "two draws from the same bits differ")
+        if spec.name == "data":
+            n = sum(drawn["data"].column(MULTIPLICITY).to_pylist())
+            demand(n == original.records, f"draw() releases {n} records of {original.records}")
+    demand(_conforms(channel, original, drawn).verdict is Verdict.SATISFIED, "conforms() refuses what was drawn")
+    for what, wrong in _tampered(drawn):
+        try:
+            verdict = channel.conforms(original, _readers(wrong)).verdict
+        except (RRPolicyError, ValueError):
+            continue
+        demand(verdict is not Verdict.SATISFIED, f"conforms() finds nothing wrong where {what}")
+
+
+def _conforms(channel: Channel, original: Original, drawn: Mapping[str, pa.Table]) -> Finding:
+    try:
+        return channel.conforms(original, _readers(drawn))
+    except RRPolicyError as error:
+        raise AssertionError(f"conforms() fails on what was drawn: {error}") from error
+
+
+def _readers(drawn: Mapping[str, pa.Table]) -> dict[str, pa.RecordBatchReader]:
+    return {name: rows.to_reader() for name, rows in drawn.items()}
+
+
+def _check_rows(spec: TableSpec, rows: pa.Table) -> None:
+    names = [column.name for column in spec.columns]
+    demand(set(rows.schema.names) == {*names, MULTIPLICITY}, f"'{spec.name}' is drawn with other columns than promised")
+    for column, field in zip(spec.columns, arrow_schema(spec), strict=True):
+        try:
+            rows.column(column.name).cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise AssertionError(f"'{column.name}' is promised as {field.type}: {error}") from error
+        if column.kind in {"category", "interval"}:
+            strange = set(rows.column(column.name).to_pylist()) - set(column.spelled)
+            demand(not strange, f"draw() releases values of '{column.name}' outside its labels: {sorted(strange)[:3]}")
+
+
+def _tampered(drawn: Mapping[str, pa.Table]) -> Iterator[tuple[str, dict[str, pa.Table]]]:
+    """Yield releases that nobody can have drawn: a record less, and all records alike."""
+    for name, rows in drawn.items():
+        n = rows.column(MULTIPLICITY).to_pylist()
+        if sum(n) > 1:
+            yield f"a record of '{name}' is missing", {**drawn, name: _times(rows, [n[0] - 1, *n[1:]])}
+        if len(n) > 5:  # noqa: PLR2004 so many different rows are not all alike by chance
+            yield f"all records of '{name}' are alike", {**drawn, name: _times(rows, [sum(n), *[0] * (len(n) - 1)])}
+
+
+def _times(rows: pa.Table, n: Sequence[int]) -> pa.Table:
+    """Return rows that stand so often; none that stands nowhere."""
+    place = rows.schema.get_field_index(MULTIPLICITY)
+    return rows.set_column(place, MULTIPLICITY, pa.array(n, pa.int64())).filter(pa.array([k > 0 for k in n]))

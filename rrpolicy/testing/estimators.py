@@ -1,0 +1,121 @@
+"""What every estimator must do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.invert.estimator import Estimator
+from rrpolicy.estimate.release import Release
+from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.testing.demand import demand
+from rrpolicy.testing.memory import TableInMemory
+from rrpolicy.testing.metrics import untouched
+from rrpolicy.testing.policies import open_policy, policy_of
+from rrpolicy.testing.releases import drawn, plan_of
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array
+
+DRAWS = 40
+ERRORS = 8
+"""Standard errors that a mean of so many draws may lie off: a chance below 1e-9 for numbers that are roughly normal."""
+CLOSE = 1e-4
+"""Of the number of records: what iterations may leave."""
+DOMAINS = {"a": ("x", "y", "z"), "b": (1, 2), "c": ("u", "v")}
+RECORDS = 600
+KEEP = Fraction(3, 5)
+
+
+def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool = True) -> None:
+    """Check that an estimator estimates tables of releases that the kit makes.
+
+    Args:
+        estimator: what is checked.
+        unbiased: it is told of as unbiased: on average over draws it gives the true counts.
+        exact: where nothing was randomised it gives the counts themselves; False for one that shrinks them all the
+            same, whose estimates then need not add up to the number of records either.
+
+    Raises:
+        AssertionError: saying what is not as promised.
+    """
+    demand(bool(estimator.name) and estimator.name != "moment", "an estimator has a name of its own")
+    demand(isinstance(estimator.told, str) and bool(estimator.told.strip()), "`told` says what it is in a few words")
+    policy, original = _policy(), TableInMemory.random(_policy().policy, RECORDS, 3)
+    true = original.counts("a", "b").dense()
+    plain = untouched(policy.policy)
+    assert plain is not None
+    for channel in (plain, _randomised()):
+        with drawn(plan_of(policy, original, channel), policy, original, 0) as made:
+            release = replace(made.release, estimators={estimator.name: estimator})
+            found = _estimate(estimator, release, ("a", "b"))
+            demand(
+                bool(np.array_equal(found, _estimate(estimator, release, ("a", "b")))), "asked again, it says otherwise"
+            )
+            _check_sums(estimator, release, exact=exact)
+            if channel is plain and exact:
+                near = bool(np.allclose(found, true, atol=CLOSE * RECORDS))
+                demand(near, "where nothing was randomised it does not give the counts")
+    if unbiased:
+        _check_mean(estimator, policy, original, true)
+
+
+@cache
+def _policy() -> Opened:
+    return open_policy(policy_of(DOMAINS))
+
+
+def _randomised() -> Product:
+    """Return a channel with a retention, a matrix that releases other categories, and a column as it is."""
+    rows = [[Fraction(p, 10) for p in row] for row in ((7, 1), (1, 7), (2, 2))]
+    a = Retention.uniform("a", DOMAINS["a"], KEEP)
+    b = Matrix.explicit("b", DOMAINS["b"], (1, 2, 3), rows)
+    c = Retention.uniform("c", DOMAINS["c"], Fraction(1))
+    return Product((a, b, c), (), tuple(DOMAINS))
+
+
+def _estimate(estimator: Estimator, release: Release, by: tuple[str, ...], where: str | None = None) -> Array:
+    asked = ", ".join(by) + (f" where {where}" if where else "")
+    try:
+        table = release.crosstab(by, where, estimator=estimator.name)
+    except PolicyError as error:
+        raise AssertionError(f"counts() of {asked} is refused: {error}") from error
+    except Exception as error:
+        raise AssertionError(f"counts() of {asked} fails: {type(error).__name__}: {error}") from error
+    found = np.asarray(table.estimate)
+    demand(found.shape == np.shape(table.moment), f"counts() of {asked} is not in the shape of `asked.moment`")
+    demand(found.dtype.kind in "fiu" and bool(np.isfinite(found).all()), f"counts() of {asked} holds what is no number")
+    return found
+
+
+def _check_sums(estimator: Estimator, release: Release, *, exact: bool) -> None:
+    """Estimate tables, a single count and parts of the table; with all groups they add up to the records."""
+    for by in (("a",), ("a", "b"), ("b", "a", "c")):
+        total = float(_estimate(estimator, release, by).sum())
+        near = math.isclose(total, RECORDS, abs_tol=CLOSE * RECORDS)
+        demand(
+            near or not exact, f"estimates by {', '.join(by)} add up to {total:.6g}, and there are {RECORDS} records"
+        )
+    parts = [_estimate(estimator, release, ("b",), f"a = '{value}'") for value in DOMAINS["a"]]
+    single = _estimate(estimator, release, (), "c = 'u'")
+    demand(all(p.shape == (2,) for p in parts) and single.size == 1, "conditions change the shape of the answer")
+
+
+def _check_mean(estimator: Estimator, policy: Opened, original: TableInMemory, true: Any) -> None:
+    plan, found = plan_of(policy, original, _randomised()), []
+    for seed in range(DRAWS):
+        with drawn(plan, policy, original, seed) as made:
+            release = replace(made.release, estimators={estimator.name: estimator})
+            found.append(_estimate(estimator, release, ("a", "b")))
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / math.sqrt(DRAWS)
+    far = np.abs(mean - true) > ERRORS * error + CLOSE
+    demand(not bool(far.any()), f"it is told of as unbiased, and {DRAWS} draws give {mean.round(1)}, not {true}")

@@ -1,0 +1,216 @@
+"""What every format of released tables must do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.formats.column_types import arrow_schema, engine_type
+from rrpolicy.formats.format import Format, UnlikeSpecError
+from rrpolicy.releasing.tables.read import open_table
+from rrpolicy.testing.demand import demand
+
+if TYPE_CHECKING:
+    from rrpolicy.untrusted.formulas import Handling
+
+TEXTS = ("a", 'b, "c"', "new\nline", "", "NULL", "ünï \u202e", "=1+1", "'=1+1", "it's", "\\N", " x ")
+DAY, MOMENT = dt.date(1999, 12, 31), dt.datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 of a zone that nobody knows
+KINDS: Mapping[str, tuple[Column, Sequence[Any]]] = {
+    column.name: (column, values)
+    for column, values in (
+        (Column('te"xt, é', "category", TEXTS, "VARCHAR", "t"), TEXTS),
+        (Column("whole", "category", (1, 2, -3), "BIGINT", "w"), (1, 2, -3)),
+        (Column("flag", "category", (True, False), "BOOLEAN", "f"), (True, False)),
+        (Column("half", "category", (0.5, -1.5), "DOUBLE", "h"), (0.5, -1.5)),
+        (Column("bin", "interval", ("[0, 1)", "[1, 2]"), "VARCHAR", "b"), ("[0, 1)", "[1, 2]")),
+        (Column("several", "set", ("x", 'y,"', "z"), "VARCHAR[]", "s"), (None, [], ["x"], ['y,"', "z"])),
+        (Column("group", "group", (), "BIGINT", ""), (1, 2, 3)),
+        (Column("said", "carried", (), "VARCHAR", "c"), (None, *TEXTS)),
+        (Column("real", "carried", (), "DOUBLE", "r"), (None, 0.0, 0.1, 1e300, float("inf"))),
+        (Column("large", "carried", (), "BIGINT", "l"), (None, 2**62, -(2**62))),
+        (Column("cost", "carried", (), "DECIMAL(10,2)", "d"), (None, Decimal("1.20"))),
+        (Column("born", "carried", (), "DATE", "o"), (None, DAY)),
+        (Column("seen", "carried", (), "TIMESTAMP", "e"), (None, MOMENT)),
+    )
+}
+ROWS = 60
+
+
+def check_format(form: Format) -> None:
+    """Check that a format gives back the rows that were written, of every kind of column, and refuses other files.
+
+    Args:
+        form: what is checked.
+
+    Raises:
+        AssertionError: saying what is not as promised.
+    """
+    demand(form.name.isalnum() and form.name.isascii(), "the name of a format is letters and digits: files end in it")
+    demand(re.fullmatch(r"[\w.+-]+/[\w.+-]+", form.media_type) is not None, "media_type is none")
+    for flag in ("packaged", "alone", "same_bytes"):
+        demand(isinstance(getattr(form, flag), bool), f"{flag} is true or false")
+    demand(isinstance(form.note, str), "note is text")
+    spec = TableSpec("data", tuple(column for column, _ in KINDS.values()), tuple(KINDS))
+    for handling in ("escape", "keep"):
+        with TemporaryDirectory() as made:
+            _check_written(form, spec, handling, Path(made))
+    with TemporaryDirectory() as made:
+        _check_refusals(form, spec, Path(made))
+
+
+def _rows(spec: TableSpec, start: int) -> tuple[pa.RecordBatch, Any]:
+    """Return distinct rows and how often each stands."""
+    held = {
+        name: [values[(i * (1 + place) + i // 7 + start) % len(values)] for i in range(ROWS)]
+        for place, (name, (_, values)) in enumerate(KINDS.items())
+    }
+    held["large"] = [start * ROWS + i for i in range(ROWS)]
+    return pa.RecordBatch.from_pydict(held, arrow_schema(spec)), (np.arange(ROWS, dtype=np.int64) % 4) + 1
+
+
+def _write(
+    form: Format, path: Path, spec: TableSpec, handling: Handling, parts: Sequence[int]
+) -> list[tuple[Any, ...]]:
+    """Write a file of so many parts and return its rows, each as often as it stands."""
+    rows: list[tuple[Any, ...]] = []
+    writer = form.writer(path, spec, handling)
+    for start in parts:
+        batch, n = _rows(spec, start)
+        writer.write(batch if start else _coded(batch), n)
+        whole = [tuple(row.values()) for row in batch.to_pylist()]
+        rows += [row for row, times in zip(whole, n, strict=True) for _ in range(int(times))]
+    writer.close()
+    return rows
+
+
+def _coded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows with their text as dictionary arrays, as a draw may hand them over."""
+    coded = [c.dictionary_encode() if pa.types.is_string(c.type) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(coded, names=batch.schema.names)
+
+
+def _read(form: Format, path: Path, spec: TableSpec, handling: Handling) -> list[tuple[Any, ...]]:
+    """Return the rows of a file.
+
+    Raises:
+        UnlikeSpecError: if it is not the table.
+    """
+    import duckdb
+
+    with TemporaryDirectory() as scratch:
+        formats = {form.name: form}
+        with open_table(path, form.name, spec, Path(scratch), handling, formats) as table:
+            query = f"SELECT {', '.join(identifier(c.name) for c in spec.columns)} FROM {table.relation}"  # noqa: S608
+            try:
+                first, again = (table.connection.execute(query).fetchall() for _ in range(2))
+            except duckdb.Error as error:
+                raise UnlikeSpecError(str(error)) from error
+    demand(Counter(map(repr, first)) == Counter(map(repr, again)), "relation() can be asked once only")
+    return first
+
+
+def _check_written(form: Format, spec: TableSpec, handling: Handling, made: Path) -> None:
+    folder = made / "it's a folder"
+    folder.mkdir()
+    for number, parts in enumerate(([0], [0, 1, 2], [])):
+        path = folder / f"data{number}.{form.name}"
+        rows = _write(form, path, spec, handling, parts)
+        demand(path.is_file(), "writer() does not write the file that it is told to")
+        beside = sorted(p.name for p in folder.iterdir() if p != path)
+        demand(not beside, f"writer() writes more than its file: {beside}")
+        try:
+            read = _read(form, path, spec, handling)
+        except UnlikeSpecError as error:
+            raise AssertionError(f"what it wrote in {len(parts)} parts is refused: {error}") from error
+        _compare(spec, rows, read, f"in {len(parts)} parts")
+        _check_sql(form, path, spec, handling, rows)
+        content = path.read_bytes()
+        path.unlink()
+        if form.same_bytes:
+            _write(form, path, spec, handling, parts)
+            demand(path.read_bytes() == content, "the same rows give other bytes, and same_bytes is true")
+            path.unlink()
+    _check_existing(form, spec, handling, folder)
+
+
+def _compare(spec: TableSpec, rows: Sequence[tuple[Any, ...]], read: Sequence[tuple[Any, ...]], said: str) -> None:
+    demand(len(read) == len(rows), f"{len(rows)} rows were written {said}, {len(read)} are read")
+    for place, column in enumerate(spec.columns):
+        written, found = (Counter(repr(row[place]) for row in some) for some in (rows, read))
+        lost, new = [*(written - found)], [*(found - written)]
+        demand(not lost, f"'{column.name}' ({engine_type(column)}) reads otherwise: {lost[:1]} became {new[:1]}")
+    demand(Counter(map(repr, rows)) == Counter(map(repr, read)), "values change rows")
+
+
+def _check_sql(form: Format, path: Path, spec: TableSpec, handling: Handling, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Read the file as an analyst does, who has nothing but DuckDB."""
+    import duckdb
+
+    said = form.sql(path.name, spec.columns, handling)
+    demand(isinstance(said, str) and bool(said.strip()), "sql() returns what stands after FROM")
+    if form.note or form.alone:
+        return  # what must be done before it runs is told in words
+    with duckdb.connect() as connection:
+        try:
+            found = connection.execute(f"SELECT * FROM {form.sql(str(path), spec.columns, handling)}")  # noqa: S608
+            names = [column[0] for column in found.description]
+            read = found.fetchall()
+        except duckdb.Error as error:
+            raise AssertionError(f"sql() does not run, and there is no note: {error}") from error
+    demand(names == [c.name for c in spec.columns], "sql() reads other columns")
+    plain = [i for i, c in enumerate(spec.columns) if c.kind != "set"]  # lists may be JSON
+    written, seen = (Counter(repr([row[i] for i in plain]) for row in some) for some in (rows, read))
+    demand(written == seen, "sql() reads other rows than were written")
+
+
+def _check_existing(form: Format, spec: TableSpec, handling: Handling, folder: Path) -> None:
+    """Write where a file stands, and let go of one that is begun."""
+    path = folder / f"there.{form.name}"
+    path.write_bytes(b"mine")
+    with suppress(Exception):  # whatever it says
+        form.writer(path, spec, handling).abandon()
+    demand(path.read_bytes() == b"mine", "writer() overwrites a file that exists")
+    path.unlink()
+    begun = form.writer(path, spec, handling)
+    begun.write(*_rows(spec, 0))
+    begun.abandon()
+    path.unlink(missing_ok=True)
+
+
+def _check_refusals(form: Format, spec: TableSpec, folder: Path) -> None:
+    """Read files that are not the table, or not whole."""
+    whole = folder / f"whole.{form.name}"
+    rows = _write(form, whole, spec, "escape", [0])
+    content = whole.read_bytes()
+    wrong = TableSpec("data", (Column("other", "carried", (), "DATE", "o"), *spec.columns[1:]), spec.sort)
+    for what, made, read_as in (
+        ("a foreign file", b"\x00\x01 no table at all", spec),
+        ("an empty file", b"", spec),
+        ("a file cut off", content[: len(content) // 2], spec),
+        ("a table with other columns", content, wrong),
+        ("a table with its columns in another order", content, replace(spec, columns=spec.columns[::-1])),
+    ):
+        path = folder / f"data.{form.name}"
+        path.write_bytes(made)
+        try:
+            read = _read(form, path, read_as, "escape")
+        except UnlikeSpecError:
+            continue
+        except Exception as error:
+            message = f"{what} is not refused by UnlikeSpecError: {type(error).__name__}: {error}"
+            raise AssertionError(message) from error
+        fewer = what == "a file cut off" and 0 < len(read) < len(rows)
+        demand(fewer, f"{what} is read as if it were the table")

@@ -1,0 +1,175 @@
+"""What every utility metric must do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.suppression.channel import SuppressionChannel
+from rrpolicy.finding import Measure, Standing
+from rrpolicy.policy.model import Policy
+from rrpolicy.releasing.plan.assess import outline_of
+from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.testing.demand import demand
+from rrpolicy.testing.memory import tables_of
+from rrpolicy.testing.options import check_options
+from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.utility.metric import UtilityMetric
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+DRAWS = 40
+ERRORS = 8
+"""Standard errors that a mean of so many draws may lie off; of numbers that are roughly normal the chance is 1e-10, and
+below 1e-6 for squares of them. The seeds are fixed, so that the same metric passes or fails every time."""
+ROUNDING = 1e-9
+
+
+def check_metric(
+    metric: UtilityMetric[Any],
+    policy: Opened,
+    channels: Sequence[Channel] = (),
+    tables: Sequence[Original] = (),
+    *,
+    refused: Sequence[Mapping[str, object]] = (),
+) -> None:
+    """Check what a metric expects of channels, and hold it against what draws come to.
+
+    Args:
+        metric: what is checked.
+        policy: with a [[utility]] entry of it, or several.
+        channels: examples; by default what the policy's mechanism plans for the first table.
+        tables: of as many records; the first fits the channels. By default such as are made up.
+        refused: tables of its options that must be refused.
+
+    Raises:
+        AssertionError: saying what is not as promised.
+    """
+    entries = [gate.options for gate in policy.policy.gates if gate.metric == metric.name]
+    demand(bool(entries), f"the policy has no [[utility]] entry of {metric.name}")
+    demand(isinstance(metric.meaning, str) and bool(metric.meaning.strip()), "a metric says what its number means")
+    check_options(metric.options, refused)
+    tables = tables_of(policy.policy, *tables)
+    channels = channels or [plan_of(policy, tables[0]).channel]
+    for options in entries:
+        case = _Case(metric, options, policy, tables[0])
+        for kind in (AnatomyChannel, SuppressionChannel):
+            _unfit(metric, options, kind, ())
+        fit = [c for c in channels if _unfit(metric, options, type(c), outline_of(c).axes) is None]
+        demand(bool(fit), "unfit() refuses every example")
+        for channel in fit:
+            expected = _check_expected(metric, options, channel, tables)
+            case.check_draws(channel, expected)
+        case.check_untouched()
+
+
+def _unfit(metric: UtilityMetric[Any], options: BaseModel, channel: type[Channel], axes: Any) -> str | None:
+    try:
+        reason = metric.unfit(options, channel, axes)
+    except Exception as error:
+        message = f"unfit() fails on a '{channel.kind}' channel instead of giving a reason: {type(error).__name__}"
+        raise AssertionError(message) from error
+    demand(reason is None or (isinstance(reason, str) and bool(reason.strip())), "unfit() returns a reason, or None")
+    return reason
+
+
+def _check_number(what: str, measure: Measure | None) -> None:
+    if measure is None:
+        return
+    demand(isinstance(measure, Measure), f"{what} is {type(measure).__name__}, not a Measure")
+    demand(type(measure.value) in {float, int}, f"{what} is of type {type(measure.value).__name__}, not a float")
+    demand(
+        math.isfinite(measure.value) and measure.value >= 0, f"{what} is {measure.value}: smaller is better, from 0 on"
+    )
+    estimate = measure.standing is Standing.ESTIMATE
+    demand(estimate == (measure.error > 0), f"{what} is an estimate without its error, or has one and is none")
+
+
+def _check_expected(
+    metric: UtilityMetric[Any], options: BaseModel, channel: Channel, tables: Sequence[Original]
+) -> Measure | None:
+    expected = metric.expected(options, channel, tables[0])
+    _check_number("what is expected", expected)
+    demand(metric.expected(options, channel, tables[0]) == expected, "what is expected differs when it is asked again")
+    alone = metric.expected(options, channel, tables[0].records)
+    _check_number("what is expected of the number of records alone", alone)
+    for table in tables if alone is not None else ():
+        same = metric.expected(options, channel, table) == alone
+        demand(same, "what is expected of the number of records alone is another number with the table")
+    return expected
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A metric that is asked of a table."""
+
+    metric: UtilityMetric[Any]
+    options: BaseModel
+    policy: Opened
+    original: Original
+
+    def realised(self, channel: Channel, draws: int) -> list[float]:
+        """Return what draws come to; nothing where the metric does not tell."""
+        plan = plan_of(self.policy, self.original, channel)
+        found: list[float] = []
+        for seed in range(draws):
+            with drawn(plan, self.policy, self.original, seed) as made:
+                measure = self.metric.realised(self.options, made.release, self.original)
+                again = self.metric.realised(self.options, made.release, self.original)
+            _check_number("what is realised", measure)
+            demand(again == measure, "what is realised differs when it is asked again")
+            if measure is None:
+                demand(not found, "what is realised is told of some draws and not of others")
+                return []
+            found.append(measure.value)
+        return found
+
+    def check_draws(self, channel: Channel, expected: Measure | None) -> None:
+        """Hold the expectation against draws: it is their mean, or the root of the mean of their squares."""
+        values = self.realised(channel, DRAWS if expected else 1)
+        if expected is None or not values:
+            return
+        low, _ = _mean(values)
+        _, square = _mean([v * v for v in values])
+        bounded = expected.standing is Standing.UPPER_BOUND
+        high, slack = math.inf if bounded else math.sqrt(square), ERRORS * expected.error + ROUNDING
+        on_average = sum(values) / len(values)
+        demand(
+            low - slack <= expected.value <= high + slack,
+            f"expected is {expected.value:.6g}, and {DRAWS} draws come to {on_average:.6g} on average",
+        )
+
+    def check_untouched(self) -> None:
+        """Expect nothing of a release that is the table."""
+        channel = untouched(self.original.policy)
+        if channel is None or self.metric.unfit(self.options, Product, outline_of(channel).axes) is not None:
+            return
+        expected = self.metric.expected(self.options, channel, self.original)
+        demand(expected is None or expected.value <= ROUNDING, "something is expected of a release that is the table")
+        for value in self.realised(channel, 1):
+            demand(value <= ROUNDING, "a release that is the table itself comes to more than 0")
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """Return bounds of the mean that some numbers were drawn with."""
+    mean = sum(values) / len(values)
+    error = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
+    return mean - ERRORS * error, mean + ERRORS * error
+
+
+def untouched(policy: Policy) -> Product | None:
+    """Return the channel that releases the columns as they are; None if some have no domain."""
+    released = policy.released
+    if any(a.domain is None for a in released):
+        return None
+    axes = [Identity.of(a.name, a.domain or (), a.release_as or a.name) for a in released]
+    return Product(tuple(axes), (), tuple(a.release_as or a.name for a in released))

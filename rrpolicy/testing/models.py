@@ -1,0 +1,143 @@
+"""What every privacy model must do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from rrpolicy.policy.model import Attribute, Policy, Role
+from rrpolicy.privacy.model import Order, PrivacyModel
+from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.section import figure, percent
+from rrpolicy.testing.demand import demand
+from rrpolicy.testing.options import check_options
+from rrpolicy.testing.policies import policy_of
+
+OPPOSITE = {Order.STRONGER: Order.WEAKER, Order.WEAKER: Order.STRONGER}
+CHAINS = {(Order.STRONGER, Order.STRONGER): Order.STRONGER, (Order.WEAKER, Order.WEAKER): Order.WEAKER}
+
+
+def check_privacy_model(
+    model: PrivacyModel[Any],
+    examples: Sequence[Mapping[str, object]],
+    *,
+    refused: Sequence[Mapping[str, object]] = (),
+    policies: Sequence[Opened] = (),
+) -> None:
+    """Check what a privacy model says of requirements, and how it compares them.
+
+        check_privacy_model(Amplification(), [{"gamma": 2}, {"gamma": 3}, {"gamma": "7/2"}], refused=[{"gamma": 0}])
+
+    Args:
+        model: what is checked.
+        examples: options of requirements that can be asked, two at least; some that differ in their limit alone.
+        refused: options that must be refused.
+        policies: that requirements are asked of, besides those of the kit.
+
+    Raises:
+        AssertionError: saying what is not as promised.
+    """
+    demand(isinstance(model.name, str) and bool(model.name), "a privacy model has a name")
+    check_options(model.options, refused)
+    demand(len(examples) > 1, "`examples` are two at least")
+    options = [_read(model, example) for example in examples]
+    for each in options:
+        _check_words(model, each)
+        for policy in (*_policies(), *(p.policy for p in policies)):
+            _check_refusal(model, each, policy)
+    for one, other in combinations(options, 2):
+        same = model.describe(one) == model.describe(other)
+        demand(not same or one == other, f"describe() says '{model.describe(one)}' of different requirements")
+    _check_order(model, options)
+    for name, said in (("not_covered", getattr(model, "not_covered", ())), *_measures(model)):
+        demand(not isinstance(said, str), f"{name} are sentences, not one text")
+        demand(all(isinstance(s, str) and bool(s.strip()) for s in said), f"{name} are sentences")
+
+
+def _measures(model: PrivacyModel[Any]) -> list[tuple[str, Any]]:
+    return [(f"measures['{name}']", said) for name, said in getattr(model, "measures", {}).items()]
+
+
+def _read(model: PrivacyModel[Any], example: Mapping[str, object]) -> BaseModel:
+    try:
+        options: BaseModel = model.options.model_validate(example)
+    except ValidationError as error:
+        raise AssertionError(f"the example {dict(example)} is refused: {error.errors()[0]['msg']}") from error
+    written = options.model_dump(mode="json")
+    demand(model.options.model_validate(written) == options, f"options {written} read back otherwise")
+    return options
+
+
+def _limit(options: BaseModel) -> Fraction | None:
+    stated = getattr(options, "limit", None)
+    exact = stated is None or isinstance(stated, (Fraction, int))
+    demand(exact, f"limit is {type(stated).__name__}, not an exact Fraction")
+    return None if stated is None else Fraction(stated)
+
+
+def _check_words(model: PrivacyModel[Any], options: BaseModel) -> None:
+    words = model.describe(options)
+    demand(isinstance(words, str) and bool(words.strip()), "describe() returns words")
+    limit = _limit(options)
+    if limit is not None:
+        spelled = {
+            str(limit),
+            figure(float(limit)),
+            f"{float(limit):g}",
+            percent(float(limit)),
+            percent(float(limit), 0),
+        }
+        demand(any(s in words for s in spelled), f"describe() does not tell the limit {limit}: '{words}'")
+
+
+def _policies() -> tuple[Policy, ...]:
+    """Return policies that a model may have nothing to say of."""
+    of = Attribute("a", Role.QUASI_IDENTIFIER, ("x", "y"), release_as="a")
+    secret = Attribute("s", Role.SENSITIVE, ("u", "v"), release_as="s")
+    observed = Attribute("s", Role.SENSITIVE, None, observed=True, release_as="s")
+    plain = Attribute("i", Role.INSENSITIVE, None, release_as="i")
+    return tuple(policy_of(some) for some in ((of,), (secret,), (of, secret), (of, observed), (plain,), ()))
+
+
+def _check_refusal(model: PrivacyModel[Any], options: BaseModel, policy: Policy) -> None:
+    try:
+        reason = model.refuses(options, policy)
+    except Exception as error:
+        named = ", ".join(f"{a.name}: {a.role.value}" for a in policy.attributes.values()) or "no attributes"
+        message = f"refuses() fails on a policy ({named}) instead of giving a reason: {type(error).__name__}: {error}"
+        raise AssertionError(message) from error
+    demand(reason is None or (isinstance(reason, str) and bool(reason.strip())), "refuses() returns a reason, or None")
+
+
+def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None:
+    """Compare every two, and every three, examples."""
+    order = {(a, b): model.compare(x, y) for (a, x), (b, y) in product(enumerate(options), repeat=2)}
+    demand(all(isinstance(o, Order) for o in order.values()), "compare() returns an Order")
+    stronger: set[bool] = set()
+    for (a, b), found in order.items():
+        one, other = model.describe(options[a]), model.describe(options[b])
+        if a == b:
+            demand(found is Order.EQUAL, f"compare() says that '{one}' is {found} than itself")
+        turned = order[b, a]
+        demand(
+            turned is OPPOSITE.get(found, found), f"compare() says {found} of '{one}' to '{other}', and {turned} back"
+        )
+        limits = _limit(options[a]), _limit(options[b])
+        if limits[0] is not None and limits[1] is not None and _alike(options[a], options[b]):
+            demand(found in OPPOSITE, f"compare() says that '{other}' is {found} to '{one}', of another limit")
+            stronger.add((limits[1] > limits[0]) == (found is Order.STRONGER))
+    demand(len(stronger) < 2, "compare() takes now the greater limit for stronger, now the smaller one")  # noqa: PLR2004
+    for a, b, c in product(range(len(options)), repeat=3):
+        through = CHAINS.get((order[a, b], order[b, c]))
+        said = " to ".join(f"'{model.describe(options[i])}'" for i in (a, b, c))
+        demand(through in {None, order[a, c]}, f"compare() is not transitive: {said}")
+
+
+def _alike(one: BaseModel, other: BaseModel) -> bool:
+    """Return whether requirements differ in one option, by which their limits differ."""
+    differing = [n for n in type(one).model_fields if getattr(one, n) != getattr(other, n)]
+    return len(differing) == 1 and _limit(one) != _limit(other)

@@ -1,0 +1,93 @@
+"""Releases as the kit makes them: planned, drawn from a seed into a folder that is gone afterwards, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.errors import RRPolicyError
+from rrpolicy.estimate.opening import release_of
+from rrpolicy.estimate.release import Release
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.releasing.bundle.execute import draw_into
+from rrpolicy.releasing.bundle.manifest import manifest
+from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.releasing.plan.plan import Plan, make_plan, software
+from rrpolicy.releasing.tables.written import WrittenTables, open_written
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+
+def plan_of(policy: Opened, original: Original, channel: Channel | None = None) -> Plan:
+    """Return the plan of a table.
+
+    Args:
+        policy: whose mechanism plans it.
+        original: the table.
+        channel: takes the place of what the mechanism plans.
+
+    Raises:
+        AssertionError: if the mechanism plans nothing.
+    """
+    if channel is None:
+        try:
+            return make_plan(policy.policy, policy.registry, original)
+        except RRPolicyError as error:
+            raise AssertionError(f"nothing is planned; give `tables` for which it can be: {error}") from error
+    settled, made = channel.settle(original), software(policy.registry)
+    return Plan(original.policy, policy.policy.digest(), settled, original.records, made)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A release.
+
+    Attributes:
+        folder: public/, with the data files.
+        manifest: what release.json would say.
+        release: in an analyst's hands.
+        scratch: an empty folder.
+        policy: that it was released under.
+    """
+
+    folder: Path
+    manifest: Manifest
+    release: Release
+    scratch: Path
+    policy: Opened
+
+    @contextmanager
+    def written(self) -> Iterator[WrittenTables]:
+        """Open the data files as assessors read them."""
+        files = (self.folder, self.manifest.data, self.manifest.tables, self.scratch)
+        with open_written(*files, self.policy.registry.formats) as found:
+            yield found
+
+
+@contextmanager
+def drawn(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[Drawn]:
+    """Draw once.
+
+    Args:
+        plan: of the table.
+        policy: with the plugins.
+        original: the table.
+        seed: of the draw.
+    """
+    with TemporaryDirectory() as made:
+        folder, scratch = Path(made) / "public", Path(made) / "scratch"
+        for each in (folder, scratch):
+            each.mkdir(mode=0o700)
+        registry = policy.registry
+        files = draw_into(plan, original, Streams.for_tests(seed), folder, scratch, registry.formats)
+        told = manifest(plan, Assessment((), ()), files, label=None, test=True)
+        release = release_of(folder, told, registry.formats, registry.estimators)
+        yield Drawn(folder, told, release, scratch, policy)

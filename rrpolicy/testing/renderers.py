@@ -1,0 +1,172 @@
+"""What every renderer of the report must do."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from html.parser import HTMLParser
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_origin, get_type_hints
+
+from rrpolicy.door import release, render
+from rrpolicy.report import Renderer, Report
+from rrpolicy.testing.demand import demand
+from rrpolicy.testing.policies import policy_text, write_csv
+
+HOSTILE = '</p></style><script>run()</script><b onclick="run()" title=\'" {{ 7 * 7 }} & \u202e\u2066'
+HARMLESS = "x" * len(HOSTILE)
+CONTROLS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+LOADING = frozenset({"src", "srcset", "href", "xlink:href", "action", "formaction", "poster", "data", "background"})
+POLICY = """\
+[attributes]
+person = { role = "identifier" }
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+region = { role = "quasi-identifier", domain = ["n", "e", "s"], release_as = "part" }
+disease = { role = "sensitive", domain = ["none", "flu", "cold"] }
+wave = { role = "insensitive", domain = ["1", "2"], assume_unlinkable = "of the survey, not of a person" }
+[[privacy]]
+model = "local-dp"
+epsilon = 6
+scope = "attribute"
+[[privacy]]
+model = "attribute-disclosure"
+threshold = "9/10"
+[mechanism]
+name = "pram"
+[[utility]]
+metric = "expected-l2"
+max = 1
+[release]
+accept = ["parameters:sex", "parameters:region", "parameters:disease", "released"]
+"""
+RECORDS = 600
+PAGES: tuple[Literal["audit"], Literal["public"]] = ("audit", "public")
+
+
+def check_renderer(renderer: Renderer) -> None:
+    """Check that a renderer prints both pages of a release whatever their texts are, by themselves and always alike.
+
+    Args:
+        renderer: what is checked. HTML and JSON are parsed; of other forms the bytes are looked at.
+
+    Raises:
+        AssertionError: saying what is not as promised.
+    """
+    demand(re.fullmatch(r"[a-z0-9-]+", renderer.name) is not None, "the name of a renderer is a word in small letters")
+    demand(re.fullmatch(r"\.[a-z0-9]+", renderer.suffix) is not None, "the suffix of a renderer begins with a dot")
+    audit, public = pages()
+    for report in (audit, public):
+        content = renderer.render(report)
+        demand(type(content) is bytes and bool(content), "render() returns bytes")
+        demand(renderer.render(report) == content, "the same report gives other bytes")
+        other = renderer.render(replace(report, title=report.title + " again"))
+        demand(other != content, "another report gives the same bytes")
+        _check_text(renderer, report)
+    for secret in _secrets(renderer, audit, public):
+        raise AssertionError(f"the public page holds a text of the audit page that was printed before: '{secret}'")
+
+
+@cache
+def pages() -> tuple[Report, Report]:
+    """Return the audit page and the public page of a release that is made up."""
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        values = {"sex": "fm", "region": "nesen", "disease": ("none", "flu", "none", "cold"), "wave": "12"}
+        columns = {name: [v[i * 7 % 11 % len(v)] for i in range(RECORDS)] for name, v in values.items()}
+        write_csv(folder / "people.csv", {"person": list(range(RECORDS)), **columns})
+        (folder / "policy.toml").write_text(policy_text(POLICY, owner="an office", purpose="a test"), encoding="utf-8")
+        release(folder / "policy.toml", out=folder / "out", key=folder / "key")
+        audit, public = (render(folder / "out", page=page, format="json").content for page in PAGES)
+    return Report.from_json(json.loads(audit)), Report.from_json(json.loads(public))
+
+
+def _marked(report: Report, suffix: str, mark: str = "") -> Report:
+    """Return a report with every text followed by a number of its own, if it is marked, and by a suffix."""
+    numbers = count()
+    marked: Report = _each(report, Report, lambda text: text + (f"{mark}{next(numbers)}." if mark else "") + suffix)
+    return marked
+
+
+def _each(value: Any, hint: Any, change: Any) -> Any:
+    """Return data with its texts changed, but for those that are words of the format."""
+    if get_origin(hint) is Literal:
+        return value
+    if isinstance(value, str):
+        return change(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        hints = get_type_hints(type(value))
+        return replace(value, **{f.name: _each(getattr(value, f.name), hints[f.name], change) for f in fields(value)})
+    if isinstance(value, tuple):
+        return tuple(_each(inner, None, change) for inner in value)
+    return value
+
+
+def _check_text(renderer: Renderer, report: Report) -> None:
+    hostile, harmless = (renderer.render(_marked(report, suffix)) for suffix in (HOSTILE, HARMLESS))
+    try:
+        text, plain = hostile.decode(), harmless.decode()
+    except UnicodeDecodeError:
+        return  # no text: what its readers do is theirs
+    found = CONTROLS.search(text)
+    demand(found is None, "a text that turns the direction of writing stands on the page as it is; see `visible`")
+    if renderer.suffix == ".json":
+        for document in (text, plain):
+            try:
+                json.loads(document)
+            except ValueError as error:
+                raise AssertionError(f"it is no JSON: {error}") from error
+        return
+    demand("<script>run()" not in text, "a text of the report stands on the page as markup: it is not escaped")
+    if renderer.suffix in {".html", ".htm", ".xhtml", ".svg"}:
+        one, other = _Page.of(text), _Page.of(plain)
+        demand(one.tags == other.tags, "a text of the report becomes markup: it is not escaped")
+        for page in (one, other):
+            demand(not page.outside, f"the page refers to what is outside of it: {page.outside[:3]}")
+
+
+class _Page(HTMLParser):
+    """The tags of a page with the names of their attributes, and what it refers to outside of it."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, tuple[str, ...]]] = []
+        self.outside: list[str] = []
+        self._style = False
+
+    @classmethod
+    def of(cls, text: str) -> _Page:
+        page = cls()
+        page.feed(text)
+        page.close()
+        return page
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, tuple(name for name, _ in attrs)))
+        self._style = tag == "style"
+        for name, value in attrs:
+            if name in LOADING and not (value or "").startswith(("#", "data:")):
+                self.outside.append(f"{tag} {name}={value}")
+            if name == "style":
+                self._check_style(value or "")
+
+    def handle_data(self, data: str) -> None:
+        if self._style:
+            self._check_style(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._style = self._style and tag != "style"
+
+    def _check_style(self, style: str) -> None:
+        self.outside += [m for m in re.findall(r"@import[^;]*|url\([^)]*\)", style) if "data:" not in m]
+
+
+def _secrets(renderer: Renderer, audit: Report, public: Report) -> list[str]:
+    """Return the marks of the audit page that stand on a public page printed after it."""
+    before = renderer.render(_marked(audit, "", "AuditMark"))
+    content = renderer.render(_marked(public, "", "PublicMark"))
+    demand(b"PublicMark" in content or b"AuditMark" not in before, "the public page holds no text of its report")
+    return sorted({m.decode() for m in re.findall(rb"AuditMark\d+", content)})

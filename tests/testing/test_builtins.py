@@ -1,0 +1,271 @@
+"""Everything that rrpolicy brings passes the checks that authors of plugins are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from rrpolicy.builtin import METRICS, MODELS
+from rrpolicy.discovery import load_registry
+from rrpolicy.estimate.invert.estimator import OFFERS as ESTIMATORS
+from rrpolicy.formats.format import OFFERS as FORMATS
+from rrpolicy.source.demo.source import DemoSource, survey
+from rrpolicy.source.duckdb.source import DuckDBSource
+from rrpolicy.testing import (
+    check_assessor,
+    check_estimator,
+    check_format,
+    check_mechanism,
+    check_metric,
+    check_privacy_model,
+    check_renderer,
+    check_source,
+    open_policy,
+    policy_text,
+)
+
+REGISTRY = load_registry()
+ATTRIBUTES = """\
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+region = { role = "quasi-identifier", domain = ["n", "e", "s"], release_as = "part" }
+disease = { role = "sensitive", domain = ["none", "flu", "cold"] }
+"""
+
+
+@pytest.mark.parametrize("name", [offer.name for offer in FORMATS])
+def test_formats(name):
+    check_format(REGISTRY.formats[name])
+
+
+@pytest.mark.parametrize("name", [offer.name for offer in ESTIMATORS])
+def test_estimators(name):
+    check_estimator(REGISTRY.estimators[name])
+
+
+@pytest.mark.parametrize("name", ["html", "json"])
+def test_renderers(name):
+    check_renderer(REGISTRY.renderers[name])
+
+
+EXAMPLES = {
+    "pk-anonymity": ([{"k": 2}, {"k": 3}, {"k": "7/2"}], [{"k": 0}, {"k": "x"}, {}]),
+    "local-dp": (
+        [
+            {"epsilon": 2},
+            {"epsilon": "1/2"},
+            {"epsilon": 2, "scope": "attribute"},
+            {"epsilon": 3, "scope": "attribute"},
+        ],
+        [{"epsilon": 0}, {"epsilon": 1, "scope": "table"}, {"epsilon": "nan"}],
+    ),
+    "attribute-disclosure": (
+        [{"threshold": "1/3"}, {"threshold": "1/2"}, {"threshold": "1/2", "thresholds": {"flu": "1/5"}}],
+        [{"threshold": 2}, {"threshold": 0}, {}],
+    ),
+    "identity-disclosure": ([{"threshold": "1/3"}, {"threshold": "1/2"}], [{"threshold": 2}, {"threshold": -1}]),
+    "k-anonymity": ([{"k": 2}, {"k": 5}, {"k": 10}], [{"k": 0}, {"k": 1.5}]),
+    "l-diversity": (
+        [
+            {"kind": "distinct", "l": 2},
+            {"kind": "distinct", "l": 3},
+            {"kind": "frequency", "l": "5/2"},
+            {"kind": "entropy", "l": 2},
+            {"kind": "recursive", "l": 2, "c": 3},
+            {"kind": "recursive", "l": 3, "c": 3},
+        ],
+        [{"kind": "distinct", "l": 0}, {"kind": "magic", "l": 2}, {"kind": "recursive", "l": 2}],
+    ),
+    "t-closeness": ([{"t": "1/5"}, {"t": "1/2"}], [{"t": -1}, {"t": 2}]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_privacy_models(name):
+    examples, refused = EXAMPLES[name]
+
+    check_privacy_model(REGISTRY.privacy_models[name], examples, refused=refused)
+
+
+def example(rest: str, attributes: str = ATTRIBUTES):
+    return open_policy(policy_text(attributes + rest))
+
+
+MECHANISMS = {
+    "pram, local-dp": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "local-dp"\nepsilon = 6',
+    "pram, keep probabilities": """
+        [mechanism]
+        name = "pram"
+        keep_probability = { sex = "3/4", region = "3/5", disease = "9/10" }
+        [[privacy]]
+        model = "local-dp"
+        epsilon = 8""",
+    "pram, pk-anonymity": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "pk-anonymity"\nk = 2',
+    "pram, attribute-disclosure": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "3/5"',
+    "pram, identity-disclosure": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "identity-disclosure"\nthreshold = "1/20"',
+    "rr-both": '[mechanism]\nname = "rr-both"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "7/10"',
+    "rr-qi": '[mechanism]\nname = "rr-qi"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "7/10"',
+    "rr-s": '[mechanism]\nname = "rr-s"\n[[privacy]]\nmodel = "local-dp"\nepsilon = 3\nscope = "attribute"',
+    "sensitive-addition": '[mechanism]\nname = "sensitive-addition"\n[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 2',
+    "anatomy": '[mechanism]\nname = "anatomy"\n[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 2',
+    "anatomy, disclosure": """
+        [mechanism]
+        name = "anatomy"
+        [[privacy]]
+        model = "l-diversity"
+        kind = "frequency"
+        l = 2
+        [[privacy]]
+        model = "k-anonymity"
+        k = 2
+        [[privacy]]
+        model = "attribute-disclosure"
+        threshold = "9/10"
+        decided_by = "estimate"
+        [[privacy]]
+        model = "identity-disclosure"
+        threshold = "9/10"
+        """,
+    "full-domain": '[mechanism]\nname = "l-diversity"\nalgorithm = "full-domain"\n[[privacy]]\nmodel = "k-anonymity"\nk = 5',
+    "full-domain, models": """
+        [mechanism]
+        name = "l-diversity"
+        algorithm = "full-domain"
+        [[privacy]]
+        model = "l-diversity"
+        kind = "entropy"
+        l = "3/2"
+        [[privacy]]
+        model = "t-closeness"
+        t = "1/2"
+        [[privacy]]
+        model = "attribute-disclosure"
+        threshold = "9/10"
+        [[privacy]]
+        model = "identity-disclosure"
+        threshold = "1/4"
+        """,
+    "mondrian": '[mechanism]\nname = "l-diversity"\nalgorithm = "mondrian"\n[[privacy]]\nmodel = "k-anonymity"\nk = 5',
+    "tp": '[mechanism]\nname = "l-diversity"\nalgorithm = "tp"\n[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = "3/2"',
+    "tp, models": """
+        [mechanism]
+        name = "l-diversity"
+        algorithm = "tp"
+        [[privacy]]
+        model = "l-diversity"
+        kind = "frequency"
+        l = 2
+        [[privacy]]
+        model = "k-anonymity"
+        k = 2
+        [[privacy]]
+        model = "attribute-disclosure"
+        threshold = "9/10"
+        [[privacy]]
+        model = "identity-disclosure"
+        threshold = "1/2"
+        """,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_mechanisms(name):
+    policy = example(MECHANISMS[name])
+    mechanism = policy.registry.mechanisms[policy.policy.mechanism.name]
+
+    check_mechanism(mechanism, policy, refused=[{"no such option": 1}])
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_assessors(name):
+    policy = example(MECHANISMS[name])
+    mechanism = policy.registry.mechanisms[policy.policy.mechanism.name]
+    outline = mechanism.outline(policy.policy.mechanism.options, policy.policy)
+    for requirement in policy.policy.requirements:
+        check_assessor(policy.registry.assessor(requirement, policy.policy, outline), policy)
+
+
+UTILITY = {
+    "expected-l2": '[[utility]]\nmetric = "expected-l2"\nmax = 1\n[[utility]]\nmetric = "expected-l2"\nattributes = ["region"]\nmax = 1',
+    "addition-mse": '[[utility]]\nmetric = "addition-mse"\nmax = 1',
+}
+DRAWN = {"expected-l2": "pram, keep probabilities", "addition-mse": "sensitive-addition"}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics(name):
+    policy = example(f"{MECHANISMS[DRAWN[name]]}\n{UTILITY[name]}")
+
+    check_metric(policy.registry.utility_metrics[name], policy, refused=[{"target": "everybody"}])
+
+
+EVERYTHING = """\
+[source]
+uri = "none"
+missing = ["n/a", -9]
+[attributes]
+person = { role = "identifier" }
+sex = { role = "quasi-identifier", domain = ["m", "f", "unknown"], nulls = "unknown" }
+region = { role = "quasi-identifier", domain = ["n", "e", "s", "other"], outside = "other" }
+children = { role = "quasi-identifier", domain = [0, 1, 2] }
+age = { role = "quasi-identifier", bins = [0, 18, 65.5, 100], labels = ["child", "adult", "old"] }
+born = { role = "quasi-identifier", bins = [1980-01-01, 1990-01-01, 2000-01-01] }
+kind = { role = "quasi-identifier", domain = "observed" }
+disease = { role = "sensitive", domain = ["none", "flu"] }
+hours = { role = "insensitive", nulls = "keep", assume_unlinkable = "made up" }
+[[privacy]]
+model = "local-dp"
+epsilon = 6
+scope = "attribute"
+[mechanism]
+name = "pram"
+"""
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return open_policy(
+        f'schema = 1\n[policy]\nname = "all"\nversion = "1.0.0"\nowner = "me"\npurpose = "x"\n{EVERYTHING}'
+    )
+
+
+def into_parquet(folder):
+    def make(rows):
+        pq.write_table(rows, folder / "people.parquet")
+        return str(folder / "people.parquet")
+
+    return make
+
+
+def into_csv(folder):
+    def make(rows):
+        pa.csv.write_csv(rows, folder / "people.csv")
+        return str(folder / "people.csv")
+
+    return make
+
+
+def into_database(folder):
+    def make(rows):
+        with duckdb.connect(str(folder / "new.duckdb")) as made:
+            made.register("given", rows)
+            made.execute("CREATE TABLE people AS SELECT * FROM given")
+        return str((folder / "new.duckdb").replace(folder / "people.duckdb"))
+
+    return make
+
+
+@pytest.mark.parametrize(("into", "table"), [(into_parquet, ""), (into_csv, ""), (into_database, "people")])
+def test_sources(into, table, everything, tmp_path):
+    check_source(DuckDBSource(), everything, into(tmp_path), table=table)
+
+
+def test_the_source_of_the_demo():
+    policy = open_policy(Path("policies/pram.toml"))
+
+    check_source(DemoSource(), policy, "demo:survey?records=200&seed=1", survey(200, 1))
