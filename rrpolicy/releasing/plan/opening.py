@@ -68,7 +68,7 @@ def open_policy(
         root: that the files lie under which the policy names; default: the top of its repository, else its folder.
         before: of a plan of this policy: plugins of it may be absent, and where that of the mechanism is, its options
             are those of the plan, whatever the file states.
-        find: finds the plugins that it may use, given those that it lists, index -> place, and what it was planned with.
+        find: the plugins that it may use, given those that it lists, index -> place, and what it was planned with.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
