@@ -58,7 +58,7 @@ def open_policy(
     source: str | None = None,
     root: Path | None = None,
     before: Before | None = None,
-    find: Find = load_registry,
+    find: Find | None = None,
 ) -> Opened:
     """Load a policy file and the plugins that it lists.
 
@@ -68,7 +68,7 @@ def open_policy(
         root: that the files lie under which the policy names; default: the top of its repository, else its folder.
         before: of a plan of this policy: plugins of it may be absent, and where that of the mechanism is, its options
             are those of the plan, whatever the file states.
-        find: the plugins that it may use, given those that it lists, index -> place, and what it was planned with.
+        find: how they are found; by default those that it lists are imported.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
@@ -78,7 +78,7 @@ def open_policy(
 
     def catalogue(plugins: tuple[str, ...], place: Callable[[int], Place | None]) -> Catalogue:
         planned = None if before is None else before.software
-        used.append(find(plugins, place, planned))
+        used.append((find or load_registry)(plugins, place, planned))
         names = used[-1].catalogue
         return names if before is None else names.keeping(before.mechanism.name, PlannedOptions)
 
