@@ -90,7 +90,10 @@ class Variables:
 
 
 class Linked:
-    """R_QI of every group with its derivatives, by whichever way the domain's width allows."""
+    """R_QI of every group with its derivatives, by whichever way the domain's width allows.
+
+    What was asked last is remembered: several sensitive attributes ask of the same groups at the same place.
+    """
 
     def __init__(self, evidence: Evidence, variables: Variables) -> None:
         """Choose the way: exact if the domain is small enough, else the certified bound."""
@@ -101,19 +104,27 @@ class Linked:
         self.exact = not wide and not evidence.revealed
         self._pi = evidence.n / evidence.records
         self._geometry: tuple[Slab, ...] = () if wide else tuple(slabs(evidence))
+        self._last: tuple[bytes, Sloped] | None = None
 
     def value(self, keep: Array) -> Array:
         """Return R_QI of every group."""
-        if self.bound is not None:
-            return self.bound.value(self._retention(keep))
-        return sloped_reconstruction(self._pi, self._geometry, self._moved(keep), slope=False).value
+        return self._found(keep, slope=False).value
 
     def sloped(self, keep: Array) -> Sloped:
         """Return R_QI and its derivatives by each known axis' retention probability."""
-        if self.bound is not None:
-            retention = self._retention(keep)
-            return Sloped(self.bound.value(retention), self.bound.jacobian(retention))
-        return sloped_reconstruction(self._pi, self._geometry, self._moved(keep))
+        return self._found(keep, slope=True)
+
+    def _found(self, keep: Array, *, slope: bool) -> Sloped:
+        place = keep.tobytes()
+        if self._last is None or self._last[0] != place or (slope and not self._last[1].slope):
+            self._last = place, self._computed(keep, slope=slope)
+        return self._last[1]
+
+    def _computed(self, keep: Array, *, slope: bool) -> Sloped:
+        if self.bound is None:
+            return sloped_reconstruction(self._pi, self._geometry, self._moved(keep), slope=slope)
+        retention = self._retention(keep)
+        return Sloped(self.bound.value(retention), self.bound.jacobian(retention) if slope else ())
 
     def _moved(self, keep: Array) -> list[Moved]:
         return [self.variables.at(keep, axis) for axis in self.evidence.axes]
@@ -131,7 +142,13 @@ def attribute_constraint(requirement: Requirement, channel: Product, original: O
         original: the table.
     """
     variables = Variables(channel)
-    parts = [_attribute(found, variables, requirement.model) for found in cases(requirement, channel, original)]
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], Linked] = {}
+    parts = []
+    for found in cases(requirement, channel, original):
+        groups = found.evidence.names, found.evidence.revealed
+        if groups not in known:
+            known[groups] = Linked(found.evidence, variables)
+        parts.append(_attribute(found, known[groups], variables, requirement.model))
     return Smooth(
         lambda keep: np.concatenate([part.value(keep) for part in parts]),
         lambda keep: np.concatenate([part.jacobian(keep) for part in parts]),
@@ -140,11 +157,10 @@ def attribute_constraint(requirement: Requirement, channel: Product, original: O
     )
 
 
-def _attribute(found: Risks, variables: Variables, name: str) -> Smooth:
+def _attribute(found: Risks, linked: Linked, variables: Variables, name: str) -> Smooth:
     evidence = found.evidence
     assert evidence.sensitive is not None
     target = evidence.sensitive
-    linked = Linked(evidence, variables)
     shares = evidence.shares
     at = found.share / np.array([float(t) for t in found.limits])[found.value]
     flat = found.group * shares.shape[1] + found.value

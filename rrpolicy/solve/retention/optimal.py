@@ -33,6 +33,8 @@ FINE = 1e-3
 """How far a point is scaled down at most beyond what it takes."""
 HUGE = 1e12
 TOLERANCE = 1e-7
+FULL, ROUGH = 1e-10, 1e-7
+"""Accuracy of the objective from the first start; and from the others, of which one that ends lower is followed on."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -132,13 +134,14 @@ def minimise(problem: Allocation, starts: int = STARTS) -> Solution:
         ended = _End(rho, problem.objective.value(rho), Evaluations(first.values, first.jacobians))
         solution = _finish(first, ended, 1, 1, (ended.evaluations,))
         return replace(solution, common=solution.keep)
-    ends = []
-    for index in range(starts):
-        counted = first if index == 0 else _counted(problem)
-        ends.append(_descend(problem, counted, _start(common, len(problem.variables), index), common))
+    points = [_start(common, len(problem.variables), index) for index in range(starts)]
+    ends = [_descend(problem, first, points[0], common, FULL)]
+    ends += [_descend(problem, _counted(problem), at, common, ROUGH) for at in points[1:]]
     best = min(ends, key=lambda end: end.objective)
     near = 1e-6 * max(1.0, abs(best.objective))
     agreed = sum(end.objective <= best.objective + near for end in ends)
+    lower = ends[0].objective > best.objective + near
+    best = _descend(problem, _counted(problem), best.rho, common, FULL) if lower else ends[0]
     solution = _finish(first, best, starts, agreed, tuple(end.evaluations for end in ends))
     if problem.bounded:
         return solution
@@ -201,8 +204,9 @@ def _start(common: float, size: int, index: int) -> Array:
     return np.clip(common ** (0.3 + 1.7 * spread), common * 1e-2, 0.99)
 
 
-def _descend(problem: Allocation, counted: Counted, rho: Array, common: float) -> _End:
+def _descend(problem: Allocation, counted: Counted, rho: Array, common: float, accuracy: float) -> _End:
     """Minimise from one start; the working set grows until nothing outside it is exceeded."""
+    least = min(common, 1.0) * 1e-3
     working: Ints = np.empty(0, dtype=np.int64)
     for _ in range(5):
         value = counted.compressed(rho)
@@ -210,18 +214,19 @@ def _descend(problem: Allocation, counted: Counted, rho: Array, common: float) -
         if len(working) and value.max() <= TOLERANCE:
             break
         working = np.union1d(working, largest).astype(np.int64)
-        rho = _slsqp(problem, counted, rho, working, min(common, 1.0) * 1e-3)
+        rho = _slsqp(problem, counted, rho, working, (least, accuracy))
     inside = _inside(counted, rho, common)
     if np.abs(inside / rho - 1).max() > FINE:  # the search ended where nothing holds: once more, from where all does
-        again = _inside(counted, _slsqp(problem, counted, inside, working, min(common, 1.0) * 1e-3), common)
+        again = _inside(counted, _slsqp(problem, counted, inside, working, (least, accuracy)), common)
         inside = min(inside, again, key=problem.objective.value)
     return _End(inside, problem.objective.value(inside), Evaluations(counted.values, counted.jacobians))
 
 
-def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, least: float) -> Array:
-    """Run SLSQP on the constraints of the working set, over x = log rho."""
+def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, to: tuple[float, float]) -> Array:
+    """Run SLSQP on the constraints of the working set, over x = log rho; down to a least rho, to an accuracy."""
     from scipy.optimize import Bounds, minimize
 
+    least, accuracy = to
     search: Any = minimize  # its stubs want array shapes that no caller has
     constraint = {
         "type": "ineq",
@@ -235,7 +240,7 @@ def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, lea
         bounds=Bounds(np.full(len(rho), math.log(least)), np.full(len(rho), math.log(MOST))),
         constraints=[constraint],
         method="SLSQP",
-        options={"ftol": 1e-10, "maxiter": 25},
+        options={"ftol": accuracy, "maxiter": 25},
     )
     moved = np.exp(np.asarray(found.x, dtype=np.float64))
     return np.clip(moved, least, MOST) if np.all(np.isfinite(moved)) else rho
