@@ -27,10 +27,14 @@ from rrpolicy.channel.decoders import (
     Rows,
     cells,
 )
-from rrpolicy.channel.probability import largest_ratio, smallest_cross_ratio
+from rrpolicy.channel.probability import largest_ratio, log_at_most, smallest_cross_ratio
 
 LISTED = 250_000
 """Entries of a matrix that are listed; ratios of larger ones rest on the word of who wrote the axis."""
+
+
+ROUNDING = Fraction(1, 10**12)
+"""A logarithm of somebody else's may be rounded, as a share of itself."""
 
 
 class Stated(Protocol):
@@ -94,10 +98,17 @@ def of_itself(axis: Axis) -> Iterator[str]:
     largest, claimed = largest_ratio(rows), axis.max_ratio()
     if claimed is not None and (largest is None or claimed < largest):
         yield f"{name}: its matrix has a larger ratio of probabilities than it says (max_ratio)"
-    elif claimed is not None and axis.log_ratio().value < math.log(claimed) * (1 - 1e-15):
+    elif claimed is not None and _understated(axis.log_ratio().value, claimed):
         yield f"{name}: it says a smaller epsilon (log_ratio) than its largest ratio gives (max_ratio)"
     if axis.min_cross_ratio() > smallest_cross_ratio(rows):
         yield f"{name}: its matrix has a smaller cross ratio than it says (min_cross_ratio)"
+
+
+def _understated(epsilon: float, ratio: Fraction) -> bool:
+    """Return whether the logarithm of a ratio is larger than is said; decided exactly, for that of 1.0001 has few digits."""
+    if math.isinf(epsilon):
+        return epsilon < 0
+    return math.isnan(epsilon) or not log_at_most(ratio, Fraction(epsilon) * (1 + ROUNDING))
 
 
 def on_word(channel: Channel) -> tuple[Axis, ...]:

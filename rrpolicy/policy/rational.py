@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from rrpolicy.canonical import exact
 
@@ -41,7 +41,7 @@ _LARGEST_EXPONENT = 999
 
 Rational = Annotated[
     Fraction,
-    PlainValidator(rational),
+    BeforeValidator(rational),
     PlainSerializer(exact, return_type=str),
     WithJsonSchema(
         {

@@ -32,6 +32,7 @@ AXES = {
     "retention": Retention.uniform("a", ["x", "y", "z"], Fraction(3, 5)),
     "retention, nearly all kept": Retention.uniform("a", ["x", "y"], Fraction(99_999, 100_000)),
     "retention, nearly nothing kept": Retention.uniform("a", list("abcdefg"), Fraction(14_286, 100_000)),
+    "retention, a ratio near 1": Retention.uniform("a", ["x", "y"], Fraction(1, 2) + Fraction(1, 210)),
     "retention of everything": Retention.uniform("a", ["x", "y", "z"], Fraction(1)),
     "blocks": Retention.in_blocks("a", ["x", "y", "z"], [(["x", "z"], Fraction(4, 5)), (["y"], Fraction(1))]),
     "rectangular": Matrix.explicit("a", ["x", "y"], ["u", "v", "w"], [[Fraction(p) for p in r] for r in RECTANGULAR]),
