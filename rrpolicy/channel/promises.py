@@ -105,7 +105,7 @@ def of_itself(axis: Axis) -> Iterator[str]:
 
 
 def _understated(epsilon: float, ratio: Fraction) -> bool:
-    """Return whether the logarithm of a ratio is larger than is said; decided exactly, for that of 1.0001 has few digits."""
+    """Return whether the logarithm of a ratio is larger than is said; exactly, as in doubles a small one is rounded."""
     if math.isinf(epsilon):
         return epsilon < 0
     return math.isnan(epsilon) or not log_at_most(ratio, Fraction(epsilon) * (1 + ROUNDING))
