@@ -10,6 +10,7 @@ import functools
 import gc
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "query": "Ask a release in SQL.",
     "check-table": "Measure k, l and t of a table that somebody else anonymised.",
     "plugins": "List the plugins and what each offers.",
+    "plugins new": "Write the skeleton of a plugin, with tests that pass.",
     "schema": "Print the JSON Schema of policy files, for editors.",
     "explain": "Explain a code such as RR203.",
     "demo": "Write the demo table and a policy for it.",
@@ -112,9 +114,11 @@ def _run(given: list[str]) -> int:
 
         print(f"rrpolicy {__version__}")
         return 0
-    if given[0] not in COMMANDS:
-        raise PolicyError(_unknown(given[0]))
-    return _command(given[0], given[1:])
+    words = 2 if " ".join(given[:2]) in COMMANDS else 1
+    name = " ".join(given[:words])
+    if name not in COMMANDS:
+        raise PolicyError(_unknown(name))
+    return _command(name, given[words:])
 
 
 def _command(name: str, arguments: list[str]) -> int:
@@ -125,7 +129,7 @@ def _command(name: str, arguments: list[str]) -> int:
         return check_all(files, json=len(files) < len(arguments))
     import typer
 
-    module = importlib.import_module(f"rrpolicy.cli.{name.replace('-', '_')}")
+    module = importlib.import_module(f"rrpolicy.cli.{re.sub('[- ]', '_', name)}")
     raised: list[BaseException] = []
     app = typer.Typer(
         add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}

@@ -6,6 +6,8 @@ from rrpolicy.channel.axes.matrix import Matrix as Matrix
 from rrpolicy.channel.axes.recode import Recode as Recode
 from rrpolicy.channel.axes.retention import Retention as Retention
 from rrpolicy.channel.axes.sets import Sets as Sets
+from rrpolicy.channel.axes.several import Several as Several
+from rrpolicy.channel.axes.single import Single as Single
 from rrpolicy.channel.base import Axis as Axis, Channel as Channel, Posterior as Posterior, Transition as Transition
 from rrpolicy.channel.decoders import (
     AdditionDecoder as AdditionDecoder,
@@ -16,11 +18,17 @@ from rrpolicy.channel.decoders import (
     RecodeDecoder as RecodeDecoder,
     RetentionDecoder as RetentionDecoder,
 )
+from rrpolicy.channel.probability import largest_ratio as largest_ratio, smallest_cross_ratio as smallest_cross_ratio
 from rrpolicy.channel.product.channel import Product as Product
 from rrpolicy.channel.sampling.variates import split_by_columns as split_by_columns
 from rrpolicy.channel.suppression.channel import SuppressionChannel as SuppressionChannel
 from rrpolicy.channel.table import Column as Column, TableSpec as TableSpec
-from rrpolicy.errors import PolicyError as PolicyError, Problem as Problem, RequirementError as RequirementError
+from rrpolicy.errors import (
+    DataError as DataError,
+    PolicyError as PolicyError,
+    Problem as Problem,
+    RequirementError as RequirementError,
+)
 from rrpolicy.estimate.invert.estimator import Estimator as Estimator, Inversion as Inversion
 from rrpolicy.finding import (
     Basis as Basis,

@@ -3,8 +3,6 @@ from rrpolicy.canonical import Json as Json
 from rrpolicy.channel.axes.matrix import Invariance as Invariance
 from rrpolicy.channel.axes.mixed_in import MixedIn as MixedIn
 from rrpolicy.channel.axes.partition import Boxes as Boxes, Cut as Cut, Groups as Groups, Levels as Levels, Rule as Rule
-from rrpolicy.channel.axes.several import Several as Several
-from rrpolicy.channel.axes.single import Single as Single
 from rrpolicy.channel.base import Layout as Layout, Sink as Sink
 from rrpolicy.channel.decoders import Block as Block, Cell as Cell, Rows as Rows
 from rrpolicy.channel.sampling.streams import Stream as Stream, Streams as Streams

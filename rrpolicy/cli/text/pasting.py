@@ -21,10 +21,10 @@ def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence
     for name, values in (options or {}).items():
         for value in () if values is None else (values,) if isinstance(values, (str, Path)) else values:
             parts += [f"{name}={value}"] if str(value).startswith("-") else [name, str(value)]
-    return " ".join(map(_quoted, parts))
+    return " ".join(map(quoted, parts))
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     """Return a word for a shell; one with characters that are not seen spells their bytes in octal."""
     if visible(word) == word:
         return shlex.quote(word)

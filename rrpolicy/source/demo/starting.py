@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from rrpolicy.errors import Problem, RefusedError, unwritable
-from rrpolicy.leaving import unfinished
+from rrpolicy.newfiles import write_new
 from rrpolicy.source.demo.source import RECORDS, SEED, survey
 
 TABLE = "survey.parquet"
@@ -31,28 +30,7 @@ def write_demo(folder: Path, records: int = RECORDS, seed: int = SEED) -> tuple[
     """
     import pyarrow.parquet as pq
 
-    targets = {name: folder / name for name in (TABLE, *FILES)}
-    there = [name for name, path in targets.items() if path.exists()]
-    if there:
-        raise RefusedError(
-            Problem(
-                "RR411",
-                f"'{folder}' already holds {', '.join(there)}",
-                expected="a folder without these files",
-                hint="name another folder; nothing is ever overwritten",
-            )
-        )
-    table, whole = survey(records, seed), False
-    try:
-        (folder / "hierarchies").mkdir(parents=True, exist_ok=True)
-        with ExitStack() as begun:
-            for path in targets.values():
-                begun.enter_context(unfinished(path, lambda: whole))
-            pq.write_table(table, targets[TABLE])
-            for name in FILES:
-                with targets[name].open("xb") as target:
-                    target.write((files("rrpolicy.source.demo.example") / name).read_bytes())
-            whole = True
-    except OSError as error:
-        raise unwritable(f"'{folder}'", error) from error
-    return tuple(targets.values())
+    table = survey(records, seed)
+    given = files("rrpolicy.source.demo.example")
+    copies = {name: partial(Path.write_bytes, data=(given / name).read_bytes()) for name in FILES}
+    return write_new(folder, {TABLE: lambda path: pq.write_table(table, path), **copies})

@@ -1,0 +1,33 @@
+"""`rrpolicy plugins new NAME`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrpolicy.cli.text.pasting import command_line, quoted
+from rrpolicy.skeleton.skeleton import KINDS, write_skeleton
+from rrpolicy.untrusted.printable import visible
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="Of the distribution, such as acme-noise.", metavar="NAME")],
+    kinds: Annotated[
+        list[str], typer.Option("--kind", help=f"What it offers: {', '.join(KINDS)}. Again for each further one.")
+    ],
+    folder: Annotated[
+        Path | None, typer.Option("--into", help="Where to write; by default a folder of that name.", metavar="DIR")
+    ] = None,
+) -> None:
+    """Write the skeleton of a plugin, with tests that pass.
+
+    It is a distribution of its own: what it offers is found by the entry point in its pyproject.toml, and loaded by
+    policies that list it. Nothing is overwritten.
+    """
+    into = folder or Path(name)
+    for path in write_skeleton(into, name, kinds):
+        print(f"wrote {visible(str(path))}")
+    print(f"next: pip install -e {quoted(str(into))} && pytest {quoted(str(into))}")
+    print(f"then: {command_line('plugins', options={'--plugin': name})}")

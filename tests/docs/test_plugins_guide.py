@@ -1,0 +1,70 @@
+"""docs/plugins.md from an empty folder: its files make a distribution, whose tests pass, and its commands a release."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rrpolicy.skeleton.skeleton import write_skeleton
+from tests.docs.make_plugins_pages import BLOCK, GUIDE, KINDS, NAME, REFERENCE, guide, reference
+
+FILES = {block[1]: block[2] for block in BLOCK.finditer(GUIDE.read_text())}
+COMMANDS = re.findall(r"^\$ (.*)$", GUIDE.read_text(), re.MULTILINE)
+USED = {"policy.toml", "people.py"}
+"""What uses the distribution, and is no part of it."""
+
+
+def test_its_files_are_those_of_the_skeleton(tmp_path):
+    written = {str(p.relative_to(tmp_path)) for p in write_skeleton(tmp_path, NAME, KINDS)}
+
+    assert written - {"README.md"} == FILES.keys() - USED
+    assert GUIDE.read_text() == guide(), "write it again: python -m tests.docs.make_plugins_pages"
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Write the distribution as the guide shows it and install it; return (its folder, the environment)."""
+    folder = tmp_path_factory.mktemp("empty")
+    for name, text in FILES.items():
+        path = folder / ("." if name in USED else NAME) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    site = folder / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--target", site, folder / NAME], check=True)
+    here = Path(sys.executable).parent
+    return folder, {**os.environ, "NO_COLOR": "1", "PATH": f"{here}:{os.environ['PATH']}", "PYTHONPATH": str(site)}
+
+
+def test_its_tests_pass(environment):
+    folder, variables = environment
+    tested = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", NAME]
+    done = subprocess.run(tested, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert re.search(r"^\d+ passed in", done.stdout, re.MULTILINE)
+
+
+def test_its_commands_make_a_release_that_is_verified(environment):
+    folder, variables = environment
+    assert len(COMMANDS) == 7
+
+    said = {}
+    for command in COMMANDS:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=variables, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        said[command.split()[1]] = done.stdout
+
+    assert said["verify"].splitlines()[-1] == "verified at level key; undecided: nothing"
+    assert "acme-survey-amplification: amplification <= 8: satisfied" in said["verify"]
+    assert "amplification &lt;= 8" in (folder / "report.md").read_text()
+
+
+def test_the_reference_is_that_of_the_docstrings():
+    assert REFERENCE.read_text() == reference(), "write it again: python -m tests.docs.make_plugins_pages"
