@@ -29,6 +29,12 @@ class Wanted:
     entries: Sequence[importlib.metadata.EntryPoint]
     place: Place | None
 
+    @property
+    def version(self) -> str:
+        """Return the installed version; each time it is asked for, the distribution's description is parsed."""
+        found = self.entries[0].dist if self.entries else None
+        return found.version if found else ""
+
 
 def load_registry(
     plugins: Iterable[str] = (),
@@ -60,11 +66,10 @@ def load_registry(
         wanted[found.distribution] = found
     _refuse_shared_names(wanted.values())
     loaded = [(entry.name, _import(entry, w)) for w in wanted.values() for entry in w.entries]
-    infos = [
-        PluginInfo(entry.name, w.distribution, entry.dist.version if entry.dist else "", ())
-        for w in wanted.values()
-        for entry in w.entries
-    ]
+    infos: list[PluginInfo] = []
+    for w in wanted.values():
+        version = w.version
+        infos += [PluginInfo(entry.name, w.distribution, version, ()) for entry in w.entries]
     named = {gone.plugin.distribution for gone in absent}
     return Registry(loaded, infos).beside(sorted(available.keys() - wanted.keys() - named), absent)
 
@@ -137,10 +142,14 @@ def author(thing: object) -> str:
 
 
 def _installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
+    """Return the entry points of each distribution; its name is asked for once, as its whole description is parsed."""
     available: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    names: dict[importlib.metadata.Distribution, str] = {}
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: e.name):
         if entry.dist is not None:
-            available.setdefault(canonicalize_name(entry.dist.name), []).append(entry)
+            if entry.dist not in names:
+                names[entry.dist] = canonicalize_name(entry.dist.name)
+            available.setdefault(names[entry.dist], []).append(entry)
     return available
 
 
@@ -173,12 +182,12 @@ def _find(text: str, available: Mapping[str, Sequence[importlib.metadata.EntryPo
         raise RefusedError(
             Problem("RR404", f"no installed distribution '{requirement.name}' provides a plugin", place, hint=install)
         )
-    distribution = available[name][0].dist
-    version = distribution.version if distribution else ""
+    wanted = Wanted(name, available[name], place)
+    version = wanted.version
     if not requirement.specifier.contains(version, prereleases=True):
         message = f"'{requirement.name}' {version} is installed"
         raise RefusedError(Problem("RR404", message, place, str(requirement.specifier), install))
-    return Wanted(name, available[name], place)
+    return wanted
 
 
 def _refuse_shared_names(wanted: Iterable[Wanted]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rrpolicy.channel.table import Column, TableSpec, text
-from rrpolicy.engine.arrays import as_numpy, listed
+from rrpolicy.engine.arrays import as_numpy, listed, numbers
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
@@ -73,6 +73,43 @@ def count(
     return codes_of(axes, table), np.asarray(as_numpy(table.column("n")), dtype=np.int64)
 
 
+def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
+    """Count released records by each of some axes of one column, in one pass.
+
+    Args:
+        data: where the rows are.
+        axes: of one column each, whose records lie in one cell.
+
+    Returns:
+        For each axis the (axis.counted,) records in each released cell.
+
+    Raises:
+        PolicyError: RR269 if the file is not what the manifest describes.
+    """
+    if not axes:
+        return []
+    kinds = {c.name: c for c in data.columns}
+    wanted = [f"{sql_of(kinds[axis.columns[0]], data.form)} AS c{i}" for i, axis in enumerate(axes)]
+    wanted.append(f"{identifier(data.times) if data.times else '1'} AS n")
+    names = [f"c{i}" for i in range(len(axes))]
+    told = ", ".join([*names, *(f"grouping({name}) AS without_{name}" for name in names)])
+    sets = ", ".join(f"({name})" for name in names)
+
+    def query(source: str) -> str:
+        each = f"(SELECT {', '.join(wanted)} FROM {source})"  # noqa: S608 names quoted
+        return f"SELECT {told}, coalesce(sum(n), 0)::BIGINT AS n FROM {each} GROUP BY GROUPING SETS ({sets})"  # noqa: S608
+
+    table = _asked(data, query, ())
+    found = []
+    for name, axis in zip(names, axes, strict=True):
+        own = np.flatnonzero(as_numpy(table.column(f"without_{name}")) == 0)
+        part = table.take(numbers(own))
+        counts = np.zeros(axis.counted, dtype=np.int64)
+        np.add.at(counts, _cells(axis, [part.column(name)]), as_numpy(part.column("n")))
+        found.append(counts)
+    return found
+
+
 @dataclass(frozen=True)
 class Sums:
     """Sums of a number over released records, by the released cells of some axes.
@@ -124,8 +161,6 @@ def _grouped(
     data: DataFile, axes: Sequence[AxisWeights], parts: Sequence[str], condition: str, parameters: Sequence[Any]
 ) -> Any:
     """Return aggregates by the released columns of some axes, named c0, c1, ..., as an arrow table."""
-    import duckdb
-
     for axis in axes:
         if isinstance(axis, AnatomyWeights):
             raise axis.refusal()
@@ -143,15 +178,31 @@ def _grouped(
     select = ", ".join([*(f"{expression} AS c{i}" for i, expression in enumerate(wanted)), *parts])
     by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(wanted)))}" if wanted else ""
     where = f" WHERE {condition}" if condition else ""
+
+    def query(source: str) -> str:
+        kept = where
+        for number, axis in enumerate(sets):
+            cells = counted_cells(axis, *_lists([kinds[name] for name in axis.columns]))
+            source = f"(SELECT *, unnest({cells}) AS cell{number} FROM {source}{kept})"  # noqa: S608 names quoted
+            kept = ""
+        return f"SELECT {select} FROM {source}{kept}{by}"  # noqa: S608 names quoted, constants are parameters
+
+    return _asked(data, query, parameters)
+
+
+def _asked(data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]) -> Any:
+    """Return what a query of the released rows yields, as an arrow table.
+
+    Args:
+        data: where the rows are.
+        query: what to select from -> the query.
+        parameters: of the query.
+    """
+    import duckdb
+
     with asking(alone=data.form.alone) as connection:
         try:
-            source = relation(connection, data)
-            for number, axis in enumerate(sets):
-                cells = counted_cells(axis, *_lists([kinds[name] for name in axis.columns]))
-                source = f"(SELECT *, unnest({cells}) AS cell{number} FROM {source}{where})"  # noqa: S608 - likewise
-                where = ""
-            query = f"SELECT {select} FROM {source}{where}{by}"  # noqa: S608 - names quoted, constants are parameters
-            return connection.sql(query, params=list(parameters)).to_arrow_table()
+            return connection.sql(query(relation(connection, data)), params=list(parameters)).to_arrow_table()
         except duckdb.ConversionException as error:
             raise PolicyError(
                 Problem("RR265", "a constant of the condition does not fit the type of its column")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.estimate.counts.grouping import GroupAxis
-from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.counts.scan import count, count_each
 from rrpolicy.estimate.opening import TOGETHER, release_of
 from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
@@ -59,6 +59,8 @@ def marginals(
     if {table.name for table in manifest.tables} not in TOGETHER:
         return ()
     release = release_of(public, manifest, formats)
+    if released is None:
+        released = _counted(release)
     found = []
     for name, axis in release.columns.axes.items():
         if len(axis.original) > WIDEST:
@@ -66,13 +68,36 @@ def marginals(
         if isinstance(axis, AnatomyWeights):
             found.append(_of_groups(release, axis))
         elif name in release.columns.spread:
-            known = None if released is None else released.get(name)
-            found += _generalised(release, release.columns.spread[name], known)
+            found += _generalised(release, release.columns.spread[name], released.get(name))
         elif len(axis.columns) == 1:
-            found.append(_marginal(release, axis, None if released is None else released.get(name)))
+            found.append(_marginal(release, axis, released.get(name)))
         else:
             found.append(_coupled(release, axis, name))
     return tuple(found)
+
+
+def counted(public: Path, manifest: Manifest, formats: Formats = CORE) -> Mapping[str, Sequence[int]]:
+    """Return column -> released records of each of its labels, of those that `marginals` reads, in one pass.
+
+    Args:
+        public: the public/ folder.
+        manifest: of the release.
+        formats: that are known; that of the release among them.
+    """
+    if {table.name for table in manifest.tables} not in TOGETHER:
+        return {}
+    return _counted(release_of(public, manifest, formats))
+
+
+def _counted(release: Release) -> Mapping[str, Sequence[int]]:
+    axes = {
+        name: release.columns.spread.get(name, axis)
+        for name, axis in release.columns.axes.items()
+        if len(axis.original) <= WIDEST and not isinstance(axis, AnatomyWeights | SetWeights)
+    }
+    alone = {name: axis for name, axis in axes.items() if len(axis.columns) == 1}
+    counts = count_each(release.data, tuple(alone.values()))
+    return {name: n.tolist() for name, n in zip(alone, counts, strict=True)}
 
 
 def _of_groups(release: Release, axis: AnatomyWeights) -> MarginalPanel:
@@ -117,7 +142,7 @@ def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | N
 
 
 def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Array:
-    """Return (axis.counted,) the released records, counted here unless they are known."""
+    """Return (axis.counted,) the released records, counted here unless they are known: of sets they are not."""
     if known is not None:
         return np.asarray(known, dtype=np.float64)
     counts = np.zeros(axis.counted)

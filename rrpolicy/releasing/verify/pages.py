@@ -48,7 +48,7 @@ def check_audit_page(
         *(audit.plan, assessment, side.registry, audit.record, original, side.folder),
         policy_file=str(audit.folder / POLICY),
     )
-    expected = audit_report(side.folder, side.manifest, pieces).to_json()
+    expected = audit_report(side.folder, side.manifest, pieces, released=side.released).to_json()
     assert isinstance(expected, dict)
     hidden = [*([] if original else COUNTED), *([] if audit.policy else [("where the policy asks for it", PLACE)])]
     for meaning, path in hidden:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ class _NoOptions(BaseModel):
     """Of a mechanism that is not needed any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublicSide:
     """What public/ says, read.
 
@@ -83,6 +84,13 @@ class PublicSide:
     channel: Channel
     by: str
     readable: bool = False
+
+    @cached_property
+    def released(self) -> Mapping[str, Sequence[int]]:
+        """Return column -> released records of each of its labels: both pages show them."""
+        from rrpolicy.releasing.report.marginals import counted
+
+        return counted(self.folder, self.manifest, self.registry.formats)
 
 
 def verify_public(log: Log, public: Path, scratch: Path, plugins: Sequence[str] = ()) -> PublicSide | None:
@@ -313,7 +321,7 @@ def check_public_page(log: Log, side: PublicSide) -> None:
     from rrpolicy.releasing.bundle.pages import public_page
 
     name = f"public/{PAGE}"
-    pages = public_page(side.folder, side.manifest, side.registry, side.channel)
+    pages = public_page(side.folder, side.manifest, side.registry, side.channel, side.released)
     if PAGE not in pages:
         log.undecided.append(f"{name}: no renderer for it is loaded")
         return

@@ -1,0 +1,55 @@
+"""Several one-way counts in one pass are those of a pass each, whatever the form of the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rrpolicy.engine.asking import asking
+from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.counts import scan
+from rrpolicy.estimate.opening import open_release
+
+ROWS = {
+    "a": ["x", "", "", "é 'x'", "x", "x"],
+    "b": [1, 2, 2, 2, 1, 2],
+    "c": ["x", "x", "y", "y", "y", "y"],
+}
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
+def test_counts_in_one_pass_are_those_of_a_pass_each(
+    publish: Any, made: Any, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = [
+        made.retention("a", ["é 'x'", "", "x", "never"], [((0, 1, 2, 3), "1/2")]),
+        made.identity("b", [2, 1]),
+        made.matrix("c", ["x", "y"], ["x", "y", "z"], [["1", "0", "1/2"], ["0", "1", "1/2"]]),
+    ]
+    release = open_release(publish(axes, ROWS, form))
+    wanted = [release.columns.axes[name] for name in ROWS]
+    each = []
+    for axis in wanted:
+        counts = np.zeros(axis.counted, dtype=np.int64)
+        (codes,), n = scan.count(release.data, [axis])
+        counts[codes] = n
+        each.append(counts.tolist())
+    asked = []
+    monkeypatch.setattr(scan, "asking", lambda **options: asked.append(1) or asking(**options))
+
+    found = scan.count_each(release.data, wanted)
+
+    assert [counts.tolist() for counts in found] == each == [[1, 2, 3, 0], [4, 2], [2, 4]]
+    assert len(asked) == 1
+    assert scan.count_each(release.data, []) == []
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
+def test_a_value_outside_the_domain_is_refused(publish: Any, made: Any, form: str) -> None:
+    axes = [made.identity("a", ["x", ""]), made.identity("b", [1, 2]), made.identity("c", ["x", "y"])]
+    release = open_release(publish(axes, ROWS, form))
+
+    with pytest.raises(PolicyError, match="RR269.*'a' holds a value outside its domain"):
+        scan.count_each(release.data, [release.columns.axes[name] for name in ROWS])
