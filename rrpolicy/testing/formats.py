@@ -115,10 +115,14 @@ def _read(form: Format, path: Path, spec: TableSpec, handling: Handling) -> list
         with open_table(path, form.name, spec, Path(scratch), handling, formats) as table:
             query = f"SELECT {', '.join(identifier(c.name) for c in spec.columns)} FROM {table.relation}"  # noqa: S608
             try:
-                first, again = (table.connection.execute(query).fetchall() for _ in range(2))
+                first = table.connection.execute(query).fetchall()
             except duckdb.Error as error:
                 raise UnlikeSpecError(str(error)) from error
-    demand(Counter(map(repr, first)) == Counter(map(repr, again)), "relation() can be asked once only")
+            try:
+                again = table.connection.execute(query).fetchall()
+            except duckdb.Error as error:
+                raise AssertionError(f"what relation() returns can be asked once only: {error}") from error
+    demand(Counter(map(repr, first)) == Counter(map(repr, again)), "what relation() returns can be asked once only")
     return first
 
 

@@ -26,7 +26,7 @@ class Ridge:
         """Solve the normal equations of the whole table at once."""
         import numpy as np
 
-        P = reduce(np.kron, asked.matrices)
+        P = reduce(np.kron, asked.matrices, np.eye(1))
         cells = P.shape[1]
         if cells > MOST_CELLS:
             raise PolicyError(Problem("RR268", f"acme-ridge solves for {cells:,} cells, more than {MOST_CELLS:,}"))

@@ -1,0 +1,123 @@
+"""A channel of a plugin's own, and what is wrong with others."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from rrpolicy.plugin import Product, Retention, Verdict, hookimpl
+from rrpolicy.testing import check_channel, open_policy, policy_of
+
+DOMAINS = {"sex": ["f", "m"], "region": ["n", "e", "s"]}
+ticks = itertools.count(1)
+
+
+class Own(Product):
+    """A product under another name."""
+
+    kind: ClassVar[str] = "acme.own"
+    version: ClassVar[int] = 1
+
+
+@dataclass
+class Through:
+    """A sink that changes what it is given."""
+
+    sink: Any
+    change: Any
+
+    def write(self, table, batch, n=None, *, in_order=False):
+        self.sink.write(table, *self.change(batch, n), in_order=in_order)
+
+
+def drawing(change: Any) -> type[Own]:
+    """Return a channel that changes what it draws."""
+
+    class Drawing(Own):
+        def draw(self, original, streams, sink):
+            Own.draw(self, original, streams, Through(sink, change))
+
+    return Drawing
+
+
+class Observant(Own):
+    def settle(self, original):
+        keep = Fraction(1, 2) + Fraction(1, 3 + int(original.counts("sex").n[0]))
+        return replace(super().settle(original), axes=(Retention.uniform("sex", ("f", "m"), keep), *self.axes[1:]))
+
+
+class Restless(Own):
+    def draw(self, original, streams, sink):
+        super().draw(original, type(streams).for_tests(next(ticks)), sink)
+
+
+class Content(Own):
+    def conforms(self, original, released):
+        return replace(super().conforms(original, released), verdict=Verdict.SATISFIED)
+
+
+class Discontent(Own):
+    def conforms(self, original, released):
+        return replace(super().conforms(original, released), verdict=Verdict.FAILED)
+
+
+class Forgetful(Own):
+    def decoders(self):
+        return super().decoders()[:1]
+
+
+class Reticent(Own):
+    def to_public_json(self):
+        return {"kind": self.kind, "version": self.version}
+
+
+class Misleading(Own):
+    """Publishes another matrix than that which it draws from."""
+
+    def to_public_json(self):
+        return replace(self, axes=(Retention.uniform("sex", ("f", "m"), Fraction(2, 3)), *self.axes[1:])).to_json()
+
+
+class Credulous(Own):
+    @classmethod
+    def from_json(cls, document, kinds):
+        return super().from_json({**document, "version": cls.version}, kinds)
+
+
+class Unheard(Own):
+    kind: ClassVar[str] = "acme.unheard"
+
+
+class Backwards(Own):
+    def tables(self):
+        (table,) = super().tables()
+        return (replace(table, columns=table.columns[::-1]),)
+
+
+def check(kind: type[Own]) -> None:
+    class Plugin:
+        @hookimpl
+        def rrpolicy_channels(self):
+            return [kind if kind is not Unheard else Own]
+
+    axes = tuple(Retention.uniform(name, domain, Fraction(3, 5)) for name, domain in DOMAINS.items())
+    check_channel(kind(axes, (), tuple(DOMAINS)), open_policy(policy_of(DOMAINS), [Plugin()]))
+
+
+HONEST = {"a product under another name": Own}
+WRONG = {
+    "it is drawn as the table is": (Observant, "settle.. reads the table"),
+    "its own chance": (Restless, "two draws from the same bits differ"),
+    "a cell is lost": (drawing(lambda b, n: (b.slice(1), n[1:] if n is not None else n)), r"draw\(\) releases \d+ records of 400"),
+    "columns that nobody promised": (drawing(lambda b, n: (b.rename_columns(["a", "b"]), n)), "other columns than promised"),
+    "a test that always passes": (Content, "finds nothing wrong where a record of 'data' is missing"),
+    "a test that never passes": (Discontent, "conforms.. refuses what was drawn"),
+    "a decoder is lacking": (Forgetful, "no decoder undoes .'region'."),
+    "a description that nobody can read": (Reticent, "what to_public_json.. wrote cannot be read"),
+    "another matrix is published": (Misleading, "decoders.. differs once the channel was written down"),
+    "any version is read": (Credulous, "takes a version that it cannot know"),
+    "a kind that is not offered": (Unheard, "no plugin of the policy offers the kind 'acme.unheard'"),
+    "columns in another order": (Backwards, "does not keep the policy's order"),
+}  # fmt: skip

@@ -1,0 +1,247 @@
+"""A mechanism that keeps every value with one probability, and what is wrong with others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rrpolicy.plugin import (
+    Derived,
+    Identity,
+    Origin,
+    Outline,
+    Policy,
+    Problem,
+    Product,
+    Proposal,
+    Rational,
+    RequirementError,
+    Retention,
+    Task,
+    hookimpl,
+)
+from rrpolicy.testing import check_mechanism, open_policy, policy_text
+
+TEXT = """\
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+region = { role = "quasi-identifier", domain = ["n", "e", "s"], release_as = "part" }
+[[privacy]]
+model = "local-dp"
+epsilon = EPSILON
+[mechanism]
+name = "acme-keep"
+"""
+ticks = itertools.count(1)
+
+
+class Options(BaseModel):
+    """How surely a value is kept."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keep: Rational = Field(default=Fraction(4, 5), gt=0, lt=1)
+
+
+class Keep:
+    """Retention of every attribute; refused where its epsilon is too large."""
+
+    name = "acme-keep"
+    options: type[BaseModel] = Options
+
+    def keep(self, options: Any, task: Task | None) -> Fraction:
+        return options.keep
+
+    def channel(self, policy: Policy, keep: Fraction) -> Product:
+        axes = [Retention.uniform(a.name, a.domain, keep, a.release_as) for a in policy.released]
+        return Product(tuple(axes), (), tuple(a.release_as or a.name for a in policy.released))
+
+    def outline(self, options: Any, policy: Policy) -> Outline:
+        return Outline(Product, tuple(((a.name,), Retention) for a in policy.released))
+
+    def plan(self, options: Any, task: Task) -> Proposal:
+        channel = self.channel(task.policy, self.keep(options, task))
+        self.require(channel, task)
+        return Proposal(channel, dict.fromkeys(task.policy.attributes, Origin.POLICY))
+
+    def require(self, channel: Product, task: Task) -> None:
+        if not all(
+            assessor.accepts(requirement, channel, task.original) for requirement, assessor in task.requirements
+        ):
+            raise RequirementError(Problem("RR102", "it keeps too much"))
+
+
+class Fixed(Keep):
+    """Says before any data what it will plan."""
+
+    def outline(self, options: Any, policy: Policy) -> Outline:
+        return replace(super().outline(options, policy), fixed=self.channel(policy, options.keep))
+
+
+class Counting(Keep):
+    """Keeps less of small tables' rarest region, and says so."""
+
+    def keep(self, options: Any, task: Task | None) -> Fraction:
+        return Fraction(1, 2) + Fraction(int(task.original.counts("region").n.min()), 10 * task.records)
+
+    def outline(self, options: Any, policy: Policy) -> Outline:
+        return replace(super().outline(options, policy), derived=(Derived("rarest", "how rare the rarest region is"),))
+
+    def plan(self, options: Any, task: Task) -> Proposal:
+        if isinstance(task.original, int):
+            return Keep().plan(options, task)
+        return replace(super().plan(options, task), origins=dict.fromkeys(task.policy.attributes, Origin.DATA))
+
+
+class Secret(Keep):
+    def keep(self, options, task):
+        return (
+            Fraction(1, 2) + Fraction(1, 10 + int(task.original.counts("sex").n[0])) if task.records else options.keep
+        )
+
+
+class SolvedInSecret(Secret):
+    def outline(self, options, policy):
+        return replace(super().outline(options, policy), solved=("sex", "region"))
+
+
+class Unannounced(Keep):
+    def plan(self, options, task):
+        return replace(super().plan(options, task), origins={"sex": Origin.DATA})
+
+
+class Moody(Keep):
+    def keep(self, options, task):
+        return options.keep - Fraction(1, 10 + next(ticks))
+
+
+class Whimsical(Keep):
+    def outline(self, options, policy):
+        return replace(super().outline(options, policy), derived=(Derived(f"tick{next(ticks)}", "the time"),))
+
+
+class Yielding(Keep):
+    def require(self, channel, task):
+        """Let it pass."""
+
+
+class Partial(Keep):
+    def outline(self, options, policy):
+        return Outline(Product, ((("sex",), Retention),))
+
+    def channel(self, policy, keep):
+        return Product((Retention.uniform("sex", ("f", "m"), keep),), (), ("sex",))
+
+
+class Exchanged(Keep):
+    def channel(self, policy, keep):
+        whole = super().channel(policy, keep)
+        return replace(whole, axes=whole.axes[::-1], order=whole.order[::-1])
+
+    def outline(self, options, policy):
+        return replace(super().outline(options, policy), axes=super().outline(options, policy).axes[::-1])
+
+
+class OwnName(Keep):
+    def channel(self, policy, keep):
+        return super().channel(
+            replace(policy, attributes={n: replace(a, release_as=n) for n, a in policy.attributes.items()}), keep
+        )
+
+
+class OtherAxes(Keep):
+    def outline(self, options, policy):
+        return Outline(Product, tuple(((a.name,), Identity) for a in policy.released))
+
+
+class OtherThanFixed(Fixed):
+    def keep(self, options, task):
+        return options.keep - Fraction(1, 10)
+
+
+class OriginInWords(Keep):
+    def plan(self, options, task):
+        return replace(super().plan(options, task), origins={"sex": "fixed by the policy"})
+
+
+class NotANumber(Keep):
+    def plan(self, options, task):
+        return replace(super().plan(options, task), unrounded={"sex": {"keep": math.nan}})
+
+
+class Needy(Keep):
+    def plan(self, options, task):
+        task.original.counts("sex")
+        return super().plan(options, task)
+
+
+class Meltable(Options):
+    model_config = ConfigDict(extra="forbid", frozen=False)
+
+
+class Deaf(Options):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Boundless(Options):
+    keep: Rational = Fraction(4, 5)
+
+
+def with_options(kind: type[BaseModel], keep: Any = lambda options: min(options.keep, Fraction(4, 5))) -> type[Keep]:
+    """Return the mechanism with other options."""
+
+    class Other(Keep):
+        options = kind
+
+        def keep(self, options, task):
+            return keep(options)
+
+        def outline(self, options, policy):
+            keep(options)
+            return super().outline(options, policy)
+
+    return Other
+
+
+def opened(mechanism: Any, epsilon: str) -> Any:
+    class Plugin:
+        @hookimpl
+        def rrpolicy_mechanisms(self):
+            return [mechanism]
+
+    return open_policy(policy_text(TEXT.replace("EPSILON", epsilon)), [Plugin()])
+
+
+def check(kind: type[Keep]) -> None:
+    mechanism = kind()
+    check_mechanism(
+        mechanism, opened(mechanism, "5"), impossible=[opened(mechanism, "0.01")], refused=[{"keep": 0}, {"keep": 3}]
+    )
+
+
+HONEST = {"retention": Keep, "retention that is fixed": Fixed, "retention by the table, announced": Counting}
+WRONG = {
+    "parameters from the table in secret": (Secret, "planning with the number of records alone fails|announces nothing"),
+    "solved from the table in secret": (SolvedInSecret, "no origin says that data do it"),
+    "parameters from the table, not announced": (Unannounced, "chosen from the data, and the outline does not announce it"),
+    "another plan each time": (Moody, "two plans of one table differ"),
+    "another outline each time": (Whimsical, "two outlines of one policy differ"),
+    "a weaker plan than required": (Yielding, "local-dp does not hold for what was planned: planning raises"),
+    "an attribute left out": (Partial, "the outline has axes of .*sex.*, not of"),
+    "columns in another order": (Exchanged, "does not keep the policy's order"),
+    "its own released name": (OwnName, "is released as 'region', and the policy says 'part'"),
+    "other axes than outlined": (OtherAxes, "the plan's axes are not the outline's"),
+    "another channel than fixed": (OtherThanFixed, "fixes another channel than the one that is planned"),
+    "an origin in words": (OriginInWords, "origins are not of `Origin`"),
+    "a parameter that is no number": (NotANumber, "an unrounded parameter is not a number"),
+    "no plan without the table": (Needy, "planning with the number of records alone fails: AttributeError"),
+    "options that change": (with_options(Meltable), "Meltable is not frozen"),
+    "options that take any key": (with_options(Deaf), "Deaf takes unknown keys"),
+    "a bad option is taken": (with_options(Boundless), "options {'keep': 0} are taken, and should be refused"),
+    "a bad option fails": (with_options(Boundless, lambda o: o.keep / (1 if o.keep else 0)), "options {'keep': 0} fail instead of being refused: ZeroDivisionError"),
+}  # fmt: skip

@@ -1,0 +1,155 @@
+"""A privacy model, and what is wrong with others."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rrpolicy.plugin import Order, Policy, Rational, Role
+from rrpolicy.testing import check_privacy_model
+
+
+class Options(BaseModel):
+    """How much likelier one value may make a released one than another."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    gamma: Rational = Field(gt=1)
+
+    @property
+    def limit(self) -> Fraction:
+        """Return gamma."""
+        return self.gamma
+
+
+class Amplification:
+    """The privacy model `acme-ratio`."""
+
+    name = "acme-ratio"
+    options: type[BaseModel] = Options
+    not_covered: Any = ("What the whole table says of a group.",)
+
+    def describe(self, options: Any) -> str:
+        return f"amplification <= {options.gamma}"
+
+    def refuses(self, options: Any, policy: Policy) -> str | None:
+        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
+
+    def compare(self, old: Any, new: Any) -> Order:
+        return Order.by(old.gamma - new.gamma)
+
+
+class Verbose(Amplification):
+    """Says more, and compares the other way round: more is stronger."""
+
+    def describe(self, options: Any) -> str:
+        return f"at least {float(options.gamma):g} times as likely"
+
+    def compare(self, old: Any, new: Any) -> Order:
+        return Order.by(new.gamma - old.gamma)
+
+
+class Proud(Amplification):
+    def compare(self, old, new):
+        return Order.STRONGER if old.gamma >= new.gamma else Order.WEAKER
+
+
+class Eager(Amplification):
+    def compare(self, old, new):
+        return Order.EQUAL if old == new else Order.STRONGER
+
+
+class Absolute(Amplification):
+    def compare(self, old, new):
+        return Order.by(abs(old.gamma - 3) - abs(new.gamma - 3))
+
+
+class Blind(Amplification):
+    def compare(self, old, new):
+        return Order.EQUAL
+
+
+class Unlimited(BaseModel):
+    """The same, of which no limit is told."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    gamma: Rational = Field(gt=1)
+
+
+class Circular(Amplification):
+    options = Unlimited
+
+    def compare(self, old, new):
+        return Order.by((0, 1, -1)[int(new.gamma - old.gamma) % 3])
+
+
+class Vague(Amplification):
+    def describe(self, options):
+        return "not amplified much"
+
+
+class Rounding(Amplification):
+    def describe(self, options):
+        return (
+            f"amplification <= {options.gamma} or {int(options.gamma)}"
+            if options.gamma == 9
+            else "amplification <= 2, 3, 4"
+        )
+
+
+class Failing(Amplification):
+    def refuses(self, options, policy):
+        return f"of {policy.with_role(Role.SENSITIVE)[0].name}"
+
+
+class Mute(Amplification):
+    def refuses(self, options, policy):
+        return ""
+
+
+class Approximate(Options):
+    @property
+    def limit(self):
+        return float(self.gamma)
+
+
+class Loose(Options):
+    gamma: Rational
+
+
+class Growing(Options):
+    model_config = ConfigDict(extra="forbid", frozen=False)
+
+
+class Terse(Amplification):
+    not_covered = "What the whole table says of a group."
+
+
+def with_options(kind: type[BaseModel]) -> type[Amplification]:
+    """Return the model with other options."""
+    return type("Other", (Amplification,), {"options": kind})
+
+
+def check(kind: type[Amplification]) -> None:
+    check_privacy_model(kind(), [{"gamma": 2}, {"gamma": 3}, {"gamma": 4}], refused=[{"gamma": 1}, {"gama": 2}])
+
+
+HONEST = {"amplification": Amplification, "more is stronger": Verbose}
+WRONG = {
+    "stronger than itself": (Proud, "'amplification <= 2' is stronger than itself"),
+    "each is stronger than the other": (Eager, "compare.. says stronger of .* and stronger back"),
+    "now more is stronger, now less": (Absolute, "takes now the greater limit for stronger, now the smaller one|is equal"),
+    "all are equal": (Blind, "is equal to .*, of another limit"),
+    "round in a circle": (Circular, "compare.. is not transitive"),
+    "the limit is not told": (Vague, "describe.. does not tell the limit 2"),
+    "the same words for different limits": (Rounding, "describe.. says .* of different requirements"),
+    "it fails on a policy without sensitive attributes": (Failing, "refuses.. fails on a policy .a: quasi-identifier. instead of giving a reason"),
+    "it refuses without a reason": (Mute, "refuses.. returns a reason, or None"),
+    "a limit in doubles": (with_options(Approximate), "limit is float, not an exact Fraction"),
+    "a bad limit is taken": (with_options(Loose), "Loose takes {'gamma': 1}, which should be refused"),
+    "options that change": (with_options(Growing), "Growing is not frozen"),
+    "one text for sentences": (Terse, "not_covered are sentences, not one text"),
+}  # fmt: skip
