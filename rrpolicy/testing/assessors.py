@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Channel, Transition
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import deterministic
-from rrpolicy.privacy.model import Assessor, Order, PerClass, PrivacyModel, Smooth
+from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing.channels import written_down
 from rrpolicy.testing.demand import demand
@@ -81,6 +82,7 @@ def _check_case(
         _check_shortcuts(assessor, other, channel, original, found)
     _check_shortcuts(assessor, requirement, channel, original, finding)
     _check_units(assessor, requirement, channel, original, finding)
+    _check_floor(assessor, requirement, channel, original, finding)
     if assessor.monotone and finding.verdict is Verdict.SATISFIED:
         _check_monotone(assessor, requirement, channel, original)
     if assessor.measure is not None or assessor.attained is not None:
@@ -249,6 +251,20 @@ def _check_units(
     demand(not better, "it holds of units of two records, and not of single records")
 
 
+def _check_floor(
+    assessor: Assessor, requirement: Requirement, channel: Channel, original: Original, finding: Finding
+) -> None:
+    """Ask what is reachable by the attributes that are drawn at random: what is satisfied is reachable."""
+    free = [name for axis in getattr(channel, "axes", ()) if isinstance(axis, Retention) for name in axis.attributes]
+    if assessor.floor is None or not free:
+        return
+    for floor in assessor.floor(requirement, channel, original, free):
+        demand(isinstance(floor, MinimumRisk), "floor() returns something else than MinimumRisk")
+        demand(0 <= floor.achieved < math.inf, f"floor() says that {floor.achieved} is reachable")
+        reachable = floor.feasible or finding.verdict is not Verdict.SATISFIED
+        demand(reachable, "floor() says that the limit is out of reach, and assess() that it is satisfied")
+
+
 def _check_monotone(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> None:
     """Assess what is computed from the channel's releases: two labels of a column taken together."""
     for coarser in _coarser(channel, original.policy):
@@ -298,8 +314,6 @@ def _check_written(
 def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:
     """Compare values with the verdict, and derivatives with differences."""
     import numpy as np
-
-    from rrpolicy.channel.axes.retention import Retention
 
     axes = [axis for axis in getattr(channel, "axes", ()) if isinstance(axis, Retention)]
     largest = [max(axis.blocks, key=lambda block: block.size) for axis in axes]

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.promises import contradictions
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Derived, Origin, Verdict
 from rrpolicy.mechanism import Mechanism, Outline, Proposal, Remark, Task
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.releasing.plan.opening import Opened
-from rrpolicy.testing.channels import check_channel, described
+from rrpolicy.testing.channels import check_channel, described, written_down
 from rrpolicy.testing.demand import demand
 from rrpolicy.testing.memory import tables_of
 from rrpolicy.testing.options import check_options
@@ -121,6 +122,8 @@ def _planned(mechanism: Mechanism[Any], policy: Opened, original: Original) -> P
         proposal, again = mechanism.plan(options, task), mechanism.plan(options, task)
     except (RequirementError, PolicyError) as error:
         raise AssertionError(f"nothing is planned; give `tables` for which it can be: {error}") from error
+    except Exception as error:
+        raise AssertionError(f"plan() fails: {type(error).__name__}: {error}") from error
     same = described(proposal.channel) == described(again.channel)
     demand(same and proposal.origins == again.origins, "two plans of one table differ: a mechanism is deterministic")
     _check_reached(proposal, task)
@@ -151,10 +154,15 @@ def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> Non
     demand(set(proposal.origins) <= known, "origins name attributes that are not released")
     demand(all(isinstance(o, Origin) for o in proposal.origins.values()), "origins are not of `Origin`")
     demand(set(proposal.unrounded) <= known, "unrounded parameters are of attributes that are not released")
-    numbers = [x for parameters in proposal.unrounded.values() for x in parameters.values()]
-    demand(all(math.isfinite(x) for x in numbers), "an unrounded parameter is not a number")
+    without = sorted({a for x in axes if not isinstance(x, Identity) for a in x.attributes} - set(proposal.origins))
+    demand(not without, f"origins do not say where the parameters of {without} come from")
     for remark in proposal.remarks:
         demand(isinstance(remark, Remark) and bool(remark.text.strip()), "a remark says nothing")
+    for name, said in (("unrounded", proposal.unrounded), ("remarks", proposal.remarks)):
+        try:
+            written_down(name, plain(said))
+        except (TypeError, AttributeError) as error:
+            raise AssertionError(f"{name} hold what no plan can: {error}; numbers are int and float") from error
 
 
 def _check_announced(mechanism: Mechanism[Any], outline: Outline, policy: Opened, tables: Sequence[Original]) -> None:
@@ -163,9 +171,7 @@ def _check_announced(mechanism: Mechanism[Any], outline: Outline, policy: Opened
     chosen = {name for plan in plans if plan for name, origin in plan.origins.items() if origin is Origin.DATA}
     silent = sorted(chosen - set(outline.solved)) if not outline.derived else []
     demand(not silent, f"the parameters of {silent} are chosen from the data, and the outline does not announce it")
-    if outline.derived:
-        return
-    if not outline.solved:
+    if not outline.solved and not outline.derived:
         found = {None if plan is None else str(described(plan.channel)) for plan in plans}
         demand(len(found) == 1, "two tables of as many records get other plans, and the outline announces nothing")
     for plan in (plan for plan in plans if plan is not None):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -53,6 +55,7 @@ def check_privacy_model(
         same = model.describe(one) == model.describe(other)
         demand(not same or one == other, f"describe() says '{model.describe(one)}' of different requirements")
     _check_order(model, options)
+    _check_example(model)
     for name, said in (("not_covered", getattr(model, "not_covered", ())), *_measures(model)):
         demand(not isinstance(said, str), f"{name} are sentences, not one text")
         demand(all(isinstance(s, str) and bool(s.strip()) for s in said), f"{name} are sentences")
@@ -70,6 +73,15 @@ def _read(model: PrivacyModel[Any], example: Mapping[str, object]) -> BaseModel:
     written = options.model_dump(mode="json")
     demand(model.options.model_validate(written) == options, f"options {written} read back otherwise")
     return options
+
+
+def _check_example(model: PrivacyModel[Any]) -> None:
+    """Read the example that hints show."""
+    example = getattr(model, "example", "")
+    try:
+        _read(model, tomllib.loads(example, parse_float=Decimal)) if example else None
+    except tomllib.TOMLDecodeError as error:
+        raise AssertionError(f"`example` is no TOML: {error}") from error
 
 
 def _limit(options: BaseModel) -> Fraction | None:

@@ -10,13 +10,17 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from rrpolicy import builtin
 from rrpolicy.builtin import METRICS, MODELS
 from rrpolicy.discovery import load_registry
 from rrpolicy.estimate.invert.estimator import OFFERS as ESTIMATORS
 from rrpolicy.formats.format import OFFERS as FORMATS
+from rrpolicy.releasing.plan.assess import outline_of
+from rrpolicy.releasing.plan.plan import make_plan
 from rrpolicy.source.demo.source import DemoSource, survey
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.testing import (
+    TableInMemory,
     check_assessor,
     check_estimator,
     check_format,
@@ -181,13 +185,68 @@ def test_mechanisms(name):
     check_mechanism(mechanism, policy, refused=[{"no such option": 1}])
 
 
+def assessor_of(policy, requirement, outline):
+    return policy.registry.assessor(requirement, policy.policy, outline)
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_assessors(name):
     policy = example(MECHANISMS[name])
     mechanism = policy.registry.mechanisms[policy.policy.mechanism.name]
     outline = mechanism.outline(policy.policy.mechanism.options, policy.policy)
     for requirement in policy.policy.requirements:
-        check_assessor(policy.registry.assessor(requirement, policy.policy, outline), policy)
+        check_assessor(assessor_of(policy, requirement, outline), policy)
+
+
+ASKED = {
+    "t-closeness": '[[privacy]]\nmodel = "t-closeness"\nt = "1/2"',
+    "l-diversity, distinct": '[[privacy]]\nmodel = "l-diversity"\nkind = "distinct"\nl = 2',
+    "l-diversity, entropy": '[[privacy]]\nmodel = "l-diversity"\nkind = "entropy"\nl = "3/2"',
+    "l-diversity, recursive": '[[privacy]]\nmodel = "l-diversity"\nkind = "recursive"\nl = 2\nc = 3',
+    "local-dp of records": '[[privacy]]\nmodel = "local-dp"\nepsilon = 6',
+    "identity-disclosure on average": '[[privacy]]\nmodel = "identity-disclosure"\npercentile = 5\nthreshold = "1/5"',
+}
+"""Requirements that a mechanism does not plan by, and that are assessed of what it planned all the same."""
+
+
+@pytest.mark.parametrize(
+    ("planned", "asked"),
+    [
+        *(("tp", asked) for asked in ASKED if "diversity" in asked or "closeness" in asked),
+        *(("full-domain", asked) for asked in ASKED if "diversity" in asked or "closeness" in asked),
+        *(("pram, keep probabilities", asked) for asked in ASKED if "dp" in asked or "average" in asked),
+    ],
+)
+def test_assessors_of_what_was_planned_by_others(planned, asked):
+    policy = example(f"{MECHANISMS[planned]}\n{ASKED[asked]}")
+    channel, table = made(planned)
+    check_assessor(assessor_of(policy, policy.policy.requirements[-1], outline_of(channel)), policy, [channel], [table])
+
+
+def made(name):
+    policy = example(MECHANISMS[name])
+    table = TableInMemory.random(policy.policy, 400, 1)
+    return make_plan(policy.policy, policy.registry, table).channel, table
+
+
+def test_nothing_is_left_out():
+    policies = [example(text) for text in MECHANISMS.values()]
+    offered = {(o.name, o.channel) for o in builtin.rrpolicy_assessors()}
+    checked = {
+        (
+            r.model,
+            p.registry.mechanisms[p.policy.mechanism.name].outline(p.policy.mechanism.options, p.policy).channel.kind,
+        )
+        for p in policies
+        for r in p.policy.requirements
+    } | {("t-closeness", "suppression")}
+
+    assert {p.policy.mechanism.name for p in policies} == set(REGISTRY.mechanisms)
+    assert offered <= checked
+    assert set(EXAMPLES) == set(MODELS)
+    assert set(DRAWN) == set(METRICS)
+    assert set(REGISTRY.renderers) == {"html", "json"}
+    assert {type(source) for source in REGISTRY.sources.values()} == {DuckDBSource, DemoSource}
 
 
 UTILITY = {

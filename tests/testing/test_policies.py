@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import rrpolicy
+from rrpolicy.errors import PolicyError, RefusedError
+from rrpolicy.plugin import Offer, hookimpl
 from rrpolicy.policy.model import Role
-from rrpolicy.testing import TableInMemory, policy_of, policy_text, write_csv
+from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text, write_csv
+from rrpolicy.testing.policies import NoOptions
 
 TABLES = """\
 [attributes]
@@ -44,3 +50,46 @@ def test_a_resolved_policy_has_defaults_for_what_nobody_says() -> None:
     assert TableInMemory.random(policy, 50, 1).counts("a", "b").records == 50
     with pytest.raises(TypeError):
         policy_of({}, unknown=1)
+
+
+PLUGIN = """\
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "acme-nothing"
+"""
+
+
+class Nothing:
+    """A plugin that is not installed."""
+
+    @hookimpl
+    def rrpolicy_mechanisms(self):
+        return [Offer("acme-nothing", f"{__name__}:none")]
+
+
+none = SimpleNamespace(name="acme-nothing", options=NoOptions, outline=None, plan=None)
+
+
+def test_a_policy_is_opened_with_a_plugin_that_is_not_installed(tmp_path: Path) -> None:
+    text = policy_text(PLUGIN)
+
+    opened = open_policy(text, [Nothing()], tmp_path)
+
+    assert opened.policy.mechanism.name in opened.registry.mechanisms
+    assert opened.policy.folder == str(tmp_path)
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
+    assert open_policy(tmp_path / "policy.toml", [Nothing()]).policy.digest() == opened.policy.digest()
+    assert open_policy(opened.policy, [Nothing()]).policy is opened.policy
+    with pytest.raises(PolicyError, match="RR210"):
+        open_policy(text)
+    with pytest.raises(RefusedError, match="RR404.*acme-lost"):
+        open_policy(text, ["acme-lost"])
+
+
+def test_the_kit_needs_nothing_but_rrpolicy() -> None:
+    code = "import sys; sys.modules.update(pytest=None, hypothesis=None, _pytest=None); import rrpolicy.testing"
+    subprocess.run([sys.executable, "-c", code], check=True)

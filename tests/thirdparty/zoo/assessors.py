@@ -25,6 +25,7 @@ from rrpolicy.plugin import (
     Verdict,
     hookimpl,
 )
+from rrpolicy.plugin.types import MinimumRisk
 from rrpolicy.testing import check_assessor, open_policy, policy_of
 
 from .models import Amplification, Options
@@ -165,6 +166,10 @@ WRONG = {
     "the release is another matter": (
         replace(RIGHT, measure=lambda r, p, c, w: replace(assess(r, c, 0), achieved=Measure(7.5))),
         "measure.. finds something else in the release",
+    ),
+    "a limit out of reach that is reached": (
+        replace(RIGHT, floor=lambda r, c, o, names: [MinimumRisk("sex", 9.0, r.limit, 1, 1, 1, 0, 0, 9.0, ())]),
+        "floor.. says that the limit is out of reach, and assess.. that it is satisfied",
     ),
     "a draw that decides": (replace(RIGHT, attained=lambda c, o, w: assess(Requirement("acme-ratio", Options(gamma=9)), c, o)), "attained.. decides"),
 }  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from rrpolicy.plugin import (
@@ -112,7 +113,7 @@ class SolvedInSecret(Secret):
 
 class Unannounced(Keep):
     def plan(self, options, task):
-        return replace(super().plan(options, task), origins={"sex": Origin.DATA})
+        return replace(super().plan(options, task), origins={"sex": Origin.DATA, "region": Origin.DATA})
 
 
 class Moody(Keep):
@@ -167,6 +168,26 @@ class OtherThanFixed(Fixed):
 class OriginInWords(Keep):
     def plan(self, options, task):
         return replace(super().plan(options, task), origins={"sex": "fixed by the policy"})
+
+
+class Untold(Keep):
+    def plan(self, options, task):
+        return replace(super().plan(options, task), origins={"sex": Origin.POLICY})
+
+
+class AnnouncingOther(Secret):
+    def outline(self, options, policy):
+        return replace(super().outline(options, policy), derived=(Derived("other", "something else of the table"),))
+
+
+class Doubles(Keep):
+    def channel(self, policy, keep):
+        return super().channel(policy, float(keep))
+
+
+class OfNumpy(Keep):
+    def plan(self, options, task):
+        return replace(super().plan(options, task), unrounded={"sex": {"keep": np.float32(0.5)}})
 
 
 class NotANumber(Keep):
@@ -238,7 +259,11 @@ WRONG = {
     "other axes than outlined": (OtherAxes, "the plan's axes are not the outline's"),
     "another channel than fixed": (OtherThanFixed, "fixes another channel than the one that is planned"),
     "an origin in words": (OriginInWords, "origins are not of `Origin`"),
-    "a parameter that is no number": (NotANumber, "an unrounded parameter is not a number"),
+    "an origin untold": (Untold, "origins do not say where the parameters of .'region'. come from"),
+    "another statistic than announced": (AnnouncingOther, "no origin says that data do it"),
+    "probabilities in doubles": (Doubles, "plan.. fails: AttributeError: 'float' object"),
+    "a parameter of numpy": (OfNumpy, "unrounded hold what no plan can"),
+    "a parameter that is no number": (NotANumber, "unrounded is no JSON"),
     "no plan without the table": (Needy, "planning with the number of records alone fails: AttributeError"),
     "options that change": (with_options(Meltable), "Meltable is not frozen"),
     "options that take any key": (with_options(Deaf), "Deaf takes unknown keys"),

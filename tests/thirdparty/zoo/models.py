@@ -124,6 +124,10 @@ class Growing(Options):
     model_config = ConfigDict(extra="forbid", frozen=False)
 
 
+class Outdated(Amplification):
+    example = "ratio = 4"
+
+
 class Terse(Amplification):
     not_covered = "What the whole table says of a group."
 
@@ -151,5 +155,6 @@ WRONG = {
     "a limit in doubles": (with_options(Approximate), "limit is float, not an exact Fraction"),
     "a bad limit is taken": (with_options(Loose), "Loose takes {'gamma': 1}, which should be refused"),
     "options that change": (with_options(Growing), "Growing is not frozen"),
+    "an example of another version": (Outdated, "the example {'ratio': 4} is refused"),
     "one text for sentences": (Terse, "not_covered are sentences, not one text"),
 }  # fmt: skip
