@@ -31,7 +31,7 @@ demo: $(STAMP)  ## check, plan, release, verify and estimate on a survey that is
 	@echo "the report: $(DEMO)/release/audit/report.html; what the public sees: $(DEMO)/release/public/report.html"
 
 test: $(STAMP)  ## the whole test suite, warnings as errors
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: $(STAMP)  ## ruff, mypy --strict, the contracts between the rooms
 	$(BIN)/ruff check .

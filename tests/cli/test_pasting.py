@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -44,36 +43,41 @@ def make(folder: Path, name: str, column: str) -> Path:
     return path
 
 
-def paste(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env={**os.environ, "PATH": path},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+@pytest.fixture
+def paste(tmp_path, monkeypatch, capsys):
+    """Return a function that pastes a command into a shell, and calls rrpolicy here with what the shell hands to it."""
+    said = tmp_path / "said"
+    stand_in = tmp_path / "bin" / "rrpolicy"
+    stand_in.parent.mkdir()
+    stand_in.write_text(f"#!/bin/sh\nprintf '%s\\0' \"$@\" > {said}\n")
+    stand_in.chmod(0o755)
+
+    def pasted(command: str, folder: Path) -> list[str]:
+        said.unlink(missing_ok=True)
+        environment = {**os.environ, "PATH": f"{stand_in.parent}:{os.environ['PATH']}"}
+        subprocess.run(["bash", "-c", command], cwd=folder, env=environment, check=True)
+        monkeypatch.chdir(folder)
+        status = main(said.read_text().split("\0")[:-1])
+        out, err = capsys.readouterr()
+        assert status == 0, (command, err)
+        return out.splitlines()
+
+    return pasted
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_each_printed_command_runs_as_it_is(tmp_path, name):
+def test_each_printed_command_runs_as_it_is(tmp_path, paste, name):
     folder = tmp_path / "work"
     policy = make(folder, name, name)
     command = command_line("check", policy.name)
     for step in ("check", "plan", "release", "verify"):
-        done = paste(command.replace(" DIR", " out"), folder)
-        assert done.returncode == 0, (step, command, done.stderr)
-        lines = done.stdout.splitlines()
+        lines = paste(command.replace(" DIR", " out"), folder)
         command = next((line.removeprefix("next: ") for line in lines if line.startswith("next: ")), "")
         if step == "release":
-            done = paste(lines[-1], folder)
-            assert done.returncode == 0, (lines[-1], done.stderr)
+            paste(lines[-1], folder)
     assert not (folder / "hacked").exists()
-    planned = command_line("plan", policy.name, options={"--out": "-p.json"})
-    done = paste(planned, folder)
-    assert done.returncode == 0, done.stderr
-    assert paste(done.stdout.splitlines()[-1].removeprefix("next: ").replace(" DIR", " again"), folder).returncode == 0
+    lines = paste(command_line("plan", policy.name, options={"--out": "-p.json"}), folder)
+    paste(lines[-1].removeprefix("next: ").replace(" DIR", " again"), folder)
 
 
 def test_words_are_what_they_were():
