@@ -20,6 +20,10 @@ from rrpolicy.source.counts import Codes, Ints
 from rrpolicy.testing.demand import demand
 
 DRAWS = 300_000
+CELLS = 20_000
+BIG = 10_000
+SEEDS = 64
+"""Draws of BIG records that all come out the same although one in BIG changes: a chance below 1e-6."""
 ROUNDING = 1e-9
 EXACT = (int, Fraction)
 
@@ -41,7 +45,7 @@ def check_axis(axis: Axis, *, seed: int = 0) -> None:
         _check_matrix(axis, axis)
         for told in of_itself(axis):
             raise AssertionError(told)
-        if len(axis.columns()) == 1:
+        if math.prod(len(column.labels) for column in axis.columns()) == axis.released_size:
             _check_law(axis, axis, seed)
     if isinstance(axis, Posterior):
         _check_posterior(axis, axis.original_size, seed)
@@ -87,6 +91,10 @@ def _split(axis: Axis, codes: Ints, n: Ints, seed: int) -> tuple[Ints, Codes, In
     return axis.split(codes, n, Streams.for_tests(seed).stream("axis", *axis.attributes))
 
 
+def _alike(one: tuple[Ints, Codes, Ints], other: tuple[Ints, Codes, Ints]) -> bool:
+    return all(np.array_equal(one[part], other[part]) for part in range(3))
+
+
 def _check_split(axis: Axis, seed: int) -> None:
     generator = np.random.default_rng(seed)
     codes: Ints = generator.integers(0, axis.original_size, size=40)
@@ -98,6 +106,10 @@ def _check_split(axis: Axis, seed: int) -> None:
             released.shape == (len(cell), len(axis.columns())), "split() returns one released code a part and column"
         )
     demand(len(released) == len(cell) == len(count), "split() returns arrays of one length")
+    for index, column in enumerate(axis.columns()):
+        if column.kind in {"category", "interval"}:
+            inside = (released[:, index] >= 0) & (released[:, index] < len(column.labels))
+            demand(bool(np.all(inside)), f"split() returns a code that '{column.name}' has no label for")
     values = axis.values(released)
     demand(
         [len(v) for v in values] == [len(cell)] * len(axis.columns()), "values() returns one value a part and column"
@@ -106,25 +118,12 @@ def _check_split(axis: Axis, seed: int) -> None:
     demand(bool(np.all(count > 0)), "split() returns a part without records")
     kept = np.bincount(cell, weights=count, minlength=len(n))
     demand(bool(np.array_equal(kept, n)), "split() loses or makes up records")
-    for index, column in enumerate(axis.columns()):
-        if column.kind in {"category", "interval"}:
-            inside = (released[:, index] >= 0) & (released[:, index] < len(column.labels))
-            demand(bool(np.all(inside)), f"split() returns a code that '{column.name}' has no label for")
-    again = _split(axis, codes, n, seed)
-    same = [again[0].tolist(), again[1].tolist(), again[2].tolist()] == [
-        cell.tolist(),
-        released.tolist(),
-        count.tolist(),
-    ]
+    same = _alike((cell, released, count), _split(axis, codes, n, seed))
     demand(same, "split() gives other results from the same bits")
 
 
-def _entries(axis: Axis, transition: Transition) -> dict[int, Mapping[int, Fraction]]:
-    return {v: transition.column(v) for v in range(axis.original_size)}
-
-
 def _check_matrix(axis: Axis, transition: Transition) -> None:
-    entries = _entries(axis, transition)
+    entries = {v: transition.column(v) for v in range(axis.original_size)}
     dense = np.zeros((transition.released_size, axis.original_size))
     for name, value in (("max_ratio()", axis.max_ratio()), ("min_cross_ratio()", axis.min_cross_ratio())):
         demand(value is None or type(value) in EXACT, f"{name} is of type {type(value).__name__}, not a Fraction")
@@ -145,18 +144,39 @@ def _check_matrix(axis: Axis, transition: Transition) -> None:
 
 
 def _check_law(axis: Axis, transition: Transition, seed: int) -> None:
-    """Compare draws with the columns: every frequency within Bernstein's bound at 1e-7 over all of them."""
-    codes: Ints = np.arange(axis.original_size, dtype=np.int64)
-    draws = max(200, DRAWS // axis.original_size)
-    cell, released, count = _split(axis, codes, np.full(axis.original_size, draws, dtype=np.int64), seed)
+    """Compare draws with the columns, of many records in one cell and of as many cells of one record."""
+    size = axis.original_size
+    codes: Ints = np.arange(size, dtype=np.int64)
+    many, few = max(200, DRAWS // size), max(50, CELLS // size)
+    _check_frequencies(axis, transition, codes, np.full(size, many, dtype=np.int64), seed)
+    single = np.repeat(codes, few)
+    _check_frequencies(axis, transition, single, np.ones_like(single), seed + 1)
+    surest = min(max(transition.column(code).values()) for code in range(size))
+    n: Ints = np.full(size, BIG, dtype=np.int64)
+    if BIG * (1 - surest) < 1:
+        return  # what changes so rarely may well come out the same
+    first = _split(axis, codes, n, seed)
+    for other in range(SEEDS):
+        if not _alike(first, _split(axis, codes, n, seed + 1 + other)):
+            return
+    raise AssertionError("split() gives the same results from other bits: it does not draw from its stream")
+
+
+def _check_frequencies(axis: Axis, transition: Transition, codes: Ints, n: Ints, seed: int) -> None:
+    """Hold every frequency to Bernstein's bound at 1e-7 over all of them."""
+    cell, released, count = _split(axis, codes, n, seed)
+    places = np.ravel_multi_index(tuple(released.T), [len(column.labels) for column in axis.columns()])
     chance = math.log(2e7 * axis.original_size * transition.released_size)
-    for v, column in _entries(axis, transition).items():
-        here = cell == v
-        seen = np.bincount(released[here, 0], weights=count[here], minlength=transition.released_size)
+    for v in range(axis.original_size):
+        here, draws = codes[cell] == v, int(n[codes == v].sum())
+        seen = np.bincount(places[here], weights=count[here], minlength=transition.released_size)
+        column = transition.column(v)
         for u in range(transition.released_size):
             p = float(column.get(u, Fraction(0)))
             room = math.sqrt(2 * draws * p * (1 - p) * chance) + chance * (2 / 3 if 0 < p < 1 else 0)
-            demand(abs(seen[u] - draws * p) <= room, f"split() draws {u} from {v} with another chance than the matrix")
+            of = "of single records " if len(n) > axis.original_size else ""
+            same = abs(seen[u] - draws * p) <= room
+            demand(same, f"split() {of}draws {u} from {v} with another chance than the matrix")
 
 
 def _check_posterior(axis: Posterior, size: int, seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from rrpolicy.testing import check_format
 ticks = itertools.count(1)
 
 
-def of_site(name: str) -> Any:
-    """Return a module of the distribution `acme-arrow`, which is not installed."""
-    file = Path(__file__).parents[1] / "site" / "acme_arrow" / f"{name}.py"
+def of_site(name: str, package: str = "acme_arrow") -> Any:
+    """Return a module of a distribution that is not installed."""
+    file = Path(__file__).parents[1] / "site" / package / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"zoo_{name}", file)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
     spec.loader.exec_module(module)
     return module
 

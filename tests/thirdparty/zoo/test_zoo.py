@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from . import assessors, channels, estimators, formats, mechanisms, metrics, models, renderers, sources
+from . import assessors, axes, channels, estimators, formats, mechanisms, metrics, models, renderers, sources
 
-KINDS = (mechanisms, channels, models, assessors, metrics, sources, renderers, formats, estimators)
+KINDS = (mechanisms, axes, channels, models, assessors, metrics, sources, renderers, formats, estimators)
 
 
 def cases(which):
