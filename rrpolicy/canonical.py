@@ -19,6 +19,16 @@ Value: TypeAlias = "str | int | float | bool"
 """A category, as policies and releases write it."""
 
 
+def category_text(value: Value) -> str:
+    """Return a category as text: what an engine makes of it, and what people read."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def same_category(value: Value, other: Value) -> bool:
+    """Return whether two categories are one: text is not a number, true is not 1."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
+
+
 def canonical(document: Json) -> bytes:
     """Return the canonical bytes of a document: sorted keys, no spaces, UTF-8.
 

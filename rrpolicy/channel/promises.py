@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Protocol
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, same_category
 from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.base import Axis, Channel, Transition
 from rrpolicy.channel.decoders import (
@@ -164,7 +164,7 @@ def _in_order(some: Sequence[Cell], everything: Iterator[Cell]) -> bool:
 
 def _same(one: Cell, other: Cell) -> bool:
     """Return whether two cells are equal; 1 is not TRUE."""
-    return one == other and all(isinstance(a, bool) == isinstance(b, bool) for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(map(same_category, one, other))
 
 
 def _listed(axis: Axis) -> bool:

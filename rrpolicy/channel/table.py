@@ -6,16 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, category_text
 from rrpolicy.untrusted import formulas
 
 _TEXT = frozenset({"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR"})
 """The engine's names of text."""
-
-
-def text(label: Value) -> str:
-    """Return a label as an engine spells it in text."""
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def type_of(labels: tuple[Value, ...]) -> str:
@@ -53,7 +48,7 @@ class Column:
     @property
     def spelled(self) -> tuple[Value, ...]:
         """Return the labels as data files hold them: a domain that mixes numbers and text is text there."""
-        return tuple(map(text, self.labels)) if self.type.removesuffix("[]") == "VARCHAR" else self.labels
+        return tuple(map(category_text, self.labels)) if self.type.removesuffix("[]") == "VARCHAR" else self.labels
 
     @property
     def escapable(self) -> bool:
@@ -63,7 +58,7 @@ class Column:
         if not self.labels:
             return True
         known = self.type or any(isinstance(label, str) for label in self.labels)
-        return bool(known) and any(formulas.escaped(label) != label for label in map(text, self.labels))
+        return bool(known) and any(formulas.escaped(label) != label for label in map(category_text, self.labels))
 
 
 @dataclass(frozen=True, slots=True)

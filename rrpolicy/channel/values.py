@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rrpolicy.channel.table import Column, text
+from rrpolicy.canonical import category_text
+from rrpolicy.channel.table import Column
 from rrpolicy.engine.arrays import as_numpy, listed, numbers, places, texts
 from rrpolicy.source.counts import Codes, Ints
 
@@ -45,7 +46,7 @@ def labels(column: Column) -> pa.Array:
         for kind, classes in ((pa.bool_(), {bool}), (pa.int64(), {int}), (pa.float64(), {int, float})):
             if {type(label) for label in column.labels} <= classes:
                 return listed(column.labels, kind)
-    return texts([text(label) for label in column.labels])
+    return texts([category_text(label) for label in column.labels])
 
 
 def engine_type(column: Column) -> str:

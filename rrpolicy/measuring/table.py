@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, Value
+from rrpolicy.canonical import Json, Value, category_text
 from rrpolicy.engine.column_types import Family
 from rrpolicy.engine.quoting import literal
 from rrpolicy.errors import DataError, Decided, PolicyError, Problem
@@ -240,7 +240,7 @@ class Columns:
             raise DataError(Problem("RR311", f"`where` names '{name}', which is no column that makes a class"))
         attribute = self.attributes[column]
         place = (attribute.domain or ()).index(value)
-        groups = {_text(value), *(_text(level[place]) for level in attribute.hierarchy or ())}
+        groups = {category_text(value), *(category_text(level[place]) for level in attribute.hierarchy or ())}
         listed = ", ".join(literal(group) for group in sorted(groups))
         return f"CAST({snapshot.stored[column].typed} AS VARCHAR) IN ({listed})"
 
@@ -314,7 +314,3 @@ def _requirements(policy: Policy | None) -> tuple[Requirement, ...]:
 def _foreign(policy: Policy | None, told: Collection[str]) -> tuple[str, ...]:
     others = dict.fromkeys(r.model for r in _requirements(policy) if r.model not in told)
     return (f"not checked here, as a table alone does not tell: {', '.join(others)}",) if others else ()
-
-
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from pydantic_core import PydanticCustomError
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, category_text, same_category
 from rrpolicy.errors import Problem
 from rrpolicy.policy.file import AttributeTable, category, moment
 from rrpolicy.policy.folder.root import Root
@@ -23,11 +23,6 @@ REJECT = "reject"
 KEEP = "keep"
 """What `nulls` says of a column that is released as it is: they stay nulls."""
 MOST_CATEGORIES = 100_000
-
-
-def same(a: Value, b: Value) -> bool:
-    """Whether two categories are one; true is not 1."""
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 def resolve_attribute(name: str, node: Node, problems: list[Problem], files: Root) -> Attribute | None:
@@ -72,7 +67,9 @@ class _Reader:
         observed = self.table.domain == "observed"
         outside, nulls = self.spare("outside"), self.spare("nulls")
         full = self.extended(domain, outside, nulls)
-        outside, nulls = (next((v for v in full or () if s is not None and same(s, v)), s) for s in (outside, nulls))
+        outside, nulls = (
+            next((v for v in full or () if s is not None and same_category(s, v)), s) for s in (outside, nulls)
+        )
         self.sizes(full, observed=observed)
         self.scale(domain, binned=bins is not None)
         return Attribute(
@@ -230,14 +227,14 @@ class _Reader:
             return None
         full = list(domain)
         for key, value in zip(("outside", "nulls"), spare, strict=True):
-            if value is None or any(same(value, v) for v in full):
+            if value is None or any(same_category(value, v) for v in full):
                 continue
-            spelled_so = [_text(v) for v in full]
+            spelled_so = [category_text(v) for v in full]
             if _kind(value) != _kind(domain[0]) and not isinstance(value, str):
                 message = f"{spelled(value)} is not {_kind(domain[0])}, as the domain of '{self.name}' is"
                 expected = " or ".join(dict.fromkeys([_kind(domain[0]), "text"]))
                 self.refuse("RR214", message, self.node.table[key], expected)
-            elif _text(value) in spelled_so:
+            elif category_text(value) in spelled_so:
                 message = f"{spelled(value)} would be released like a category that is no text"
                 self.refuse("RR214", message, self.node.table[key], "text that no other category is spelled as")
             else:
@@ -318,10 +315,6 @@ def _alike(values: Sequence[Value]) -> tuple[Value, ...]:
     if not any(isinstance(v, float) for v in values):
         return tuple(values)
     return tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in values)
-
-
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _kind(value: Value) -> str:

@@ -9,7 +9,7 @@ import os.path
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, category_text
 from rrpolicy.errors import Problem
 from rrpolicy.policy.file import category
 from rrpolicy.policy.folder.root import OutsideError, Root
@@ -77,8 +77,8 @@ def fitted(levels: Levels, domain: Sequence[Value]) -> Levels | None:
         levels: of all categories that the hierarchy lists.
         domain: the categories that occur.
     """
-    places = {_text(value): place for place, value in enumerate(levels[0])}
-    chosen = [places.get(_text(value)) for value in domain]
+    places = {category_text(value): place for place, value in enumerate(levels[0])}
+    chosen = [places.get(category_text(value)) for value in domain]
     upper = [tuple(level[place] for place in chosen if place is not None) for level in levels[1:]]
     return None if None in chosen else (tuple(domain), *upper)
 
@@ -88,10 +88,10 @@ def _from_file(node: Node, domain: Sequence[Value], files: Root) -> list[tuple[V
     by_category = {row[0]: row[1:] for row in rows}
     if len(by_category) != len(rows):
         raise _wrong(node, "a category stands in two rows of the hierarchy", "one row a category")
-    missing = [value for value in domain if _text(value) not in by_category]
+    missing = [value for value in domain if category_text(value) not in by_category]
     if missing:
         raise _wrong(node, f"the hierarchy has no row for {_list(missing)}", "a row for every category of the domain")
-    return [tuple(by_category[_text(v)][level] for v in domain) for level in range(len(rows[0]) - 1)]
+    return [tuple(by_category[category_text(v)][level] for v in domain) for level in range(len(rows[0]) - 1)]
 
 
 def _rows(node: Node, files: Root) -> list[list[str]]:
@@ -164,10 +164,6 @@ def _nests(below: Sequence[Value], above: Sequence[Value], domain: Sequence[Valu
             both = f"{spelled(domain[j])} and {spelled(domain[i])}"
             message = f"the levels do not nest: {both} are in one group, and in two groups one level up"
             raise _wrong(node, message, "each group of a level in one group of the next")
-
-
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _list(values: Sequence[Value]) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from rrpolicy.canonical import Value, canonical, digest, exact
+from rrpolicy.canonical import Value, canonical, digest, exact, same_category
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
-from rrpolicy.policy.attributes import resolve_attribute, same
+from rrpolicy.policy.attributes import resolve_attribute
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.file import PolicyTable, PrivacyEntry, ReleaseTable, SourceTable, UtilityEntry
 from rrpolicy.policy.folder.root import Root
@@ -229,7 +229,7 @@ class Resolver:
                 message = f"'{name}' is dropped" if attribute.role.dropped else f"'{name}' has no categories"
                 expected = "a released attribute with a domain"
                 self.problems.append(Problem("RR218", f"{message}: it cannot limit a requirement", at.key, expected))
-            elif attribute.domain is not None and not any(same(value, v) for v in attribute.domain):
+            elif attribute.domain is not None and not any(same_category(value, v) for v in attribute.domain):
                 known = [str(v) for v in attribute.domain]
                 message = f"{spelled(at.value)} is not a category of '{name}'"
                 self.problems.append(Problem("RR218", message, at.place, one_of(known), suggest(str(value), known)))

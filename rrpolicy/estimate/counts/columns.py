@@ -10,7 +10,7 @@ from datetime import date, time
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, same_category
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
@@ -115,7 +115,9 @@ class Columns:
         labels = tuple(dict.fromkeys(cell[j] for cell in self.axes[name].original))
         beside = any(kind_of(v) == "number" for v in labels)
         absent = self.missing.get(name)
-        return tuple(v for v in labels if (absent is not None and same(v, absent)) or (beside and kind_of(v) == "text"))
+        return tuple(
+            v for v in labels if (absent is not None and same_category(v, absent)) or (beside and kind_of(v) == "text")
+        )
 
     def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
         """Check a constant that a column is compared with, and return it as the column's type needs it.
@@ -188,11 +190,6 @@ def _moment(value: Any) -> Any:
     if not isinstance(value, (date, time)):
         return value
     return str(value).rstrip("0") if "." in str(value) else str(value)
-
-
-def same(value: Value, other: Value) -> bool:
-    """Whether two categories are one; text is not a number, true is not 1."""
-    return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
 def kind_of(value: Any) -> Kind:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rrpolicy.channel.table import Column, TableSpec, text
+from rrpolicy.canonical import category_text
+from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.engine.arrays import as_numpy, listed, numbers
 from rrpolicy.engine.asking import asking
 from rrpolicy.engine.quoting import identifier, literal
@@ -280,7 +281,7 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
     for j, part in enumerate(parts):
         labels = list(dict.fromkeys(c[j] for c in axis.released))
         try:
-            known = listed([*map(text, labels)] if pa.types.is_string(part.type) else labels, part.type)
+            known = listed([*map(category_text, labels)] if pa.types.is_string(part.type) else labels, part.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise unlike_description(f"the column {axis.columns[j]!r} is of another type") from error
         codes = pc.index_in(part, value_set=known)

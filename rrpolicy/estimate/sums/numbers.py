@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import kind_of, kind_of_type, same
+from rrpolicy.estimate.counts.columns import kind_of, kind_of_type
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
     GroupAxis,
@@ -160,7 +160,7 @@ def _categories(
     j = own.columns.index(name)
     labels = [cell[j] for cell in own.original]
     absent = release.columns.numberless(name)
-    known = np.array([not any(same(v, a) for a in absent) for v in labels])
+    known = np.array([not any(same_category(v, a) for a in absent) for v in labels])
     if any(kind_of(v) != "number" for v, there in zip(labels, known, strict=True) if there) or not known.any():
         raise PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint="count them by crosstab"))
     others = beside(axes, condition)

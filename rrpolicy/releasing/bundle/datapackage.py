@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rrpolicy.canonical import Json, file_digest
-from rrpolicy.channel.table import Column, TableSpec, text, type_of
+from rrpolicy.canonical import Json, category_text, file_digest
+from rrpolicy.channel.table import Column, TableSpec, type_of
 from rrpolicy.codec.writing import plain
 from rrpolicy.formats.format import CORE, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
@@ -132,7 +132,7 @@ def _spelled(column: Column, manifest: Manifest) -> list[Json]:
     """Return a column's labels as the data file holds them."""
     if _type(column, manifest.data.format) != "string":
         return [*column.labels]
-    texts = map(text, column.labels)
+    texts = map(category_text, column.labels)
     return [formulas.escaped(t) if manifest.escaped(column) else t for t in texts]
 
 

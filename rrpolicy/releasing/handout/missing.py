@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rrpolicy.canonical import Value
-from rrpolicy.channel.table import text
-from rrpolicy.estimate.counts.columns import kind_of, same
+from rrpolicy.canonical import Value, category_text, same_category
+from rrpolicy.estimate.counts.columns import kind_of
 from rrpolicy.releasing.handout.weights import WeightFile
 
 
@@ -32,7 +31,7 @@ def average(weights: Sequence[WeightFile], absent: Mapping[str, Value]) -> Avera
         (column, *more), values = file.axis.columns, [cell[0] for cell in file.axis.original]
         if more or column not in absent or file.sets or not file.axis.unbiased:
             continue
-        if all(kind_of(value) == "number" or same(value, absent[column]) for value in values):
+        if all(kind_of(value) == "number" or same_category(value, absent[column]) for value in values):
             spelled = any(isinstance(value, str) for value in values)
-            return Average(column, file.view, text(absent[column]) if spelled else absent[column])
+            return Average(column, file.view, category_text(absent[column]) if spelled else absent[column])
     return None

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import category_text
 from rrpolicy.channel.decoders import (
     AdditionDecoder,
     AnatomyDecoder,
@@ -144,7 +144,7 @@ def _generalised(decoder: RecodeDecoder, name: str) -> str:
     if not own:
         return "generalised: one label for every category"
     labels = decoder.released[decoder.attributes.index(name)]
-    all_of_them = [category(label) for label, size in zip(labels, sizes, strict=True) if size == categories]
+    all_of_them = [category_text(label) for label, size in zip(labels, sizes, strict=True) if size == categories]
     if kind == IN_PART:
         return f"released as it is, or as {' or '.join(all_of_them)}, which stands for every category"
     also = "".join(f"; {label} for every one" for label in all_of_them)
@@ -191,9 +191,4 @@ def _matrix_facts(decoder: MatrixDecoder) -> tuple[Fact, ...]:
 
 def cell_text(cell: Cell) -> str:
     """Return a category, or one of coupled attributes, as text."""
-    return " × ".join(map(category, cell))
-
-
-def category(label: Value) -> str:
-    """Return a category as text."""
-    return ("true" if label else "false") if isinstance(label, bool) else str(label)
+    return " × ".join(map(category_text, cell))

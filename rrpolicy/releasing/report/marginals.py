@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.canonical import category_text
 from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count, count_each
 from rrpolicy.estimate.opening import TOGETHER, release_of
@@ -18,7 +19,6 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.releasing.report.attributes import category
 from rrpolicy.report import MarginalPanel, MarginalRow
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _of_groups(release: Release, axis: AnatomyWeights) -> MarginalPanel:
     """Return the table of a column that stands in a table of its own: as it is, by itself."""
     counted = release.crosstab(axis.columns).rows
     rows = [
-        _row(category(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
+        _row(category_text(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
         for row in counted
     ]
     return _finished(MarginalPanel(axis.columns[0], LEVEL, tuple(rows), GROUPS, left_out=0))
@@ -114,7 +114,7 @@ def _marginal(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
     counts = _released(release, axis, known)
     shares = dict(zip(axis.released, counts[-len(axis.released) :] / release.records, strict=True))
     rows = [
-        _row(category(cell[0]), shares.get(cell), row, release.records)
+        _row(category_text(cell[0]), shares.get(cell), row, release.records)
         for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
     ]
     remark = SETS if isinstance(axis, SetWeights) else None
@@ -126,12 +126,12 @@ def _generalised(release: Release, axis: RecodeWeights, known: Sequence[int] | N
     counts = _released(release, axis, known)
     shares = [float(n) / release.records for n in counts]
     labels = [
-        MarginalRow(category(cell[0]), None, share, share, share, share, None)
+        MarginalRow(category_text(cell[0]), None, share, share, share, share, None)
         for cell, share in zip(axis.released, shares, strict=True)
     ]
     own = dict(zip(axis.released, shares, strict=True))
     inside = [
-        _row(category(cell[0]), own.get(cell), row, release.records)
+        _row(category_text(cell[0]), own.get(cell), row, release.records)
         for cell, row in zip(axis.original, reconstructed(axis, counts, release.records).rows, strict=True)
     ]
     name = axis.columns[0]
@@ -154,7 +154,7 @@ def _released(release: Release, axis: AxisWeights, known: Sequence[int] | None) 
 def _coupled(release: Release, axis: AxisWeights, name: str) -> MarginalPanel:
     """Return the one-way table of one of several columns that an axis randomises together."""
     if isinstance(axis, SetWeights):
-        alone = [_row(category(row.group[name]), None, row, release.records) for row in _rows(release, name)]
+        alone = [_row(category_text(row.group[name]), None, row, release.records) for row in _rows(release, name)]
         return _finished(
             MarginalPanel(name, LEVEL, tuple(alone), "Released in sets of combinations with other columns.", 0)
         )
@@ -164,7 +164,7 @@ def _coupled(release: Release, axis: AxisWeights, name: str) -> MarginalPanel:
     for code, records in zip(codes, n, strict=True):
         shares[axis.released[code][position]] += float(records) / release.records
     rows = [
-        _row(category(row.group[name]), shares.get(row.group[name]), row, release.records)
+        _row(category_text(row.group[name]), shares.get(row.group[name]), row, release.records)
         for row in _rows(release, name)
     ]
     return _finished(MarginalPanel(name, LEVEL, tuple(rows), "Randomised together with other columns.", 0))
@@ -235,7 +235,7 @@ def original_shares(original: Original) -> dict[str, dict[str, float]]:
             continue
         values = original.counts(attribute.name).dense() / original.records
         shares[attribute.release_as] = {
-            category(label): float(value) if exact else round(float(value), DIGITS)
+            category_text(label): float(value) if exact else round(float(value), DIGITS)
             for label, value in zip(attribute.domain, values, strict=True)
         }
     return shares

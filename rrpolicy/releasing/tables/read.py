@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.channel.table import Column, TableSpec, text
+from rrpolicy.canonical import category_text
+from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.engine.connect import batches, engine, number
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.formats.column_types import arrow_schema, engine_type
@@ -93,7 +94,7 @@ class ReleasedTable:
 
 def _coded(column: Column) -> str:
     """Return SQL of a column's values, text as places among its labels where these can be written down."""
-    name, labels = identifier(column.name), [text(label) for label in column.labels]
+    name, labels = identifier(column.name), [category_text(label) for label in column.labels]
     if column.kind not in {"category", "interval"} or engine_type(column) != "VARCHAR" or "\0" in "".join(labels):
         return name
     return f"TRY_CAST({name} AS ENUM ({', '.join(map(literal, labels))})) AS {name}"

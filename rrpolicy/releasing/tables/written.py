@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Value
-from rrpolicy.channel.table import TableSpec, text
+from rrpolicy.canonical import Value, category_text
+from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.quoting import identifier, listed
 from rrpolicy.formats.column_types import engine_type
 from rrpolicy.formats.format import CORE, Formats
@@ -52,7 +52,7 @@ class WrittenTables:
 
         def among(name: str, values: Sequence[Value]) -> str:
             kind = engine_type(columns[name])
-            spelled = list(map(text, values)) if kind == "VARCHAR" else list(values)
+            spelled = list(map(category_text, values)) if kind == "VARCHAR" else list(values)
             return f"list_contains({listed(spelled, kind)}, {identifier(name)})"
 
         concerned = [among(name, values) for name, values in within.items()]

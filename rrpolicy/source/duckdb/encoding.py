@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 
-from rrpolicy.canonical import Value
+from rrpolicy.canonical import Value, same_category
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.quoting import listed, literal
 from rrpolicy.errors import DataError, Problem
@@ -125,9 +125,8 @@ def position(domain: tuple[Value, ...], value: Value) -> int:
     Raises:
         ValueError: if it is not in the domain.
     """
-    truth = isinstance(value, bool)
     for place, category in enumerate(domain):
-        if category == value and isinstance(category, bool) == truth:
+        if same_category(category, value):
             return place
     raise ValueError("not a category of the domain")
 
