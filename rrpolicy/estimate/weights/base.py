@@ -158,10 +158,18 @@ class RetentionWeights(AxisWeights):
         """
         if block.size == 1:
             return 1.0, 0.0
-        p, q = block.keep, block.move
-        if p == q:
-            raise not_estimable(self.columns)
-        return float((1 - q) / (p - q)), float(-q / (p - q))
+        first = block.members[0]
+        if first not in self._rounded:
+            p, q = block.keep, block.move
+            if p == q:
+                raise not_estimable(self.columns)
+            self._rounded[first] = float((1 - q) / (p - q)), float(-q / (p - q))
+        return self._rounded[first]
+
+    @cached_property
+    def _rounded(self) -> dict[int, tuple[float, float]]:
+        """Return the weights of blocks that were asked for, by a block's first member."""
+        return {}
 
     def solve(self, targets: Mask) -> Array:
         """Return the closed form; constant predicates of a block need no inverse."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WrittenTables:
-    """The open data files, by table."""
+    """The data files, by table."""
 
     tables: Mapping[str, ReleasedTable]
 
@@ -68,11 +68,30 @@ class WrittenTables:
         return found.classes
 
 
+class _WhenRead(Mapping[str, ReleasedTable]):
+    """Tables that are opened when they are first read: most requirements are decided by the channel alone."""
+
+    def __init__(self, opening: Mapping[str, AbstractContextManager[ReleasedTable]], stack: ExitStack) -> None:
+        self._opening, self._stack = opening, stack
+        self._open: dict[str, ReleasedTable] = {}
+
+    def __getitem__(self, name: str) -> ReleasedTable:
+        if name not in self._open:
+            self._open[name] = self._stack.enter_context(self._opening[name])
+        return self._open[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._opening)
+
+    def __len__(self) -> int:
+        return len(self._opening)
+
+
 @contextmanager
 def open_written(
     folder: Path, data: Data, specs: Sequence[TableSpec], scratch: Path, formats: Formats = CORE
 ) -> Iterator[WrittenTables]:
-    """Open all data files of a release read-only.
+    """Give all data files of a release, each opened read-only when it is first read.
 
     Args:
         folder: public/.
@@ -82,16 +101,13 @@ def open_written(
         formats: that are known; that of the release among them.
 
     Raises:
-        UnlikeSpecError: if one cannot be read, or its columns are not those of its spec.
+        UnlikeSpecError: on reading, if one cannot be read, or its columns are not those of its spec.
     """
     with ExitStack() as stack:
-        yield WrittenTables(
-            {
-                spec.name: stack.enter_context(
-                    open_table(
-                        *(folder / data.tables[spec.name].path, data.format, spec, scratch, data.csv_formulas, formats)
-                    )
-                )
-                for spec in specs
-            }
-        )
+        opening = {
+            spec.name: open_table(
+                *(folder / data.tables[spec.name].path, data.format, spec, scratch, data.csv_formulas, formats)
+            )
+            for spec in specs
+        }
+        yield WrittenTables(_WhenRead(opening, stack))
