@@ -17,7 +17,7 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import constraint
 from rrpolicy.privacy.disclosure.attribute import risks
-from rrpolicy.privacy.disclosure.bound import SparseBound, cross_kernel
+from rrpolicy.privacy.disclosure.certified_bound import SparseBound, cross_kernel
 from rrpolicy.privacy.disclosure.gradients import Retained
 from rrpolicy.privacy.disclosure.minimum_risk import at_retention
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction, slabs
@@ -97,7 +97,7 @@ def test_gradients_are_the_differences(worlds: Any, seed: int, together: bool) -
 def test_the_bound_is_never_below_the_truth(worlds: Any, seed: int, rho: list[float], most: int) -> None:
     world = worlds.world(Random(seed), KINDS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rrpolicy.privacy.disclosure.bound.MOST_AXES", most)
+        patch.setattr("rrpolicy.privacy.disclosure.certified_bound.MOST_AXES", most)
         evidence = gather(world.original, sides(world.channel, world.policy, "s", known_sensitive=True))
         bound = SparseBound(evidence)
     for at in (rho, [0.0] * 8, [1.0] * 8):

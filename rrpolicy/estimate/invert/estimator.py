@@ -106,8 +106,8 @@ class Estimator(Protocol):
 Estimators: TypeAlias = Mapping[str, Estimator]
 
 OFFERS = (
-    Offer("em", "rrpolicy.estimate.invert.estimators:Likeliest"),
-    Offer("projection", "rrpolicy.estimate.invert.estimators:Projection"),
+    Offer("em", "rrpolicy.estimate.invert.em_and_projection:Likeliest"),
+    Offer("projection", "rrpolicy.estimate.invert.em_and_projection:Projection"),
 )
 """The core's own estimators."""
 ESTIMATORS: Estimators = Lazy({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())

@@ -25,7 +25,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.histograms import at_most
 from rrpolicy.privacy.disclosure.attribute import Risks, cases
-from rrpolicy.privacy.disclosure.bound import SparseBound
+from rrpolicy.privacy.disclosure.certified_bound import SparseBound
 from rrpolicy.privacy.disclosure.gradients import (
     Moved,
     Retained,

@@ -17,9 +17,9 @@ from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure import identity_options as identity
 from rrpolicy.privacy.disclosure.attribute import Mask, as_they_are, chosen, subgroup
 from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, settled
-from rrpolicy.privacy.disclosure.finite import finite_link
 from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction
+from rrpolicy.privacy.disclosure.tiny_tables import finite_link
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.epsilon.protection import protection
 from rrpolicy.privacy.evidence import Evidence, gather, sides
