@@ -31,7 +31,7 @@ def folder(publish, made):
         ("SELECT a.sex, count(*) FROM release a JOIN release b USING (sex) GROUP BY ALL", "RR272", "join"),
         ("SELECT count(*) FROM release, other", "RR272", "join"),
         ("SELECT count(*) FROM read_csv('/etc/passwd')", "RR272", "release"),
-        ("SELECT count(*) FROM other", "RR272", "release"),
+        ("SELECT count(*) FROM other", "RR272", "reads “other”; the one table to read is called “release”"),
         ("SELECT count(*) FROM (SELECT * FROM release)", "RR272", "subqueries"),
         ("SELECT (SELECT count(*) FROM release)", "RR272", "release"),
         ("SELECT count(*), (SELECT 1) FROM release", "RR272", "subqueries"),

@@ -14,6 +14,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.predicate import as_sql, bare, is_constant, parsed, read_condition, read_constants
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, refused
+from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -109,7 +110,9 @@ def _check(select: exp.Expr) -> exp.Group:
     table = select.args["from_"].this if select.args.get("from_") else exp.Table()
     if isinstance(table, exp.Subquery):
         raise refused("it must read the table “release” itself: subqueries are not supported")
-    alias = table.args.get("alias")
+    alias, another = table.args.get("alias"), bool(table.name) and table.name != "release"
+    if another and not select.args.get("joins"):
+        raise refused(f"it reads “{visible(table.name)}”; the one table to read is called “release”")
     plain = (
         isinstance(table.this, exp.Identifier) and table.name == "release" and bare(table, "this", "alias", "sample")
     )
