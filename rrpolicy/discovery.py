@@ -8,14 +8,14 @@ part in. What a bundle names is never imported on its word.
 from __future__ import annotations
 
 import importlib.metadata
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rrpolicy.blame.installed import GROUP, canonicalize_name, installed
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.offer import Absent, PluginInfo, Software
-from rrpolicy.registry import GROUP, Registry
+from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -54,7 +54,7 @@ def load_registry(
         RefusedError: RR404 if a listed distribution is missing or of another version; RR405 if two distributions
             provide one name; RR406 if a plugin fails on import.
     """
-    available = _installed()
+    available = installed()
     wanted = {GROUP: Wanted(GROUP, available.get(GROUP, ()), None)}
     absent: list[Absent] = []
     for index, text in enumerate(plugins):
@@ -121,41 +121,7 @@ def _gone(text: str, available: Collection[str], planned: Software) -> list[Abse
 
 def installed_distributions() -> tuple[str, ...]:
     """Return the names of all distributions that provide plugins, loaded or not."""
-    return tuple(sorted(_installed()))
-
-
-def providers() -> Mapping[str, tuple[str, str]]:
-    """Return the name and version of each other distribution that provides plugins, by the packages they stand in."""
-    return {
-        entry.value.partition(":")[0].partition(".")[0]: (entry.dist.name, entry.dist.version)
-        for name, entries in _installed().items()
-        for entry in entries
-        if entry.dist is not None and name != GROUP
-    }
-
-
-def author(thing: object) -> str:
-    """Return the distribution and version that an object's class comes from; `rrpolicy` for what is its own."""
-    package = type(thing).__module__.partition(".")[0]
-    name, version = providers().get(package, (package, ""))
-    return f"{name} {version}".rstrip()
-
-
-def _installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
-    """Return the entry points of each distribution; its name is asked for once, as its whole description is parsed."""
-    available: dict[str, list[importlib.metadata.EntryPoint]] = {}
-    names: dict[importlib.metadata.Distribution, str] = {}
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: e.name):
-        if entry.dist is not None:
-            if entry.dist not in names:
-                names[entry.dist] = canonicalize_name(entry.dist.name)
-            available.setdefault(names[entry.dist], []).append(entry)
-    return available
-
-
-def canonicalize_name(name: str) -> str:
-    """Return a distribution's name as PEP 503 compares them."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return tuple(sorted(installed()))
 
 
 def _requirement(text: str, place: Place | None) -> Requirement:

@@ -19,7 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rrpolicy.blame import blaming
+from rrpolicy.blame.raised import blaming
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

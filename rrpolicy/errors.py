@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeVar
 
+BLAMED = "RR413"
+"""The code of a mistake of a plugin."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:

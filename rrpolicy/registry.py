@@ -19,6 +19,8 @@ import pluggy
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
+from rrpolicy.blame.installed import GROUP
+from rrpolicy.blame.returned import returning
 from rrpolicy.errors import DataError, NotOfferedError, PolicyError, Problem, RefusedError
 from rrpolicy.offer import Absent, Lazy, Offer, PluginInfo
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from rrpolicy.utility.metric import UtilityMetric
 
 T = TypeVar("T")
-GROUP = "rrpolicy"
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "mechanism": ("name", "options", "outline", "plan"),
     "channel or axis kind": ("kind", "version", "from_json"),
@@ -380,7 +381,7 @@ class Registry:
             if assessor.needs and not any(issubclass(a, assessor.needs) for a in axes):
                 continue
             foreign = [a.kind for a in axes if not issubclass(a, assessor.axes)] if assessor.axes else []
-            reason = assessor.supports(requirement, policy, axes)
+            reason = returning(str | None, assessor.supports)(requirement, policy, axes)
             if reason is None and not foreign:
                 _refuse_units(assessor, requirement, policy)
                 _refuse(assessor, requirement, policy, outline)

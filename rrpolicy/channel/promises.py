@@ -10,10 +10,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Protocol
+from typing import Any, Protocol
 
+from rrpolicy.blame.installed import GROUP
+from rrpolicy.blame.returned import hold, returning
 from rrpolicy.canonical import Value, same_category
 from rrpolicy.channel.axes.matrix import Matrix
+from rrpolicy.channel.axes.rank import full_column_rank
 from rrpolicy.channel.base import Axis, Channel, Transition
 from rrpolicy.channel.decoders import (
     AdditionDecoder,
@@ -28,13 +31,32 @@ from rrpolicy.channel.decoders import (
     cells,
 )
 from rrpolicy.channel.probability import largest_ratio, log_at_most, smallest_cross_ratio
+from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.finding import Measure
 
 LISTED = 250_000
 """Entries of a matrix that are listed; ratios of larger ones rest on the word of who wrote the axis."""
-
-
+RANKED = 40_000
+"""Entries of a matrix whose rank is computed; of a larger one the decoder says whether it can be undone."""
 ROUNDING = Fraction(1, 10**12)
 """A logarithm of somebody else's may be rounded, as a share of itself."""
+SINGULAR = "its matrix cannot be undone, as its columns are linearly dependent: no count could be estimated"
+CHANNEL: Mapping[str, Any] = {
+    "tables": tuple[TableSpec, ...],
+    "decoders": tuple[Decoder, ...],
+    "discloses": tuple[str, ...],
+}
+AXIS: Mapping[str, Any] = {
+    "attributes": tuple[str, ...],
+    "original_size": int,
+    "columns": tuple[Column, ...],
+    "decoder": Decoder,
+    "max_ratio": Fraction | None,
+    "log_ratio": Measure,
+    "min_cross_ratio": Fraction,
+    "discloses": tuple[str, ...],
+}
+"""What the members of a channel and of an axis are, or return."""
 
 
 class Stated(Protocol):
@@ -62,7 +84,11 @@ def contradictions(channel: Channel, attributes: Sequence[Stated]) -> Iterator[s
     Args:
         channel: as planned or published.
         attributes: those that are released, as stated.
+
+    Raises:
+        RefusedError: RR413 if one of its functions returns something else than its protocol says.
     """
+    hold_protocols(channel)
     stated = {attribute.name: attribute for attribute in attributes}
     for column in (column for table in channel.tables() for column in table.columns if column.attribute):
         if column.attribute not in stated:
@@ -73,11 +99,31 @@ def contradictions(channel: Channel, attributes: Sequence[Stated]) -> Iterator[s
             yield f"'{column.attribute}' is released as '{column.name}', and the policy says '{name}'"
     axes: tuple[Axis, ...] = getattr(channel, "axes", ())
     empty = {axis.attributes for axis in axes if isinstance(axis, Matrix) and axis.invariant and built_in(axis)}
+    own = {axis.attributes for axis in axes if built_in(axis)}
     for decoder in channel.decoders():
         yield from _categories(decoder, stated, partly=decoder.attributes in empty)
+        if _singular(decoder, told=decoder.attributes in own):
+            yield f"{_named(decoder.attributes)}: {SINGULAR}"
     for axis in axes:
         if not built_in(axis):
             yield from of_itself(axis)
+
+
+def hold_protocols(channel: Channel) -> None:
+    """Hold what a channel and its axes return to their protocols, where they are not built in.
+
+    Raises:
+        RefusedError: RR413.
+    """
+    axes: tuple[Axis, ...] = getattr(channel, "axes", ())
+    spoken: list[tuple[Channel | Axis, Mapping[str, Any]]] = [(channel, CHANNEL), *((axis, AXIS) for axis in axes)]
+    for one, returns in spoken:
+        for name, kind in () if built_in(one) else returns.items():
+            value = getattr(one, name)
+            if callable(value):
+                returning(kind, value)()
+            else:
+                hold(value, kind, one, name)
 
 
 def of_itself(axis: Axis) -> Iterator[str]:
@@ -117,9 +163,9 @@ def on_word(channel: Channel) -> tuple[Axis, ...]:
     return tuple(axis for axis in axes if not built_in(axis) and not _listed(axis))
 
 
-def built_in(axis: Axis) -> bool:
-    """Return whether an axis is rrpolicy's own; a class derived from one of those may say anything."""
-    return type(axis).__module__.partition(".")[0] == "rrpolicy"
+def built_in(axis: Axis | Channel) -> bool:
+    """Return whether an axis or a channel is rrpolicy's own; a class derived from one of those may say anything."""
+    return type(axis).__module__.partition(".")[0] == GROUP
 
 
 def _categories(decoder: Decoder, stated: Mapping[str, Stated], *, partly: bool) -> Iterator[str]:
@@ -141,6 +187,19 @@ def _categories(decoder: Decoder, stated: Mapping[str, Stated], *, partly: bool)
             yield f"{_named(attributes)}: other categories are estimated than the policy's"
         elif not _in_order(undone, product(*known)):
             yield f"{_named(attributes)}: categories are estimated in another order than the policy's, or others"
+
+
+def _singular(decoder: Decoder, *, told: bool) -> bool:
+    """Return whether a matrix cannot be undone.
+
+    Args:
+        decoder: of a matrix; others say themselves what they tell.
+        told: whether the decoder's word is enough, as its axis is built in.
+    """
+    if not isinstance(decoder, (RetentionDecoder, MatrixDecoder)) or not decoder.unbiased:
+        return isinstance(decoder, (RetentionDecoder, MatrixDecoder))
+    listed = isinstance(decoder, MatrixDecoder) and len(decoder.released) * len(decoder.original) <= RANKED
+    return listed and not told and not full_column_rank(decoder.matrix())
 
 
 def _undone(decoder: Decoder) -> Iterator[tuple[tuple[str, ...], Sequence[Cell]]]:

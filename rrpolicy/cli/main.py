@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from rrpolicy.errors import PolicyError, Problem, RRPolicyError
+from rrpolicy.errors import BLAMED, PolicyError, Problem, RRPolicyError
 from rrpolicy.leaving import LEFT, let_go, take_over
 
 COMMANDS: dict[str, str] = {
@@ -38,7 +38,6 @@ COMMANDS: dict[str, str] = {
 }
 
 INTERRUPTED, BROKEN_PIPE, BUG = LEFT + 2, LEFT + 13, 70
-BLAMED = "RR413"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,7 +87,7 @@ def _guarded(given: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001
-        from rrpolicy.blame import blamed
+        from rrpolicy.blame.raised import blamed
 
         found = blamed(error)
         if found is None:

@@ -13,7 +13,7 @@ from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import beside, records, weighed
 from rrpolicy.estimate.counts.scan import DataFile, count, unlike_description
-from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators, Inversion
+from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators, Inversion, counts_by
 from rrpolicy.estimate.results.flags import MOMENT
 from rrpolicy.estimate.results.table import OTHERWISE, Crosstab
 from rrpolicy.estimate.results.target import Target
@@ -112,7 +112,7 @@ class Release:
             return table
         parts = (*(axis for axis, _ in table.axes), *(axis for axis, _ in condition.masks.values()))
         refuse_biased(parts, "counts by another estimator")
-        found, short = self.estimators[estimator].counts(Inversion(table, self.data, condition))
+        found, short = counts_by(self.estimators[estimator], Inversion(table, self.data, condition))
         told = OTHERWISE.format(self.estimators[estimator].told)
         return table.constrained(found, f"{told}; {short}" if short else told)
 

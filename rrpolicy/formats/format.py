@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from rrpolicy.blame.returned import returning
 from rrpolicy.offer import Lazy, Offer
 from rrpolicy.untrusted.formulas import Handling
 
@@ -139,7 +140,7 @@ def relation(
     import duckdb
 
     try:
-        return form.relation(connection, path, spec, handling)
+        return returning(str, form.relation)(connection, path, spec, handling)
     except UnlikeSpecError:
         raise
     except (duckdb.Error, ValueError, OSError) as error:

@@ -21,7 +21,7 @@ from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.tally import Counted, Tally, tally
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.gate import failed
-from rrpolicy.source.opening import engine
+from rrpolicy.source.opening import engine, snapshot_of
 
 if TYPE_CHECKING:
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
@@ -123,7 +123,7 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
     _no_folder(asked.uri)
     source, uri = engine(asked.uri, registry.sources, Path())
     reading, spelled = reading_of(uri, asked.policy, asked.named, scratch)
-    with source.open(uri, asked.table, scratch, reading) as opened:
+    with snapshot_of(source, uri, asked.table, scratch, reading) as opened:
         if not isinstance(opened, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
         snapshot = as_released(opened, uri)

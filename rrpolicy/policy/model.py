@@ -20,6 +20,7 @@ from rrpolicy.codec.fields import UNWRITTEN
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
+from rrpolicy.policy.tree.problems import culprit
 from rrpolicy.untrusted.formulas import Handling
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
@@ -369,6 +370,15 @@ class Policy:
         while key and key not in self.places:
             key = key.rpartition(".")[0]
         return self.places.get(key)
+
+    def place_of(self, reason: str, entry: Place | None) -> Place | None:
+        """Return where the option stands that a plugin's reason names; where the entry does if it names none."""
+        if entry is None:
+            return None
+        above = f"{entry.key}."
+        options = {key.removeprefix(above): place for key, place in self.places.items() if key.startswith(above)}
+        named = culprit(reason, options.keys() - {"model", "metric"})
+        return entry if named is None else options[named]
 
     def to_json(self) -> Json:
         """Return the resolved meaning as plain data: no uri, no paths, no spelling."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import Value, exact
 from rrpolicy.channel.base import Axis, Channel, Layout
 from rrpolicy.errors import PolicyError, Problem
@@ -78,7 +79,10 @@ class PrivacyModel(Protocol[Options]):
         ...
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
-        """Return why the requirement cannot be asked of this policy, or None. No data are needed."""
+        """Return why the requirement cannot be asked of this policy, or None. No data are needed.
+
+        The place shown is that of the first option which the reason names.
+        """
         ...
 
     def compare(self, old: Options, new: Options) -> Order:
@@ -288,7 +292,7 @@ class Assessor:
         if basis > Basis.CHANNEL and isinstance(original, int):
             adversary = self.adversary or "decided by who has the table"
             return conclude(requirement, None, None, basis, adversary, self.assumptions)
-        return self.assess(requirement, channel, original)
+        return returning(Finding, self.assess)(requirement, channel, original)
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
         """Return whether the requirement holds; no data are read that the verdict does not need."""
@@ -297,7 +301,7 @@ class Assessor:
         elif isinstance(original, int):
             return False
         if self.holds is not None:
-            return self.holds(requirement, channel, original)
+            return returning(bool, self.holds)(requirement, channel, original)
         return self.finding(requirement, channel, original).verdict is Verdict.SATISFIED
 
 
@@ -336,7 +340,7 @@ def refuse_layout(
     axes: Layout,
 ) -> None:
     """Raise `PolicyError` (RR227) if the `layout` of an assessor refuses how attributes stand together."""
-    refused = None if check is None else check(requirement, policy, axes)
+    refused = None if check is None else returning(tuple[str, str] | None, check)(requirement, policy, axes)
     if refused is not None:
         reason, hint = refused
         raise PolicyError(Problem("RR227", f"{requirement.model}: {reason}", requirement.place, hint=hint))

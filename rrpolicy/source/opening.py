@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.blame.returned import hold_members, returning
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.policy.model import Policy
+from rrpolicy.policy.model import Policy, Reading
 from rrpolicy.source.memory.kinds import PLAN_ON, SCHEME
-from rrpolicy.source.protocol import Source
+from rrpolicy.source.protocol import SNAPSHOT, Snapshot, Source
 
 if TYPE_CHECKING:
     from rrpolicy.source.original import TableOriginal
@@ -37,8 +38,20 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
 
     scratch.mkdir(mode=0o700, exist_ok=True)
     source, uri = engine(policy.source.uri, sources, Path(policy.folder), policy)
-    with _placed(policy), source.open(uri, policy.source.table, scratch, policy.reading) as snapshot:
+    with _placed(policy), snapshot_of(source, uri, policy.source.table, scratch, policy.reading) as snapshot:
         yield read(policy, snapshot)
+
+
+@contextmanager
+def snapshot_of(source: Source, uri: str, table: str | None, scratch: Path, reading: Reading) -> Iterator[Snapshot]:
+    """Open a table by its engine; see `Source.open`.
+
+    Raises:
+        RefusedError: RR413 if the engine is a plugin's and gives something else.
+    """
+    with returning(AbstractContextManager, source.open)(uri, table, scratch, reading) as snapshot:
+        hold_members(snapshot, SNAPSHOT, source.open)
+        yield snapshot
 
 
 @contextmanager

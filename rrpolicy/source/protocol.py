@@ -21,6 +21,10 @@ MULTIPLICITY = "n\x1f"
 """The last column of distinct rows, which says how often each stands. No column of a table is called so (RR217)."""
 
 
+SNAPSHOT = ("columns", "records", "released_type", "distinct", "tally", "rows", "unchanged")
+"""What every snapshot has; one without `units` leaves it open how many records a person has."""
+
+
 class Snapshot(Protocol):
     """One pinned state of a table. Every read raises `RefusedError` (RR410) if it changed since it was opened."""
 

@@ -20,7 +20,7 @@ from rrpolicy.privacy.classes.assessor import deterministic
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing.channels import written_down
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.demand import demand, demanding
 from rrpolicy.testing.memory import tables_of
 from rrpolicy.testing.releases import drawn, plan_of
 
@@ -32,6 +32,7 @@ SMALL = 1e-6
 """Constraint values nearer to 0 than this decide nothing, nor do limits nearer to what is achieved."""
 
 
+@demanding
 def check_assessor(
     assessor: Assessor, policy: Opened, channels: Sequence[Channel] = (), tables: Sequence[Original] = ()
 ) -> tuple[Finding, ...]:
@@ -105,7 +106,6 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
         (finding.achieved is None) == (finding.verdict is Verdict.UNDECIDED),
         "a number without a verdict, or vice versa",
     )
-    demand(finding.limit is None or type(finding.limit) is Fraction, "the limit is not an exact Fraction")
     _check_number("the number achieved", finding.achieved)
     estimate = finding.achieved is not None and finding.achieved.standing is Standing.ESTIMATE
     demand(
@@ -132,7 +132,6 @@ def _check_number(what: str, measure: Measure | None) -> None:
         isinstance(measure, Measure) and isinstance(measure.value, (float, int)), f"{what} is no Measure of a number"
     )
     demand(type(measure.value) in {float, int}, f"{what} is a number of numpy, not a float")
-    demand(not math.isnan(measure.value), f"{what} is NaN")
     demand(math.isfinite(measure.error) and measure.error >= 0, f"the error of {what} is not a number from 0 on")
     demand(measure.error == 0 or measure.standing is Standing.ESTIMATE, f"{what} has an error, and is no estimate")
 

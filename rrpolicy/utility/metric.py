@@ -17,7 +17,11 @@ Options = TypeVar("Options", bound=BaseModel)
 
 
 class UtilityMetric(Protocol[Options]):
-    """A number that says what the release is still good for; smaller is better."""
+    """A number that says what the release is still good for; smaller is better.
+
+    A metric may also have `refuses(options, policy)`, as a privacy model has: why it cannot be asked of this policy, or
+    None. No data are needed; the place shown is that of the first option which the reason names.
+    """
 
     @property
     def name(self) -> str:
@@ -47,5 +51,5 @@ class UtilityMetric(Protocol[Options]):
         ...
 
     def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
-        """Return what one draw attained; audit only."""
+        """Return what one draw attained; audit only. A release is complete where this fails."""
         ...

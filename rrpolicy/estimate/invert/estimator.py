@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from rrpolicy.blame.returned import refusal, returning
 from rrpolicy.offer import Lazy, Offer
 
 if TYPE_CHECKING:
@@ -101,6 +102,20 @@ class Estimator(Protocol):
             PolicyError: if it is not defined for what is asked.
         """
         ...
+
+
+def counts_by(estimator: Estimator, asked: Inversion) -> tuple[Array, str]:
+    """Return the estimates of an estimator; see `Estimator.counts`.
+
+    Raises:
+        RefusedError: RR413 if the estimator is a plugin's and returns something else.
+    """
+    import numpy as np
+
+    found, told = returning(tuple[Any, str], estimator.counts)(asked)
+    if np.shape(found) != asked.moment.shape:
+        raise refusal(estimator.counts, "", f"counts of shape {np.shape(found)}, expected {asked.moment.shape}")
+    return found, told
 
 
 Estimators: TypeAlias = Mapping[str, Estimator]

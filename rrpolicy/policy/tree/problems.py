@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, get_args
@@ -160,9 +161,22 @@ def _problem(group: list[_Located], model: type[BaseModel]) -> Problem:
 
 
 def _culprit(told: str, node: Node) -> Node:
-    """Return the key that a table's error begins with, such as "a threshold lies …"; the table if with none."""
-    word = told.removeprefix("a ").split(" ", 1)[0].strip("`'\"")
-    return node.table.get(word, node)
+    """Return the key that a table's error is of; the table if of none."""
+    key = culprit(told, node.table)
+    return node if key is None else node.table[key]
+
+
+def culprit(told: str, keys: Collection[str]) -> str | None:
+    """Return the key that an error speaks of: that which it begins with, else the first that it names; None if none.
+
+    Args:
+        told: the error, such as "a threshold lies …" or "the largest `rho2` is 1". Past its beginning a key is one only
+            in quotes, or with a digit or an underscore: else it may be a word like others.
+        keys: of the table.
+    """
+    first = told.removeprefix("a ").split(" ", 1)[0].strip("`'\":,")
+    named = re.findall(r"`([^`]+)`|'([^']+)'|\b(\w*[0-9_]\w*)\b", told)
+    return next((word for word in (first, *("".join(groups) for groups in named)) if word in keys), None)
 
 
 def _percent(value: object, told: str) -> str | None:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.blame.returned import returning
 from rrpolicy.channel.base import Channel
 from rrpolicy.finding import Finding
 from rrpolicy.formats.format import file_name
@@ -47,5 +48,5 @@ def attained(  # noqa: PLR0917 each is another thing
                 for spec in channel.tables()
             }
         )
-        found = [measure(channel, original, written) for measure in measures]
+        found = [returning(Finding | None, measure)(channel, original, written) for measure in measures]
     return tuple(finding for finding in found if finding is not None)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rrpolicy.blame.installed import author
+from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import Json
 from rrpolicy.channel.base import Channel
+from rrpolicy.errors import BLAMED, RRPolicyError
 from rrpolicy.finding import Measure
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.registry import Registry
@@ -16,10 +20,14 @@ from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.plan import Plan
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.policy.model import Gate
     from rrpolicy.releasing.report.fill import AuditPieces
     from rrpolicy.report import Report
     from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.metric import UtilityMetric
 
+log = logging.getLogger("rrpolicy")
 SAMPLERS = {
     "cells": "equal records drawn together",
     "records": "record by record",
@@ -124,17 +132,34 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     )
 
 
-def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | None, ...]:
-    """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again."""
+def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | str | None, ...]:
+    """Return what this draw attained, after the fact: shown to the audit, and never a reason to draw again.
+
+    Text says why it is not known where a metric fails: a release is complete without it.
+    """
     from rrpolicy.estimate.opening import open_release
 
     if not plan.policy.gates:
         return ()
     release, metrics = open_release(public, verify=False, formats=registry.formats), registry.utility_metrics
-    return tuple(metrics[gate.metric].realised(gate.options, release, original) for gate in plan.policy.gates)
+    return tuple(_told(metrics[gate.metric], gate, release, original) for gate in plan.policy.gates)
+
+
+def _told(metric: UtilityMetric[Any], gate: Gate, release: Release, original: Original) -> Measure | str | None:
+    """Return what a metric makes of a release, or that it is not available."""
+    try:
+        return returning(Measure | None, metric.realised)(gate.options, release, original)
+    except Exception as error:  # noqa: BLE001 whatever it is
+        if isinstance(error, RRPolicyError) and error.problems[0].code == BLAMED:
+            why = error.problems[0].message
+        else:
+            why = f"{author(metric)}: `{type(metric).__qualname__}.realised` failed: {type(error).__name__}"
+        log.warning("what this draw attained by %s is not available: %s", gate.metric, why)
+        return f"not available ({why})"
 
 
 def rendered(report: Report, registry: Registry, names: Sequence[str]) -> Mapping[str, bytes]:
     """Return a report in each of the forms for which a renderer is loaded, by file name."""
     renderers = registry.renderers
-    return {f"report{renderers[name].suffix}": renderers[name].render(report) for name in names if name in renderers}
+    chosen = [renderers[name] for name in names if name in renderers]
+    return {f"report{renderer.suffix}": returning(bytes, renderer.render)(report) for renderer in chosen}

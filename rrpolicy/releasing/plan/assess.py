@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from rrpolicy.blame.installed import author
+from rrpolicy.blame.returned import returning
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.promises import on_word
-from rrpolicy.discovery import author
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Derived, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.mechanism import Outline
@@ -57,7 +58,7 @@ def outline_of(channel: Channel) -> Outline:
 
 def words(requirement: Requirement, registry: Registry) -> str:
     """Return a requirement in words with its limit and its subgroup."""
-    text = registry.privacy_models[requirement.model].describe(requirement.options)
+    text = returning(str, registry.privacy_models[requirement.model].describe)(requirement.options)
     if requirement.max_records > 1:
         text += f", for units of up to {requirement.max_records} records"
     if not requirement.where:
@@ -118,7 +119,7 @@ def _finding(  # noqa: PLR0917 what it passes on
     assessor = registry.assessor(requirement, policy, outline_of(channel))
     rereads = assessor.basis_of(requirement.max_records) <= Basis.RELEASE
     if written is not None and assessor.measure is not None and rereads:
-        finding = assessor.measure(requirement, policy, channel, written)
+        finding = returning(Finding, assessor.measure)(requirement, policy, channel, written)
     else:
         finding = assessor.finding(requirement, channel, original)
     return replace(
@@ -144,7 +145,7 @@ def _on_word(channel: Channel) -> Iterator[str]:
 def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
     metric = registry.utility_metrics[gate.metric]
     limit = Fraction(gate.max)
-    expected = metric.expected(gate.options, channel, original)
+    expected = returning(Measure | None, metric.expected)(gate.options, channel, original)
     return UtilityFinding(
         gate.metric,
         gate.options.model_dump(mode="json"),

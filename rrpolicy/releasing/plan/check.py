@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.promises import hold_protocols
 from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.mechanism import Outline
@@ -79,7 +81,7 @@ def check(opened: Opened) -> Checked:
     problems = list(refusals(policy, registry))
     outline: Outline | None = None
     try:
-        outline = registry.mechanisms[policy.mechanism.name].outline(policy.mechanism.options, policy)
+        outline = outlined(policy, registry)
     except PolicyError as error:
         problems += error.problems
     assessors: list[tuple[Requirement, Assessor]] = []
@@ -109,6 +111,20 @@ def check(opened: Opened) -> Checked:
     return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy), foreseen(policy))
 
 
+def outlined(policy: Policy, registry: Registry) -> Outline:
+    """Return what a policy's mechanism will plan, as far as no data are needed to say it.
+
+    Raises:
+        PolicyError: if its options do not fit the policy (RR23x).
+        RefusedError: RR413 if it is no outline.
+    """
+    mechanism = registry.mechanisms[policy.mechanism.name]
+    outline = returning(Outline, mechanism.outline)(policy.mechanism.options, policy)
+    if outline.fixed is not None:
+        hold_protocols(outline.fixed)
+    return outline
+
+
 def demand(policy: Policy, baseline: str) -> None:
     """Refuse a policy that does not extend a baseline.
 
@@ -125,8 +141,8 @@ def demand(policy: Policy, baseline: str) -> None:
 def unanswered(policy: Policy, registry: Registry, outline: Outline) -> Iterator[Problem]:
     """Yield the utility gates whose metric can say nothing of what the mechanism will plan (RR252)."""
     for gate in policy.gates:
-        unfit = getattr(registry.utility_metrics[gate.metric], "unfit", None)  # a plugin's may have none
-        reason = unfit(gate.options, outline.channel, outline.axes) if unfit is not None else None
+        unfit = returning(str | None, registry.utility_metrics[gate.metric].unfit)
+        reason = unfit(gate.options, outline.channel, outline.axes)
         if reason is not None:
             hint = "take the gate out, or choose a mechanism or attributes of which the metric speaks"
             message = f"{gate.metric} does not go with the mechanism {policy.mechanism.name}: {reason}"
@@ -153,20 +169,21 @@ def _beside(requirement: Requirement, policy: Policy, registry: Registry) -> Ite
         if other is requirement:
             earlier = False
         elif other.model == requirement.model and canonical(dict(other.where)) == canonical(dict(requirement.where)):
-            order = model.compare(other.options, requirement.options)
+            order = returning(Order, model.compare)(other.options, requirement.options)
             if order is Order.WEAKER or (order is Order.EQUAL and earlier):
                 yield other
 
 
 def _void(requirement: Requirement, other: Requirement, policy: Policy, registry: Registry) -> str:
-    compared = registry.privacy_models[requirement.model].compare(other.options, requirement.options)
+    compare = returning(Order, registry.privacy_models[requirement.model].compare)
+    compared = compare(other.options, requirement.options)
     than = "the same as" if compared is Order.EQUAL else "weaker than"
     where = "the one of " + origin if (origin := _origin(other, policy)) else f"'{words(other, registry)}'"
     return f"{than} {where}: it adds nothing"
 
 
 def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
-    """Return what the privacy models themselves refuse of a policy."""
+    """Return what the privacy models and utility metrics themselves refuse of a policy."""
     found: list[Problem] = []
     if not policy.requirements:
         found.append(
@@ -180,7 +197,14 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
     for requirement in policy.requirements:
         reason = _refused(requirement, policy, registry)
         if reason is not None:
-            found.append(Problem("RR227", f"{requirement.model}: {reason}", requirement.place))
+            place = policy.place_of(reason, requirement.place)
+            found.append(Problem("RR227", f"{requirement.model}: {reason}", place))
+    for gate in policy.gates:
+        asked = getattr(registry.utility_metrics[gate.metric], "refuses", None)
+        reason = None if asked is None else returning(str | None, asked)(gate.options, policy)
+        if reason is not None:
+            place = policy.place_of(reason, gate.place)
+            found.append(Problem("RR252", f"{gate.metric}: {reason}", place))
     return tuple(found)
 
 
@@ -191,7 +215,7 @@ def _such_as(registry: Registry) -> str:
 
 
 def _refused(requirement: Requirement, policy: Policy, registry: Registry) -> str | None:
-    return registry.privacy_models[requirement.model].refuses(requirement.options, policy)
+    return returning(str | None, registry.privacy_models[requirement.model].refuses)(requirement.options, policy)
 
 
 def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:

@@ -10,8 +10,9 @@ import difflib
 import json
 from collections.abc import Collection, Iterable, Iterator
 
+from rrpolicy.blame.returned import returning
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.finding import Basis, Derived, Origin
+from rrpolicy.finding import Basis, Derived, Measure, Origin
 from rrpolicy.mechanism import Outline, Proposal, parameters_of
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.model import Assessor
@@ -65,7 +66,8 @@ def derived(
         hint = "report it to the plugin's authors: an outline names what is `solved` or `derived`"
         raise RefusedError(Problem("RR409", message, policy.place("mechanism"), hint=hint))
     metrics = registry.utility_metrics
-    gated = any(metrics[g.metric].expected(g.options, proposal.channel, records) is None for g in policy.gates)
+    expected = ((returning(Measure | None, metrics[g.metric].expected), g.options) for g in policy.gates)
+    gated = any(expectation(options, proposal.channel, records) is None for expectation, options in expected)
     found = _listed(policy, outline, assessors, gated=gated, chosen=chosen)
     spared = {parameters_of(name).id for name in outline.solved if name not in chosen}
     return tuple(statistic for statistic in found if statistic.id not in spared)

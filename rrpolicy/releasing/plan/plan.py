@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import rrpolicy
+from rrpolicy.blame.installed import author
+from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.channel.base import Channel
-from rrpolicy.channel.promises import contradictions
+from rrpolicy.channel.promises import contradictions, hold_protocols
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
-from rrpolicy.discovery import author
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.finding import Derived, Origin
 from rrpolicy.mechanism import Outline, Proposal, Remark, Task
@@ -25,7 +26,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.policy.stored import policy_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.alone import HELD_BY_ONE, held_by_one
-from rrpolicy.releasing.plan.check import nowhere_to_plan, refusals, undeclared, unexplained
+from rrpolicy.releasing.plan.check import nowhere_to_plan, outlined, refusals, undeclared, unexplained
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
 from rrpolicy.releasing.plan.kept_formulas import KEPT, kept_formulas
 
@@ -175,14 +176,16 @@ def make_plan(
     if problems:
         raise PolicyError(problems)
     mechanism = registry.mechanisms[policy.mechanism.name]
-    problems = _unforeseen(policy, registry, mechanism.outline(policy.mechanism.options, policy))
+    problems = _unforeseen(policy, registry, outlined(policy, registry))
     if problems:
         raise PolicyError(problems)
-    outline = mechanism.outline(resolved.mechanism.options, resolved)
+    outline = outlined(resolved, registry)
     requirements = tuple((r, registry.assessor(r, resolved, outline)) for r in resolved.requirements)
     progress("choosing parameters", 0.0)
     seen = original if elsewhere is None or isinstance(original, int) else _stand_in(resolved, original, elsewhere)
-    proposal = mechanism.plan(resolved.mechanism.options, Task(resolved, seen, requirements, progress))
+    task = Task(resolved, seen, requirements, progress)
+    proposal = returning(Proposal, mechanism.plan)(resolved.mechanism.options, task)
+    hold_protocols(proposal.channel)
     if seen is not original:
         proposal = _planned_elsewhere(resolved, proposal)
     channel = proposal.channel if isinstance(original, int) else proposal.channel.settle(original)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from rrpolicy.blame.returned import returning
 from rrpolicy.errors import NotOfferedError, PolicyError, Problem, unwritable
 from rrpolicy.releasing.appearing import appear, refuse_existing
 
@@ -60,7 +61,7 @@ def rendered(
         _outside(out, bundle)
         refuse_existing(out)
     wanted: Page = page or ("audit" if audit is not None else "public")
-    content = renderer.render(_report(wanted, public, audit, registry, verify=verify))
+    content = returning(bytes, renderer.render)(_report(wanted, public, audit, registry, verify=verify))
     if out is not None:
         _save(content, out)
     return Rendered(wanted, form, content, out)

@@ -39,7 +39,8 @@ class AuditPieces:
     Attributes:
         findings: of the final assessment, with every number.
         utility: of the final assessment.
-        realised: what the draw attained, one a utility finding, in their order; empty if not computed.
+        realised: what the draw attained, one a utility finding, in their order, or in words why that is not available;
+            empty if not computed.
         origins: attribute -> where its parameters come from.
         remarks: what the mechanism says of its choice.
         shares: released column -> category -> original share, from `report_marginals.original_shares`.
@@ -53,7 +54,7 @@ class AuditPieces:
 
     findings: tuple[Finding, ...]
     utility: tuple[UtilityFinding, ...] = ()
-    realised: tuple[Measure | None, ...] = ()
+    realised: tuple[Measure | str | None, ...] = ()
     origins: Mapping[str, Origin] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

@@ -92,12 +92,12 @@ def _place(place: Place | None, file: str | None) -> str | None:
     return f"{f'{file}, ' if file else ''}line {place.line}{key}"
 
 
-def utility_row(finding: UtilityFinding, realised: Measure | None = None) -> UtilityRow:
+def utility_row(finding: UtilityFinding, realised: Measure | str | None = None) -> UtilityRow:
     """Return a [[utility]] entry as the page shows it.
 
     Args:
         finding: with the number, if the page may show it.
-        realised: what the draw attained; audit page only.
+        realised: what the draw attained, or why that is not available; audit page only.
     """
     expected, limit, options = finding.expected, float(finding.limit), finding.options
     attributes = options.get("attributes")
@@ -113,7 +113,7 @@ def utility_row(finding: UtilityFinding, realised: Measure | None = None) -> Uti
         limit=f"at most {rational(finding.limit)}",
         verdict=finding.verdict.value,
         gauge=None if expected is None else gauge(expected.value, limit, "at most"),
-        realised=None if realised is None else worded(realised),
+        realised=worded(realised) if isinstance(realised, Measure) else realised,
         meaning=finding.meaning,
     )
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.blame.returned import hold_members
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.arrays import as_numpy, constant, numbers
 from rrpolicy.formats.column_types import arrow_schema, label_places
@@ -148,7 +149,9 @@ class _Ordered:
         self._path = path
         self._counts = LabelCounts(spec)
         self._digest = RowDigest()
-        self._rows = Grouping(form.writer(path, spec, handling))
+        writer = form.writer(path, spec, handling)
+        hold_members(writer, ("write", "close", "abandon"), form.writer)
+        self._rows = Grouping(writer)
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa

@@ -11,13 +11,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from rrpolicy.blame.installed import GROUP, author
 from rrpolicy.canonical import digest
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.promises import contradictions, on_word
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.codec.writing import plain, record
-from rrpolicy.discovery import author, load_allowed
+from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
 from rrpolicy.formats.format import UnlikeSpecError, file_name
@@ -26,7 +27,7 @@ from rrpolicy.mechanism import parameters_of
 from rrpolicy.offer import Software
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, SourceSettings
 from rrpolicy.policy.stored import requirement_from_json
-from rrpolicy.registry import GROUP, Registry
+from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.execute import beside
 from rrpolicy.releasing.plan.assess import assess

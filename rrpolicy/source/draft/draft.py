@@ -22,7 +22,7 @@ from rrpolicy.source.draft.guessing import Guess, guess, listed
 from rrpolicy.source.draft.profile import profile, texts
 from rrpolicy.source.duckdb.delimited import NUMBER, with_comma
 from rrpolicy.source.memory.kinds import SCHEME
-from rrpolicy.source.opening import engine
+from rrpolicy.source.opening import engine, snapshot_of
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ def draft(uri: str, table: str | None, sources: Mapping[str, Source], plugins: S
     source, resolved = engine(uri, sources, Path())
     csv = settings_of(resolved)
     with scratch() as spilled:
-        with source.open(resolved, table, spilled.folder, Reading(csv)) as snapshot:
+        with snapshot_of(source, resolved, table, spilled.folder, Reading(csv)) as snapshot:
             codes = {name: found for name in snapshot.columns() if (found := _codes(snapshot, name, csv))}
         reading = Reading(csv, _everywhere(codes), {n: c for n, c in codes.items() if _own(c)})
-        with source.open(resolved, table, spilled.folder, reading) as snapshot:
+        with snapshot_of(source, resolved, table, spilled.folder, reading) as snapshot:
             records = snapshot.records()
             if records == 0:
                 raise DataError(Problem("RR317", "the table has no records: there is nothing to guess roles from"))

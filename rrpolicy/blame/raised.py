@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
-from rrpolicy.errors import Problem, RefusedError, RRPolicyError
+from rrpolicy.blame.installed import GROUP, providers
+from rrpolicy.errors import BLAMED, Problem, RefusedError, RRPolicyError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,10 +45,8 @@ def blamed(error: Exception) -> RefusedError | None:
 
     Of several plugins it is the one that rrpolicy called.
     """
-    from rrpolicy.discovery import providers
-
     frames = list(_frames(error.__traceback__))
-    packages = providers()
+    packages = {package: told for package, told in providers().items() if told[0] != GROUP}
     own = [(frame, line) for frame, line in frames if _package(frame) in packages]
     if not own:
         return None
@@ -57,7 +56,7 @@ def blamed(error: Exception) -> RefusedError | None:
     where = f"{last.f_globals.get('__name__', package)}, line {line}"
     return RefusedError(
         Problem(
-            "RR413",
+            BLAMED,
             f"{distribution} {version}: `{called.f_code.co_qualname}` failed: {type(error).__name__} ({where})",
             hint=f"it is a mistake of that plugin: report it to who writes {distribution}, with what "
             "RRPOLICY_TRACEBACK=1 prints; look it over first, as it may hold a value of the data",

@@ -1,0 +1,63 @@
+"""Which distributions are installed that provide plugins, and whose a piece of code is. Nothing of them is imported."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Mapping, Sequence
+from types import MethodType
+
+GROUP = "rrpolicy"
+"""Of entry points; the core's own distribution has the same name."""
+
+
+def installed() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
+    """Return the entry points of each distribution that provides plugins, by its canonical name.
+
+    The name of each is asked for once, as its whole description is parsed.
+    """
+    available: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    names: dict[importlib.metadata.Distribution, str] = {}
+    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: e.name):
+        if entry.dist is not None:
+            if entry.dist not in names:
+                names[entry.dist] = canonicalize_name(entry.dist.name)
+            available.setdefault(names[entry.dist], []).append(entry)
+    return available
+
+
+def canonicalize_name(name: str) -> str:
+    """Return a distribution's name as PEP 503 compares them."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def providers() -> Mapping[str, tuple[str, str]]:
+    """Return the name and version of each distribution that provides plugins, by all packages that it installs.
+
+    The built-in plugins are of `rrpolicy`, without a version.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for name, entries in installed().items():
+        told = (GROUP, "") if name == GROUP else _told(entries[0])
+        found |= dict.fromkeys((package for entry in entries for package in _packages(entry)), told)
+    return found
+
+
+def author(thing: object) -> str:
+    """Return the distribution and version that a function, a class or an object comes from; `rrpolicy` for its own."""
+    if isinstance(thing, MethodType):
+        return author(thing.__self__)
+    package = str(getattr(thing, "__module__", None) or type(thing).__module__).partition(".")[0]
+    name, version = providers().get(package, (package, ""))
+    return f"{name} {version}".rstrip()
+
+
+def _told(entry: importlib.metadata.EntryPoint) -> tuple[str, str]:
+    return ("", "") if entry.dist is None else (entry.dist.name, entry.dist.version)
+
+
+def _packages(entry: importlib.metadata.EntryPoint) -> set[str]:
+    """Return the package that an entry point stands in, and the others that its distribution lists."""
+    files = (entry.dist.files if entry.dist else None) or ()
+    others = {path.parts[0].removesuffix(".py") for path in files if path.suffix == ".py"}
+    return {entry.value.partition(":")[0].partition(".")[0], *(name for name in others if name.isidentifier())}
