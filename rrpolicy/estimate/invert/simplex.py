@@ -132,10 +132,10 @@ def _accelerated(first: Array, second: Array, n: Array, matrices: Sequence[Array
     """Extrapolate two EM steps (SQUAREM, Varadhan and Roland 2008), and fall back where that is not uphill."""
     third = second * _ratio(second, n, matrices)
     r, v = second - first, third - 2 * second + first
-    length = float(np.linalg.norm(v))
+    length = math.sqrt(np.vdot(v, v))
     if length == 0:
         return np.asarray(third)
-    step = max(1.0, float(np.linalg.norm(r)) / length)
+    step = max(1.0, math.sqrt(np.vdot(r, r)) / length)
     jumped = first + 2 * step * r + step**2 * v
     if jumped.min() < 0:
         jumped = np.where(jumped < 0, third / 2, jumped)
@@ -144,10 +144,11 @@ def _accelerated(first: Array, second: Array, n: Array, matrices: Sequence[Array
 
 
 def _likelihood(pi: Array, n: Array, matrices: Sequence[Array]) -> float:
-    expected = along(pi, matrices)
-    if bool((expected[n > 0] <= 0).any()):
+    known = n > 0
+    expected = along(pi, matrices)[known]
+    if expected.min() <= 0:
         return -np.inf
-    return float((n[n > 0] * np.log(expected[n > 0])).sum())
+    return float((n[known] * np.log(expected)).sum())
 
 
 def dense(shape: Sequence[int], codes: Sequence[Ints], n: Ints) -> Array:
