@@ -105,7 +105,20 @@ def faults(document: Any, schema: str, only: Sequence[str] | None = None) -> lis
 def _schema(name: str) -> Mapping[str, Any]:
     file = resources.files("rrpolicy").joinpath("schemas", name.replace("/", "-") + ".json")
     whole: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    for schema in _parts(whole):
+        unknown = schema.keys() - _NOTES - _WORDS - _ELSEWHERE
+        if unknown:
+            raise AssertionError(f"{name} uses words that are not checked: {', '.join(sorted(unknown))}")
     return {"$defs": {}, **whole}
+
+
+def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema and all that stand in it."""
+    yield schema
+    inner = [*schema.get("$defs", {}).values(), *schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    others = (schema.get(word) for word in ("items", "additionalProperties"))
+    for part in (*inner, *schema.get("prefixItems", ()), *(other for other in others if isinstance(other, dict))):
+        yield from _parts(part)
 
 
 def _faults(value: Any, schema: Mapping[str, Any], named: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
@@ -140,16 +153,14 @@ def _may_be(value: Any, schema: Mapping[str, Any]) -> bool:
 
 def _wrong(value: Any, schema: Mapping[str, Any]) -> str:
     """Return what is wrong with a value itself; "" if nothing is."""
-    unknown = schema.keys() - _NOTES - _WORDS
-    if unknown:
-        raise AssertionError(f"the schema uses words that are not checked: {', '.join(sorted(unknown))}")
-    types = schema.get("type", list(_TYPES))
+    types = schema.get("type", _EVERY)
     types = [types] if isinstance(types, str) else types
     if not any(_is(value, name) for name in types):
         return f"must be of type {' or '.join(types)}"
-    allowed = [schema["const"]] if "const" in schema else schema.get("enum", [value])
-    if not any(_equal(value, other) for other in allowed):
-        return "is none of the values that it may have"
+    if "const" in schema or "enum" in schema or isinstance(value, float):  # which may be no number
+        allowed = [schema["const"]] if "const" in schema else schema.get("enum", [value])
+        if not any(_equal(value, other) for other in allowed):
+            return "is none of the values that it may have"
     return _out_of_bounds(value, schema)
 
 
@@ -164,6 +175,8 @@ def _out_of_bounds(value: Any, schema: Mapping[str, Any]) -> str:
     return ""
 
 
+_EVERY = tuple(_TYPES)
+_ELSEWHERE = frozenset({"$ref", "anyOf"})
 _WORDS = frozenset(
     {"type", "const", "enum", "pattern", "minimum", "minItems", "maxItems", "properties", "required"}
     | {"additionalProperties", "items", "prefixItems"}

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from rrpolicy.cli.main import main
+from rrpolicy.untrusted import document
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "rrpolicy" / "schemas"
@@ -59,3 +60,14 @@ def test_the_policy_schema_is_what_the_command_prints(capsys: pytest.CaptureFixt
     assert main(["schema"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert json.loads((SCHEMAS / "rrpolicy.policy-1.json").read_text()) == printed, "make schemas writes it again"
+
+
+def test_a_schema_says_nothing_that_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = json.loads((SCHEMAS / "rrpolicy.release-1.json").read_text())
+    document._schema.cache_clear()
+    release["properties"]["records"]["multipleOf"] = 2
+    with monkeypatch.context() as patch:
+        patch.setattr(document.json, "loads", lambda _: release)
+        with pytest.raises(AssertionError, match=r"rrpolicy.release/1 uses words that are not checked: multipleOf"):
+            document.faults({}, "rrpolicy.release/1")
+    assert document.faults({}, "rrpolicy.release/1")
