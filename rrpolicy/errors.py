@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeVar
 
+OWN = "RR"
+"""What codes of rrpolicy itself begin with; plugins have others, with pages of their own."""
 BLAMED = "RR413"
 """The code of a mistake of a plugin."""
 

@@ -82,3 +82,12 @@ def rrpolicy_formats() -> Iterable[Format | Offer]:  # type: ignore[empty-body]
 @hookspec
 def rrpolicy_estimators() -> Iterable[Estimator | Offer]:  # type: ignore[empty-body]
     """Offer estimators: other point estimates for a table of counts. Called when a release is opened."""
+
+
+@hookspec
+def rrpolicy_codes() -> Iterable[tuple[str, str]]:  # type: ignore[empty-body]
+    """Offer pages on codes of the plugin's own, which its errors carry: each code with its page in Markdown.
+
+    Called by `rrpolicy explain CODE --plugin DISTRIBUTION`. A code is capital letters that tell the plugin, and a
+    number: `ACME101`. Codes of rrpolicy itself (RR and digits) and those of other plugins are refused.
+    """

@@ -6,6 +6,7 @@ their distribution; an unlisted one is never imported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -20,8 +21,8 @@ from pydantic import BaseModel
 
 from rrpolicy import hookspecs
 from rrpolicy.blame.installed import GROUP
-from rrpolicy.blame.returned import returning
-from rrpolicy.errors import DataError, NotOfferedError, PolicyError, Problem, RefusedError
+from rrpolicy.blame.returned import returning, unlike
+from rrpolicy.errors import OWN, DataError, NotOfferedError, PolicyError, Problem, RefusedError
 from rrpolicy.offer import Absent, Lazy, Offer, PluginInfo
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ HOOKS: Mapping[str, str] = {
     "format": "rrpolicy_formats",
 }
 """Which hook brings what a plan or a release may need."""
+_CODE = re.compile(r"[A-Z][A-Z-]*[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,29 @@ class Registry:
         held = [PluginInfo(name, name, "", ()) for name in plugins]
         whole = Registry([*found, *plugins.items()], [*self.plugins, *held])
         return whole.beside(self.unlisted, self.absent)
+
+    @cached_property
+    def codes(self) -> Mapping[str, str]:
+        """Return the pages on codes of plugins' own, by code.
+
+        Raises:
+            RefusedError: RR405 if a code is one of rrpolicy's or of two plugins, RR406 if it is none.
+        """
+        found: dict[str, tuple[str, str]] = {}
+        for plugin, offered in self._call("rrpolicy_codes", "page on a code"):
+            wrong = unlike(offered, tuple[str, str])
+            code, page = ("", "") if wrong else offered
+            if wrong or not _CODE.fullmatch(code) or not page.strip():
+                told = wrong or f"the code {code!r}" + ("" if page.strip() else " without a page")
+                message = f"the plugin {self._whose(plugin)} offers a page on a code that is {told}"
+                hint = "offer pairs such as ('ACME101', '# ACME101: ...'): capital letters and a number, and Markdown"
+                raise RefusedError(Problem("RR406", message, hint=hint))
+            other = "rrpolicy" if code.startswith(OWN) else self._whose(found[code][0]) if code in found else None
+            if other is not None:
+                message = f"the plugin {self._whose(plugin)} offers a page on {code}, which is a code of {other}"
+                raise RefusedError(Problem("RR405", message, hint="begin codes with a name of the plugin's own"))
+            found[code] = (plugin, page)
+        return {code: page for code, (_, page) in found.items()}
 
     def opening(self, engines: Mapping[str, Source]) -> Registry:
         """Return the registry with engines of the caller's own, by scheme, beside those of the plugins."""

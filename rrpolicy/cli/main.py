@@ -196,7 +196,7 @@ def _unknown(name: str) -> Problem:
 
 
 def _report(error: RRPolicyError, given: Sequence[str]) -> int:
-    from rrpolicy.cli.terminal import print_json, wants_colour
+    from rrpolicy.cli.terminal import count_of, print_json, wants_colour
     from rrpolicy.policy.diagnostics import render, to_json
 
     if _wants_json(given):
@@ -204,9 +204,7 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     if error.__cause__ is not None and error.problems[0].code == BLAMED:
         _traced(error.__cause__)
     print(render(error.problems, colour=wants_colour()), file=sys.stderr)
-    codes = list(dict.fromkeys(p.code for p in error.problems))
-    count = "one problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
-    print(f"\n{count}; `rrpolicy explain {codes[0]}` says more", file=sys.stderr)
+    print(f"\n{count_of(error.problems)}", file=sys.stderr)
     return error.exit_status
 
 

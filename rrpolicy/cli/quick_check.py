@@ -79,12 +79,11 @@ def _with_origin(finding: Finding, stated: Stated) -> Json:
 
 
 def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:
-    from rrpolicy.cli.terminal import wants_colour
+    from rrpolicy.cli.terminal import count_of, wants_colour
     from rrpolicy.policy.diagnostics import render, to_json
 
     print(render(problems, colour=wants_colour()), file=sys.stderr)
-    count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-    print(f"\n{visible(name)}: {count}; `rrpolicy explain {problems[0].code}` says more", file=sys.stderr)
+    print(f"\n{visible(name)}: {count_of(problems)}", file=sys.stderr)
     return {"file": name, "exit_status": status, "problems": to_json(problems)}
 
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
+    from rrpolicy.errors import Problem
 
 
 def wants_colour() -> bool:
     """Whether problems are printed in colour: standard error is a terminal and NO_COLOR is not set."""
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def count_of(problems: Sequence[Problem]) -> str:
+    """Return how many problems there are, and the command that says more of the first."""
+    from rrpolicy.errors import OWN
+
+    count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+    code = problems[0].code
+    whose = "" if code.startswith(OWN) else " --plugin DISTRIBUTION"
+    return f"{count}; `rrpolicy explain {code}{whose}` says more"
 
 
 def print_json(document: Json) -> None:

@@ -13,21 +13,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 
 HERE = Path(__file__).parent
-TABLE = """
-|                                       | mechanism | axis, channel | model, assessor | metric | source | format | renderer | estimator |
-|---------------------------------------|-----------|---------------|-----------------|--------|--------|--------|----------|-----------|
-| `check`, `plan`, `release POLICY`     | yes       | yes           | yes             | yes    | yes    | yes    | yes      | yes       |
-| `release PLAN`                        | no        | yes           | yes             | yes    | yes    | yes    | no       | no        |
-| `verify` the public folder            | no        | yes           | yes             | no     | no     | yes    | no       | no        |
-| `verify` the bundle                   | undecided | yes           | yes             | yes    | no     | yes    | no       | no        |
-| `verify --source`                     | undecided | yes           | yes             | yes    | yes    | yes    | no       | no        |
-| `verify --source --key`               | undecided | yes           | yes             | yes    | yes    | yes    | no       | no        |
-| `report`, of public                   | no        | no            | no              | no     | no     | yes    | no       | no        |
-| `report`, of audit                    | no        | no            | no              | no     | no     | no     | no       | no        |
-| `report` in its form                  | no        | no            | no              | no     | no     | no     | yes      | no        |
-| `estimate`, `query`                   | no        | no            | no              | no     | no     | yes    | no       | no        |
-| `estimate` by its estimator           | no        | no            | no              | no     | no     | yes    | no       | yes       |
-"""
+GUIDE = HERE.parents[1] / "docs" / "plugins.md"
 BRING = {
     "mechanism": "acme-keep",
     "axis, channel": "acme-coin",
@@ -141,8 +127,9 @@ def commands(folder: Path, out: Path) -> dict[str, list[list[str]]]:
 
 
 def cells() -> dict[tuple[str, str], str]:
-    """Return the cells of the table by row and kind."""
-    header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in TABLE.strip().splitlines())
+    """Return the cells of the guide's table by row and kind."""
+    lines = GUIDE.read_text().partition("## Who must have what installed")[2].partition("How to read it")[0]
+    header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines.strip().splitlines())
     return {(row[0], kind): cell for row in rows for kind, cell in zip(header[1:], row[1:], strict=True)}
 
 
