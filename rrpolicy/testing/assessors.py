@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Channel, Transition
@@ -20,9 +21,9 @@ from rrpolicy.privacy.classes.assessor import deterministic
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing.channels import written_down
-from rrpolicy.testing.demand import demand, demanding
+from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import tables_of
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import drawn, plan_of, untouched
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -32,7 +33,7 @@ SMALL = 1e-6
 """Constraint values nearer to 0 than this decide nothing, nor do limits nearer to what is achieved."""
 
 
-@demanding
+@asking("what the assessor is asked")
 def check_assessor(
     assessor: Assessor, policy: Opened, channels: Sequence[Channel] = (), tables: Sequence[Original] = ()
 ) -> tuple[Finding, ...]:
@@ -61,12 +62,25 @@ def check_assessor(
         for channel in channels:
             demand(isinstance(channel, assessor.channel), f"the example is no {assessor.channel.kind} channel")
             kinds = [type(axis) for axis in getattr(channel, "axes", ())]
-            refused = assessor.supports(requirement, tables[0].policy, kinds)
+            with asking("supports()"):
+                refused = assessor.supports(requirement, tables[0].policy, kinds)
             demand(refused is None or bool(refused.strip()), "supports() refuses without a reason")
             if refused is None:
                 findings.append(_check_case(assessor, requirement, channel, policy, tables))
     demand(bool(findings), "supports() refuses every example")
+    plain = untouched(tables[0].policy)
+    by_classes = assessor.per_class is not None or assessor.sufficient is not None
+    if by_classes and plain is not None and _reads(assessor, plain):
+        for requirement in requirements:
+            if assessor.supports(requirement, tables[0].policy, [Identity]) is None:
+                _check_case(assessor, requirement, plain, policy, tables)
     return tuple(findings)
+
+
+def _reads(assessor: Assessor, channel: Channel) -> bool:
+    kinds = {type(axis) for axis in getattr(channel, "axes", ())}
+    known = not assessor.axes or all(issubclass(kind, assessor.axes) for kind in kinds)
+    return isinstance(channel, assessor.channel) and known and not assessor.needs
 
 
 def _check_case(
@@ -75,12 +89,14 @@ def _check_case(
     original = tables[0]
     finding = _check_finding(assessor, requirement, channel, original)
     _check_basis(assessor, requirement, channel, tables)
-    for other, expected in _both_sides(policy.registry.privacy_models[requirement.model], requirement, finding):
-        found = assessor.finding(other, channel, original)
-        limit = "" if other.limit is None else f" of {float(other.limit):.6g}"
+    for other in tables[1:] if isinstance(channel, Product) else ():
+        _check_shortcuts(assessor, requirement, channel, other, _check_finding(assessor, requirement, channel, other))
+    for moved, expected in _both_sides(policy.registry.privacy_models[requirement.model], requirement, finding):
+        found = assessor.finding(moved, channel, original)
+        limit = "" if moved.limit is None else f" of {float(moved.limit):.6g}"
         said = f"{finding.achieved.value:.6g} is achieved, and a limit{limit} is" if finding.achieved else ""
         demand(found.verdict is expected, f"{said} {found.verdict}, not {expected}")
-        _check_shortcuts(assessor, other, channel, original, found)
+        _check_shortcuts(assessor, moved, channel, original, found)
     _check_shortcuts(assessor, requirement, channel, original, finding)
     _check_units(assessor, requirement, channel, original, finding)
     _check_floor(assessor, requirement, channel, original, finding)
@@ -94,9 +110,13 @@ def _check_case(
 
 
 def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> Finding:
-    finding = assessor.finding(requirement, channel, original)
+    with asking("assess()"):
+        finding = assessor.finding(requirement, channel, original)
     again = assessor.finding(requirement, channel, original)
     demand(finding.to_json() == again.to_json(), "two assessments of one channel differ")
+    demand(bool(finding.code), "the finding has no code")
+    limited = requirement.limit is None or finding.limit == requirement.limit or _several(requirement.options)
+    demand(limited, f"the finding's limit is {finding.limit}, and the requirement's {requirement.limit}")
     demand(finding.model.partition("/")[0] == assessor.model, "the finding is of another model")
     basis = assessor.basis_of(requirement.max_records)
     demand(finding.basis <= basis, "the finding rests on more than the assessor says")
@@ -125,6 +145,11 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
     return finding
 
 
+def _several(options: BaseModel) -> bool:
+    """Return whether options state limits of single values besides."""
+    return any(isinstance(getattr(options, name), Mapping) for name in type(options).model_fields)
+
+
 def _check_number(what: str, measure: Measure | None) -> None:
     if measure is None:
         return
@@ -139,10 +164,8 @@ def _check_number(what: str, measure: Measure | None) -> None:
 def _check_basis(assessor: Assessor, requirement: Requirement, channel: Channel, tables: Sequence[Original]) -> None:
     """Assess with the number of records alone: the table adds nothing, or there is no verdict."""
     records = tables[0].records
-    try:
+    with asking("without the table, assess()"):
         alone = assessor.finding(requirement, channel, records)
-    except Exception as error:
-        raise AssertionError(f"without the table, it fails: {type(error).__name__}: {error}") from error
     if assessor.basis_of(requirement.max_records) > Basis.CHANNEL:
         rests = assessor.basis > Basis.CHANNEL
         demand(not rests or alone.verdict is Verdict.UNDECIDED, "it decides without the table that it rests on")

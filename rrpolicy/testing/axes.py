@@ -16,8 +16,9 @@ from rrpolicy.channel.promises import of_itself
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
+from rrpolicy.section import Section
 from rrpolicy.source.counts import Codes, Ints
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.demand import asking, demand
 
 DRAWS = 300_000
 CELLS = 20_000
@@ -25,9 +26,9 @@ BIG = 10_000
 SEEDS = 64
 """Draws of BIG records that all come out the same although one in BIG changes: a chance below 1e-6."""
 ROUNDING = 1e-9
-EXACT = (int, Fraction)
 
 
+@asking("what the axis is asked")
 def check_axis(axis: Axis, *, seed: int = 0) -> None:
     """Check that an axis keeps the promises of `Axis`, and of `Transition`, `Posterior` and `Readable` if it is one.
 
@@ -60,6 +61,12 @@ def _check_description(axis: Axis) -> None:
     demand(len(set(names)) == len(names), f"released columns share a name: {names}")
     strange = {column.attribute for column in columns} - set(axis.attributes)
     demand(not strange, f"columns tell of attributes that are not the axis': {sorted(strange)}")
+    told = axis.discloses()
+    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
+    with asking("sections()"):
+        demand(
+            all(isinstance(s, Section) for s in axis.sections(1000)), "sections() returns something else than sections"
+        )
     demand(isinstance(decoder, Decoder), f"{type(decoder).__name__} is not one of the six decoders")
     demand(set(decoder.attributes) == set(axis.attributes), "the decoder tells of other attributes than the axis")
     try:
@@ -122,13 +129,21 @@ def _check_split(axis: Axis, seed: int) -> None:
     demand(same, "split() gives other results from the same bits")
 
 
+def _inexact(number: object) -> str:
+    """Return what a number is of that is not exact in any size; nothing for int, and Fraction of ints."""
+    if type(number) is int:
+        return ""
+    inner = number.numerator if isinstance(number, Fraction) else number
+    return "" if type(inner) is int else type(inner).__name__
+
+
 def _check_matrix(axis: Axis, transition: Transition) -> None:
     entries = {v: transition.column(v) for v in range(axis.original_size)}
     dense = np.zeros((transition.released_size, axis.original_size))
     for name, value in (("max_ratio()", axis.max_ratio()), ("min_cross_ratio()", axis.min_cross_ratio())):
-        demand(value is None or type(value) in EXACT, f"{name} is of type {type(value).__name__}, not a Fraction")
+        demand(value is None or not _inexact(value), f"{name} is of type {_inexact(value)}, not a Fraction")
     for v, column in entries.items():
-        strange = {type(x).__name__ for x in (*column, *column.values()) if type(x) not in EXACT}
+        strange = {_inexact(x) for x in (*column, *column.values())} - {""}
         demand(not strange, f"column {v} of the matrix holds {sorted(strange)}, not int and Fraction")
         demand(sum(column.values(), Fraction(0)) == 1, f"column {v} of the matrix does not sum to exactly 1")
         demand(all(p > 0 for p in column.values()), f"column {v} lists an entry that is not positive")

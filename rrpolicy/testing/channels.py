@@ -27,7 +27,7 @@ from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.section import Section
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing.axes import check_axis
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import tables_of
 
 if TYPE_CHECKING:
@@ -38,14 +38,15 @@ if TYPE_CHECKING:
 FORMS = tuple(kind.__name__ for kind in Decoder.__args__)
 
 
+@asking("what the channel is asked")
 def check_channel(channel: Channel, policy: Opened, tables: Sequence[Original] = ()) -> Channel:
     """Check that a channel is what its descriptions say, and is drawn and tested as promised.
 
     Args:
         channel: as a mechanism planned it.
         policy: that it was planned for, with the plugins that offer its kind and those of its axes.
-        tables: that it can be drawn from, all of as many records; by default two at random for a product, and one for
-            others.
+        tables: that it can be drawn from, all of as many records; by default one is made up. A product is also drawn
+            from a table in which all records are alike, which shows whether it draws at all.
 
     Returns:
         the channel, settled on the first table.
@@ -53,15 +54,16 @@ def check_channel(channel: Channel, policy: Opened, tables: Sequence[Original] =
     Raises:
         AssertionError: saying what is not as promised.
     """
-    tables = tables or tables_of(policy.policy)[: 2 if isinstance(channel, Product) else 1]
+    whole = tables_of(policy.policy, *tables)
+    tables = (*(tables or whole[:1]), *(whole[-1:] if isinstance(channel, Product) else ()))
     for axis in getattr(channel, "axes", ()):
         check_axis(axis)
     _check_documents(channel, policy)
     _check_names(channel, policy.policy)
     _check_decoders(channel, policy.policy)
     settled = _settled(channel, tables)
-    for told in settled.discloses():
-        demand(isinstance(told, str) and bool(told), "discloses() returns ids")
+    told = settled.discloses()
+    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
     for original in tables:
         _check_draw(settled, original)
     for seen in (None, tables[0]):
@@ -216,10 +218,8 @@ def _check_draw(channel: Channel, original: Original) -> None:
 
 
 def _conforms(channel: Channel, original: Original, drawn: Mapping[str, pa.Table]) -> Finding:
-    try:
+    with asking("conforms() of what was drawn"):
         return channel.conforms(original, _readers(drawn))
-    except RRPolicyError as error:
-        raise AssertionError(f"conforms() fails on what was drawn: {error}") from error
 
 
 def _readers(drawn: Mapping[str, pa.Table]) -> dict[str, pa.RecordBatchReader]:

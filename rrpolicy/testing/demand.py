@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rrpolicy.errors import BLAMED, RefusedError
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def demand(condition: bool, reason: str) -> None:
@@ -18,16 +14,19 @@ def demand(condition: bool, reason: str) -> None:
         raise AssertionError(reason)
 
 
-def demanding(check: Callable[P, R]) -> Callable[P, R]:
-    """Return a check that says of what a plugin returned (RR413) as an assertion what is wrong with it."""
+@contextmanager
+def asking(what: str, *answers: type[Exception]) -> Iterator[None]:
+    """Raise AssertionError for whatever goes wrong inside, in the words of RR413 where it is a plugin's; or decorate.
 
-    @functools.wraps(check)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return check(*args, **kwargs)
-        except RefusedError as error:
-            if error.problems[0].code != BLAMED:
-                raise
+    Args:
+        what: is asked, for the message.
+        answers: errors that are an answer, and pass.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, RefusedError) and error.problems[0].code == BLAMED:
             raise AssertionError(error.problems[0].message) from error
-
-    return run
+        if isinstance(error, (AssertionError, *answers)):
+            raise
+        raise AssertionError(f"{what} fails: {type(error).__name__}: {error}") from error

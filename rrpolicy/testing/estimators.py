@@ -13,15 +13,13 @@ import numpy as np
 from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.estimate.release import Release
 from rrpolicy.releasing.plan.opening import Opened
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import TableInMemory
-from rrpolicy.testing.metrics import untouched
 from rrpolicy.testing.policies import open_policy, policy_of
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import drawn, plan_of, untouched
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -36,6 +34,7 @@ RECORDS = 600
 KEEP = Fraction(3, 5)
 
 
+@asking("what the estimator is asked")
 def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool = True) -> None:
     """Check that an estimator estimates tables of releases that the kit makes.
 
@@ -85,12 +84,8 @@ def _randomised() -> Product:
 
 def _estimate(estimator: Estimator, release: Release, by: tuple[str, ...], where: str | None = None) -> Array:
     asked = ", ".join(by) + (f" where {where}" if where else "")
-    try:
+    with asking(f"counts() of {asked}"):
         table = release.crosstab(by, where, estimator=estimator.name)
-    except PolicyError as error:
-        raise AssertionError(f"counts() of {asked} is refused: {error}") from error
-    except Exception as error:
-        raise AssertionError(f"counts() of {asked} fails: {type(error).__name__}: {error}") from error
     found = np.asarray(table.estimate)
     demand(found.shape == np.shape(table.moment), f"counts() of {asked} is not in the shape of `asked.moment`")
     demand(found.dtype.kind in "fiu" and bool(np.isfinite(found).all()), f"counts() of {asked} holds what is no number")

@@ -21,7 +21,7 @@ from rrpolicy.engine.quoting import identifier
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import Format, UnlikeSpecError
 from rrpolicy.releasing.tables.read import open_table
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.demand import asking, demand
 
 if TYPE_CHECKING:
     from rrpolicy.untrusted.formulas import Handling
@@ -49,6 +49,7 @@ KINDS: Mapping[str, tuple[Column, Sequence[Any]]] = {
 ROWS = 60
 
 
+@asking("what the format is asked")
 def check_format(form: Format) -> None:
     """Check that a format gives back the rows that were written, of every kind of column, and refuses other files.
 
@@ -131,7 +132,8 @@ def _check_written(form: Format, spec: TableSpec, handling: Handling, made: Path
     folder.mkdir()
     for number, parts in enumerate(([0], [0, 1, 2], [])):
         path = folder / f"data{number}.{form.name}"
-        rows = _write(form, path, spec, handling, parts)
+        with asking(f"writing {len(parts)} parts"):
+            rows = _write(form, path, spec, handling, parts)
         demand(path.is_file(), "writer() does not write the file that it is told to")
         beside = sorted(p.name for p in folder.iterdir() if p != path)
         demand(not beside, f"writer() writes more than its file: {beside}")
@@ -190,7 +192,8 @@ def _check_existing(form: Format, spec: TableSpec, handling: Handling, folder: P
     path.unlink()
     begun = form.writer(path, spec, handling)
     begun.write(*_rows(spec, 0))
-    begun.abandon()
+    with asking("abandon()"):
+        begun.abandon()
     path.unlink(missing_ok=True)
 
 

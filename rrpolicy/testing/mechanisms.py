@@ -20,7 +20,7 @@ from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing.channels import check_channel, described, written_down
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import tables_of
 from rrpolicy.testing.options import check_options
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
+@asking("what the mechanism is asked")
 def check_mechanism(
     mechanism: Mechanism[Any],
     policy: Opened,
@@ -68,8 +69,9 @@ def check_mechanism(
     others = tables_of(policy.policy, *tables)
     proposal = _planned(mechanism, policy, others[0])
     _check_proposal(outline, proposal, policy.policy)
-    drawable = others[: len(tables) or 2] if isinstance(proposal.channel, Product) else others[:1]
-    check_channel(proposal.channel, policy, drawable)
+    check_channel(
+        proposal.channel, policy, others[:1] if not isinstance(proposal.channel, Product) else tables or others[:1]
+    )
     _check_announced(mechanism, outline, policy, others)
     _check_without_data(mechanism, outline, policy, others[0], proposal)
     for other in impossible:
@@ -79,12 +81,10 @@ def check_mechanism(
 
 def _taken(mechanism: Mechanism[Any], options: Mapping[str, object], policy: Policy) -> bool:
     try:
-        mechanism.outline(mechanism.options.model_validate(options), policy)
+        with asking(f"refusing options {dict(options)}", ValidationError, PolicyError):
+            mechanism.outline(mechanism.options.model_validate(options), policy)
     except (ValidationError, PolicyError):
         return False
-    except Exception as error:
-        message = f"options {dict(options)} fail instead of being refused: {type(error).__name__}: {error}"
-        raise AssertionError(message) from error
     return True
 
 
@@ -119,13 +119,13 @@ def _planned(mechanism: Mechanism[Any], policy: Opened, original: Original) -> P
     """Return the plan of a table for which the requirements can be reached."""
     options, task = _task(mechanism, policy, original)
     try:
-        proposal, again = mechanism.plan(options, task), mechanism.plan(options, task)
+        with asking("plan()", RequirementError, PolicyError):
+            proposal, again = mechanism.plan(options, task), mechanism.plan(options, task)
     except (RequirementError, PolicyError) as error:
         raise AssertionError(f"nothing is planned; give `tables` for which it can be: {error}") from error
-    except Exception as error:
-        raise AssertionError(f"plan() fails: {type(error).__name__}: {error}") from error
     same = described(proposal.channel) == described(again.channel)
-    demand(same and proposal.origins == again.origins, "two plans of one table differ: a mechanism is deterministic")
+    same = same and (proposal.origins, proposal.remarks) == (again.origins, again.remarks)
+    demand(same, "two plans of one table differ: a mechanism is deterministic")
     _check_reached(proposal, task)
     return proposal
 
@@ -194,8 +194,9 @@ def _attempted(mechanism: Mechanism[Any], policy: Opened, table: Original) -> Pr
     """Return the plan of a table, or None if the requirements are said to be out of reach for it."""
     options, task = _task(mechanism, policy, table)
     try:
-        proposal = mechanism.plan(options, task)
-    except RequirementError:
+        with asking("plan() of another table", RequirementError, PolicyError):
+            proposal = mechanism.plan(options, task)
+    except (RequirementError, PolicyError):
         return None
     _check_reached(proposal, task)
     return proposal
@@ -207,12 +208,12 @@ def _check_without_data(
     """Plan with the number of records alone: it is refused, or gives what does not depend on the data."""
     options, task = _task(mechanism, policy, table)
     try:
-        planned = mechanism.plan(options, replace(task, original=task.records))
+        with asking(
+            "planning with the number of records alone, not PolicyError (RR255),", RequirementError, PolicyError
+        ):
+            planned = mechanism.plan(options, replace(task, original=task.records))
     except (PolicyError, RequirementError):
         return
-    except Exception as error:
-        message = f"planning with the number of records alone fails: {type(error).__name__}: {error}"
-        raise AssertionError(message + "; raise PolicyError (RR255)") from error
     if not outline.solved and not outline.derived:
         same = described(planned.channel) == described(proposal.channel)
         demand(same, "the number of records alone gives another plan than the table, and the outline announces nothing")
@@ -222,8 +223,9 @@ def _check_impossible(mechanism: Mechanism[Any], policy: Opened, tables: Sequenc
     demand(policy.policy.mechanism.name == mechanism.name, "an impossible policy chooses another mechanism")
     for table in tables or tables_of(policy.policy)[:1]:
         try:
-            options, task = _task(mechanism, policy, table)
-            proposal = mechanism.plan(options, task)
+            with asking("planning what is impossible, not RequirementError (RR102),", RequirementError, PolicyError):
+                options, task = _task(mechanism, policy, table)
+                proposal = mechanism.plan(options, task)
         except (RequirementError, PolicyError):
             continue
         _check_reached(proposal, task)

@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from rrpolicy.channel.anatomy.channel import AnatomyChannel
-from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.assess import outline_of
 from rrpolicy.releasing.plan.opening import Opened
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import tables_of
 from rrpolicy.testing.options import check_options
-from rrpolicy.testing.releases import drawn, plan_of
+from rrpolicy.testing.releases import drawn, plan_of, untouched
 from rrpolicy.utility.metric import UtilityMetric
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
-DRAWS = 100
+DRAWS = 200
 LOW, HIGH = 5.5, 10
 """Standard errors that a mean of so many draws may lie above and below the expectation: for normal numbers, their sizes
 and their squares each is passed with a chance below 5e-7 (squares are skewed: small means come with small deviations).
@@ -35,6 +33,7 @@ The seeds are fixed, so that the same metric passes or fails every time."""
 ROUNDING = 1e-9
 
 
+@asking("what the metric is asked")
 def check_metric(
     metric: UtilityMetric[Any],
     policy: Opened,
@@ -74,11 +73,8 @@ def check_metric(
 
 
 def _unfit(metric: UtilityMetric[Any], options: BaseModel, channel: type[Channel], axes: Any) -> str | None:
-    try:
+    with asking(f"unfit() of a '{channel.kind}' channel"):
         reason = metric.unfit(options, channel, axes)
-    except Exception as error:
-        message = f"unfit() fails on a '{channel.kind}' channel instead of giving a reason: {type(error).__name__}"
-        raise AssertionError(message) from error
     demand(reason is None or (isinstance(reason, str) and bool(reason.strip())), "unfit() returns a reason, or None")
     return reason
 
@@ -98,10 +94,12 @@ def _check_number(what: str, measure: Measure | None) -> None:
 def _check_expected(
     metric: UtilityMetric[Any], options: BaseModel, channel: Channel, tables: Sequence[Original]
 ) -> Measure | None:
-    expected = metric.expected(options, channel, tables[0])
+    with asking("expected()"):
+        expected = metric.expected(options, channel, tables[0])
     _check_number("what is expected", expected)
     demand(metric.expected(options, channel, tables[0]) == expected, "what is expected differs when it is asked again")
-    alone = metric.expected(options, channel, tables[0].records)
+    with asking("expected() of the number of records alone"):
+        alone = metric.expected(options, channel, tables[0].records)
     _check_number("what is expected of the number of records alone", alone)
     for table in tables if alone is not None else ():
         same = metric.expected(options, channel, table) == alone
@@ -124,7 +122,8 @@ class _Case:
         found: list[float] = []
         for seed in range(draws):
             with drawn(plan, self.policy, self.original, seed) as made:
-                measure = self.metric.realised(self.options, made.release, self.original)
+                with asking("realised()"):
+                    measure = self.metric.realised(self.options, made.release, self.original)
                 again = self.metric.realised(self.options, made.release, self.original) if seed == 0 else measure
             _check_number("what is realised", measure)
             demand(again == measure, "what is realised differs when it is asked again")
@@ -166,12 +165,3 @@ def _mean(values: Sequence[float]) -> tuple[float, float]:
     mean = sum(values) / len(values)
     error = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
     return mean - LOW * error, mean + HIGH * error
-
-
-def untouched(policy: Policy) -> Product | None:
-    """Return the channel that releases the columns as they are; None if some have no domain."""
-    released = policy.released
-    if any(a.domain is None for a in released):
-        return None
-    axes = [Identity.of(a.name, a.domain or (), a.release_as or a.name) for a in released]
-    return Product(tuple(axes), (), tuple(a.release_as or a.name for a in released))

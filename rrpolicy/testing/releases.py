@@ -9,12 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Channel
+from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.opening import release_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.bundle.execute import draw_into
 from rrpolicy.releasing.bundle.manifest import manifest
 from rrpolicy.releasing.plan.assess import Assessment
@@ -44,6 +47,15 @@ def plan_of(policy: Opened, original: Original, channel: Channel | None = None) 
             raise AssertionError(f"nothing is planned; give `tables` for which it can be: {error}") from error
     settled, made = channel.settle(original), software(policy.registry)
     return Plan(original.policy, policy.policy.digest(), settled, original.records, made)
+
+
+def untouched(policy: Policy) -> Product | None:
+    """Return the channel that releases the columns as they are; None if some have no domain."""
+    released = policy.released
+    if any(a.domain is None for a in released):
+        return None
+    axes = [Identity.of(a.name, a.domain or (), a.release_as or a.name) for a in released]
+    return Product(tuple(axes), (), tuple(a.release_as or a.name for a in released))
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,15 @@ from typing import Any, Literal, get_origin, get_type_hints
 
 from rrpolicy.door import release, render
 from rrpolicy.report import Renderer, Report
-from rrpolicy.testing.demand import demand
+from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.policies import policy_text, write_csv
 
 HOSTILE = '</p></style><script>run()</script><b onclick="run()" title=\'" {{ 7 * 7 }} & \u202e\u2066'
 HARMLESS = "x" * len(HOSTILE)
 CONTROLS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 LOADING = frozenset({"src", "srcset", "href", "xlink:href", "action", "formaction", "poster", "data", "background"})
+RUNNING = re.compile(r"https?://[^\s\"']*|fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(")
+"""What a script has that asks somebody else."""
 POLICY = """\
 [attributes]
 person = { role = "identifier" }
@@ -47,6 +49,7 @@ RECORDS = 600
 PAGES: tuple[Literal["audit"], Literal["public"]] = ("audit", "public")
 
 
+@asking("what the renderer is asked")
 def check_renderer(renderer: Renderer) -> None:
     """Check that a renderer prints both pages of a release whatever their texts are, by themselves and always alike.
 
@@ -60,7 +63,8 @@ def check_renderer(renderer: Renderer) -> None:
     demand(re.fullmatch(r"\.[a-z0-9]+", renderer.suffix) is not None, "the suffix of a renderer begins with a dot")
     audit, public = pages()
     for report in (audit, public):
-        content = renderer.render(report)
+        with asking("render()"):
+            content = renderer.render(report)
         demand(type(content) is bytes and bool(content), "render() returns bytes")
         demand(renderer.render(report) == content, "the same report gives other bytes")
         other = renderer.render(replace(report, title=report.title + " again"))
@@ -135,7 +139,7 @@ class _Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.tags: list[tuple[str, tuple[str, ...]]] = []
         self.outside: list[str] = []
-        self._style = False
+        self._within = ""
 
     @classmethod
     def of(cls, text: str) -> _Page:
@@ -146,7 +150,9 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, tuple(name for name, _ in attrs)))
-        self._style = tag == "style"
+        self._within = tag
+        if tag == "meta" and "refresh" in {(value or "").lower() for _, value in attrs}:
+            self.outside.append("meta refresh")
         for name, value in attrs:
             if name in LOADING and not (value or "").startswith(("#", "data:")):
                 self.outside.append(f"{tag} {name}={value}")
@@ -154,11 +160,13 @@ class _Page(HTMLParser):
                 self._check_style(value or "")
 
     def handle_data(self, data: str) -> None:
-        if self._style:
+        if self._within == "style":
             self._check_style(data)
+        if self._within == "script":
+            self.outside += RUNNING.findall(data)
 
     def handle_endtag(self, tag: str) -> None:
-        self._style = self._style and tag != "style"
+        self._within = "" if tag == self._within else self._within
 
     def _check_style(self, style: str) -> None:
         self.outside += [m for m in re.findall(r"@import[^;]*|url\([^)]*\)", style) if "data:" not in m]

@@ -141,7 +141,7 @@ HONEST = {"the largest ratio": RIGHT, "measured again": replace(RIGHT, measure=l
 NOT_A_LIMIT = {"limit": None, "verdict": None}
 WRONG = {
     "it reads the table": (by(reading), "it reads the table, and says that the channel is enough"),
-    "it needs the table": (by(lambda r, c, o: of(c) if o.counts("sex") else None), "without the table, it fails: AttributeError"),
+    "it needs the table": (by(lambda r, c, o: of(c) if o.counts("sex") else None), "without the table, assess.. fails: AttributeError"),
     "it never fails": (saying(verdict=Verdict.SATISFIED), "8 is achieved, and a limit of 7.99999 is satisfied, not failed"),
     "it never passes": (saying(verdict=Verdict.FAILED), "8 is achieved, and a limit of 8.00001 is failed, not satisfied"),
     "it fails at the limit": (replace(RIGHT, assess=strict, holds=None), "8 is achieved, and a limit of 8 is failed, not satisfied"),
@@ -155,6 +155,7 @@ WRONG = {
     "a number of numpy": (saying(achieved=Measure(np.float64(8))), "is a number of numpy, not a float"),
     "no number": (saying(achieved=Measure(math.nan)), "`achieved`: `value` is not a number"),
     "a companion that is no number": (saying(companions=(companion(math.nan),)), "`companions` is not a number"),
+    "another limit than required": (saying(limit=Fraction(8)), "the finding's limit is 8, and the requirement's 9"),
     "a limit in doubles": (saying(limit=9.0), "`limit` is a float, expected a Fraction"),
     "an exact number with an error": (saying(achieved=Measure(8.0, error=0.5)), "has an error, and is no estimate"),
     "another model": (saying(model="local-dp"), "the finding is of another model"),

@@ -62,6 +62,11 @@ class Doubles(Kept):
         return {u: float(p) for u, p in super().column(code).items()}
 
 
+class OfNumpy(Kept):
+    def column(self, code):
+        return {u: Fraction(np.int64(p.numerator), np.int64(p.denominator)) for u, p in super().column(code).items()}
+
+
 class RoundRatio(Kept):
     def max_ratio(self):
         return float(super().max_ratio())
@@ -109,6 +114,7 @@ WRONG = {
     "records are lost": (splitting(lost), "split.. loses or makes up records"),
     "a code without a label": (splitting(shifted), "a code that 'a' has no label for"),
     "entries in doubles": (Doubles, "the matrix holds .'float'., not int and Fraction"),
+    "entries of numpy": (OfNumpy, "the matrix holds .'int64'., not int and Fraction"),
     "a ratio in doubles": (RoundRatio, "max_ratio.. is of type float, not a Fraction"),
     "squares that are none": (Squared, "forward.power=2. is not the matrix"),
     "a column twice": (Twice, "released columns share a name"),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import pyarrow as pa
+
 from rrpolicy.plugin import Product, Retention, Verdict, hookimpl
 from rrpolicy.testing import check_channel, open_policy, policy_of
 
@@ -51,6 +53,15 @@ class Observant(Own):
 class Restless(Own):
     def draw(self, original, streams, sink):
         super().draw(original, type(streams).for_tests(next(ticks)), sink)
+
+
+class Verbatim(Own):
+    """Releases the table."""
+
+    def draw(self, original, streams, sink):
+        for batch in original.rows(*DOMAINS):
+            columns = [pa.array([DOMAINS[n][c] for c in batch.column(n).to_pylist()]) for n in DOMAINS]
+            sink.write("data", pa.record_batch(columns, names=list(DOMAINS)))
 
 
 class Content(Own):
@@ -112,6 +123,7 @@ WRONG = {
     "its own chance": (Restless, "two draws from the same bits differ"),
     "a cell is lost": (drawing(lambda b, n: (b.slice(1), n[1:] if n is not None else n)), r"draw\(\) releases \d+ records of 400"),
     "columns that nobody promised": (drawing(lambda b, n: (b.rename_columns(["a", "b"]), n)), "other columns than promised"),
+    "the table itself": (Verbatim, "conforms.. refuses what was drawn"),
     "a test that always passes": (Content, "finds nothing wrong where a record of 'data' is missing"),
     "a test that never passes": (Discontent, "conforms.. refuses what was drawn"),
     "a decoder is lacking": (Forgetful, "no decoder undoes .'region'."),

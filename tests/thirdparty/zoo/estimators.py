@@ -72,7 +72,7 @@ WRONG = {
     "one column for a table": (making(lambda m, a: m.reshape(-1)), "not in the shape of `asked.moment`|fails"),
     "no numbers": (making(lambda m, a: m * np.nan), "holds what is no number"),
     "another answer each time": (making(lambda m, a: m + np.arange(m.size).reshape(m.shape) * 1e-6 * next(ticks)), "asked again, it says otherwise"),
-    "no conditions": (making(of_tables_alone), "counts.. of b where a = 'x' is refused"),
+    "no conditions": (making(of_tables_alone), "counts.. of b where a = 'x' fails: PolicyError"),
     "a name that is taken": (making(lambda m, a: m, name="moment"), "has a name of its own"),
     "nothing is told": (making(lambda m, a: m, told=" "), "`told` says what it is"),
 }  # fmt: skip

@@ -131,14 +131,14 @@ def check(kind: type[Women]) -> None:
 
 HONEST = {"mean squared error": Women, "nothing of a draw": Silent}
 WRONG = {
-    "it expects too little": (Hopeful, "expected is .*, and 100 draws come to"),
-    "it expects too much": (Gloomy, "expected is .*, and 100 draws come to"),
-    "a bound that is none": (Bounded, "expected is .*, and 100 draws come to"),
+    "it expects too little": (Hopeful, "expected is .*, and 200 draws come to"),
+    "it expects too much": (Gloomy, "expected is .*, and 200 draws come to"),
+    "a bound that is none": (Bounded, "expected is .*, and 200 draws come to"),
     "it reads the table": (Reading, "of the number of records alone is another number with the table"),
     "less than nothing": (Negative, "what is expected is -.*: smaller is better, from 0 on"),
     "no number": (Endless, "what is expected is inf"),
     "a number without a standing": (Bare, "what is expected is float, not a Measure"),
-    "it fails on other channels": (Brittle, "unfit.. fails on a 'anatomy' channel instead of giving a reason"),
+    "it fails on other channels": (Brittle, "unfit.. of a 'anatomy' channel fails: IndexError"),
     "it refuses without a reason": (Wordless, "unfit.. returns a reason, or None"),
     "something of nothing": (Never, "something is expected of a release that is the table"),
     "another number each time": (Trembling, "what is realised differs when it is asked again"),

@@ -110,6 +110,11 @@ class Mute(Amplification):
         return ""
 
 
+class Refusing(Amplification):
+    def refuses(self, options, policy):
+        return "never"
+
+
 class Approximate(Options):
     @property
     def limit(self):
@@ -150,8 +155,9 @@ WRONG = {
     "round in a circle": (Circular, "compare.. is not transitive"),
     "the limit is not told": (Vague, "describe.. does not tell the limit 2"),
     "the same words for different limits": (Rounding, "describe.. says .* of different requirements"),
-    "it fails on a policy without sensitive attributes": (Failing, "refuses.. fails on a policy .a: quasi-identifier. instead of giving a reason"),
+    "it fails on a policy without sensitive attributes": (Failing, "refuses.. of a policy .a: quasi-identifier. fails: IndexError"),
     "it refuses without a reason": (Mute, "refuses.. returns a reason, or None"),
+    "it cannot be asked": (Refusing, "refuses.. refuses every example of every policy"),
     "a limit in doubles": (with_options(Approximate), "limit is float, not an exact Fraction"),
     "a bad limit is taken": (with_options(Loose), "Loose takes {'gamma': 1}, which should be refused"),
     "options that change": (with_options(Growing), "Growing is not frozen"),

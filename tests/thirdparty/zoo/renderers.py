@@ -64,6 +64,10 @@ class Styled(Page):
     head = "<style>ul { background: url(https://example.invalid/page.png) }</style>"
 
 
+class Asking(Page):
+    head = '<script>fetch("https://example.invalid/page")</script>'
+
+
 class Ticking(Page):
     def render(self, report):
         return super().render(report) + f"<!-- {next(ticks)} -->".encode()
@@ -109,6 +113,7 @@ WRONG = {
     "text that turns its direction": (Seen, "turns the direction of writing"),
     "a style from elsewhere": (Linked, "refers to what is outside of it: .*page.css"),
     "a picture from elsewhere": (Styled, "refers to what is outside of it: .*page.png"),
+    "a script that asks elsewhere": (Asking, "refers to what is outside of it: .*fetch"),
     "other bytes each time": (Ticking, "the same report gives other bytes"),
     "text for bytes": (Text, "render.. returns bytes"),
     "always the same page": (Constant, "another report gives the same bytes"),
