@@ -87,7 +87,6 @@ def _estimate(estimator: Estimator, release: Release, by: tuple[str, ...], where
     with asking(f"counts() of {asked}"):
         table = release.crosstab(by, where, estimator=estimator.name)
     found = np.asarray(table.estimate)
-    demand(found.shape == np.shape(table.moment), f"counts() of {asked} is not in the shape of `asked.moment`")
     demand(found.dtype.kind in "fiu" and bool(np.isfinite(found).all()), f"counts() of {asked} holds what is no number")
     return found
 
