@@ -40,12 +40,13 @@ def gated(tmp_path, monkeypatch):
 def test_a_gate_that_cannot_be_answered_is_refused_at_its_place(policy, gate, told, gated, capsys):
     line = gated(policy, gate)
 
-    assert main(["check", "policy.toml"]) == 2
+    for command in ("check", "plan"):
+        assert main([command, "policy.toml"]) == 2
 
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"policy.toml:{line}:" in said
-    assert "RR252" in said
-    assert told in said
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"policy.toml:{line}:" in said
+        assert "RR252" in said
+        assert told in said
 
 
 def test_a_gate_on_what_stays_as_it_is_beside_generalised_columns_is_decided(gated):

@@ -308,7 +308,7 @@ def test_the_gate_on_the_error(write: Write) -> None:
     assert worst.assessment.utility[0].expected.value == pytest.approx(max(table, 3 * 1 / (3000 * 4 * 2)))
     with pytest.raises(PolicyError) as caught:
         planned(write('[[utility]]\nmetric = "addition-mse"\nattributes = ["sex"]\nmax = 1\n' + TWO))
-    assert caught.value.problems[0].code == "RR239"
+    assert caught.value.problems[0].code == "RR252"
 
 
 def test_both_pages_have_a_section_of_each_attribute(write: Write, capsys: Any) -> None:

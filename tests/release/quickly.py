@@ -33,7 +33,7 @@ class Failed(BaseException):
 def remembered() -> Iterator[None]:
     """Let the installed plugins be looked for once, and the data files be checked once for each description of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery, "_installed", cache(discovery._installed))
+        patch.setattr(discovery, "installed", cache(discovery.installed))
         yield
 
 

@@ -26,7 +26,14 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.policy.stored import policy_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.alone import HELD_BY_ONE, held_by_one
-from rrpolicy.releasing.plan.check import nowhere_to_plan, outlined, refusals, undeclared, unexplained
+from rrpolicy.releasing.plan.check import (
+    nowhere_to_plan,
+    outlined,
+    refusals,
+    unanswered,
+    undeclared,
+    unexplained,
+)
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
 from rrpolicy.releasing.plan.kept_formulas import KEPT, kept_formulas
 
@@ -254,7 +261,11 @@ def _planned_elsewhere(policy: Policy, proposal: Proposal) -> Proposal:
 
 
 def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
-    """Return what is wrong with a policy whatever the table is: unexplained columns, what can never be accepted."""
+    """Return what is wrong with a policy whatever the table is, as `check` does; gates that no metric answers, too."""
     assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
-    known = (*unexplained(policy, outline), *nowhere_to_plan(policy, outline))
+    known = (
+        *unanswered(policy, registry, outline),
+        *unexplained(policy, outline),
+        *nowhere_to_plan(policy, outline),
+    )
     return (*known, *impossible(policy, possible(policy, outline, assessors)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -94,7 +95,8 @@ def _renderer(registry: Registry, form: str, public: Path) -> Renderer:
 
     renderers = registry.renderers
     if form not in renderers:
-        lacking(registry, read_release(public).software).refuse_absent("renderer", form)
+        with suppress(PolicyError):  # what is no release names no plugins
+            lacking(registry, read_release(public).software).refuse_absent("renderer", form)
         raise PolicyError(
             Problem("RR257", f"there is no renderer '{form}'", expected=", ".join(sorted(renderers)) or "none at hand")
         )
