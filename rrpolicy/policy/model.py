@@ -20,7 +20,7 @@ from rrpolicy.codec.fields import UNWRITTEN
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
-from rrpolicy.policy.tree.problems import culprit
+from rrpolicy.policy.culprit import culprit
 from rrpolicy.untrusted.formulas import Handling
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)

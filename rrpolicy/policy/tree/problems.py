@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, get_args
@@ -11,6 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.errors import Problem
+from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.untrusted.printable import listed
 
@@ -164,19 +164,6 @@ def _culprit(told: str, node: Node) -> Node:
     """Return the key that a table's error is of; the table if of none."""
     key = culprit(told, node.table)
     return node if key is None else node.table[key]
-
-
-def culprit(told: str, keys: Collection[str]) -> str | None:
-    """Return the key that an error speaks of: that which it begins with, else the first that it names; None if none.
-
-    Args:
-        told: the error, such as "a threshold lies …" or "the largest `rho2` is 1". Past its beginning a key is one only
-            in quotes, or with a digit or an underscore: else it may be a word like others.
-        keys: of the table.
-    """
-    first = told.removeprefix("a ").split(" ", 1)[0].strip("`'\":,")
-    named = re.findall(r"`([^`]+)`|'([^']+)'|\b(\w*[0-9_]\w*)\b", told)
-    return next((word for word in (first, *("".join(groups) for groups in named)) if word in keys), None)
 
 
 def _percent(value: object, told: str) -> str | None:
