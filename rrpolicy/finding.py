@@ -316,6 +316,14 @@ class UtilityFinding:
     meaning: str
     place: Place | None = field(default=None, metadata=UNWRITTEN)
 
+    @property
+    def over(self) -> str:
+        """Return over what it speaks, as the entry says: its attributes, then its other options; "" if nothing."""
+        said = {key: value for key, value in self.options.items() if value is not None and key != "target"}
+        attributes = said.pop("attributes", None) or said.pop("attribute", None) or []
+        names = attributes if isinstance(attributes, list) else [attributes]
+        return ", ".join([*map(str, names), *(f"{key} = {value}" for key, value in said.items())])
+
     def to_json(self) -> dict[str, Json]:
         """Return the finding as plain data."""
         return {**record(self), "limit": float(self.limit)}

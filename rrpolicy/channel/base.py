@@ -72,7 +72,7 @@ class Channel(ABC):
         Args:
             original: the table it was drawn from.
             released: for each table a reader of distinct rows under the released names, with a last column
-                `rrpolicy.source.protocol.MULTIPLICITY`.
+                `rrpolicy.plugin.MULTIPLICITY`.
         """
 
     @abstractmethod
@@ -235,6 +235,11 @@ class Transition(Protocol):
     def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
         """Return P^T (or its elementwise square) applied to x along an axis: released -> original."""
         ...
+
+
+def lists_values(kind: type[Axis]) -> bool:
+    """Return whether the axes of a class are `Transition`s; `issubclass` cannot tell, as that has a property."""
+    return all(hasattr(kind, name) for name in ("column", "forward", "back"))
 
 
 @runtime_checkable

@@ -90,7 +90,8 @@ def contradictions(channel: Channel, attributes: Sequence[Stated]) -> Iterator[s
     """
     hold_protocols(channel)
     stated = {attribute.name: attribute for attribute in attributes}
-    for column in (column for table in channel.tables() for column in table.columns if column.attribute):
+    released = [column for table in channel.tables() for column in table.columns]
+    for column in (column for column in released if column.attribute):
         if column.attribute not in stated:
             yield f"'{column.name}' is released of '{column.attribute}', which the policy does not release"
             continue
@@ -101,6 +102,10 @@ def contradictions(channel: Channel, attributes: Sequence[Stated]) -> Iterator[s
     empty = {axis.attributes for axis in axes if isinstance(axis, Matrix) and axis.invariant and built_in(axis)}
     own = {axis.attributes for axis in axes if built_in(axis)}
     for decoder in channel.decoders():
+        names = {column.name for column in released if column.attribute in decoder.attributes}
+        if set(decoder.columns) != names:
+            told = _named(sorted(decoder.columns))
+            yield f"{_named(decoder.attributes)}: the decoder reads {told}, and released is {_named(sorted(names))}"
         yield from _categories(decoder, stated, partly=decoder.attributes in empty)
         if _singular(decoder, told=decoder.attributes in own):
             yield f"{_named(decoder.attributes)}: {SINGULAR}"

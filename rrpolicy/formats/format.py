@@ -89,7 +89,7 @@ class Format(Protocol):
         Args:
             connection: where it will be asked; what it needs may be registered there, under a name with the table's.
             path: of the file, which somebody else may have written.
-            spec: what it should hold: names, and types by `rrpolicy.formats.column_types.engine_type`.
+            spec: what it should hold: names, and types as `rrpolicy.plugin.arrow_schema` has them.
             handling: as it was written.
 
         Raises:

@@ -8,7 +8,14 @@ from rrpolicy.channel.axes.retention import Retention as Retention
 from rrpolicy.channel.axes.sets import Sets as Sets
 from rrpolicy.channel.axes.several import Several as Several
 from rrpolicy.channel.axes.single import Single as Single
-from rrpolicy.channel.base import Axis as Axis, Channel as Channel, Posterior as Posterior, Transition as Transition
+from rrpolicy.channel.base import (
+    Axis as Axis,
+    Channel as Channel,
+    Posterior as Posterior,
+    Readable as Readable,
+    Transition as Transition,
+    lists_values as lists_values,
+)
 from rrpolicy.channel.decoders import (
     AdditionDecoder as AdditionDecoder,
     AnatomyDecoder as AnatomyDecoder,
@@ -75,7 +82,12 @@ from rrpolicy.report import Renderer as Renderer, Report as Report
 from rrpolicy.section import Section as Section, figure as figure, percent as percent
 from rrpolicy.source.duckdb.files import pin as pin
 from rrpolicy.source.memory.encoded import encoded as encoded
-from rrpolicy.source.protocol import Original as Original, Snapshot as Snapshot, Source as Source
+from rrpolicy.source.protocol import (
+    MULTIPLICITY as MULTIPLICITY,
+    Original as Original,
+    Snapshot as Snapshot,
+    Source as Source,
+)
 from rrpolicy.untrusted.printable import visible as visible
 from rrpolicy.untrusted.templates import template_environment as template_environment
 from rrpolicy.utility.metric import UtilityMetric as UtilityMetric

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import Value, exact
-from rrpolicy.channel.base import Axis, Channel, Layout
+from rrpolicy.channel.base import Axis, Channel, Layout, lists_values
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement
@@ -61,7 +61,7 @@ class PrivacyModel(Protocol[Options]):
         measures: the same by the name of what its assessors measure besides; see `Assessor.attained`.
         example: keys of an entry as TOML, for hints.
         of_classes: how it is told of equivalence classes that were counted, as `check-table` does; see
-            `rrpolicy.privacy.classes.assessor.ClassModel`.
+            `rrpolicy.plugin.types.ClassModel`.
     """
 
     @property
@@ -361,8 +361,6 @@ def foreign(requirement: Requirement, known: Collection[str], why: str) -> str |
 def unreadable(axes: Sequence[type[Axis]]) -> str | None:
     """Return why disclosure through some axes cannot be told: neither `Transition` nor `Posterior`; None if it can."""
     for axis in axes:
-        if not all(hasattr(axis, name) for name in ("forward", "back", "column")) and not hasattr(
-            axis, "expected_posterior"
-        ):
+        if not lists_values(axis) and not hasattr(axis, "expected_posterior"):
             return f"'{axis.kind}' axes list no released values, and do not tell how surely one is read back"
     return None

@@ -39,7 +39,13 @@ class UtilityMetric(Protocol[Options]):
         ...
 
     def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
-        """Return why the metric can say nothing of what a mechanism will plan; None if it can."""
+        """Return why the metric can say nothing of what a mechanism will plan; None if it can.
+
+        Args:
+            options: of the entry.
+            channel: the class of what will be planned.
+            axes: (attributes, class) of each of its axes; `lists_values` tells whether a class has a matrix.
+        """
         ...
 
     def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:

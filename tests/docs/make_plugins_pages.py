@@ -8,8 +8,11 @@ from __future__ import annotations
 import inspect
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 
 import rrpolicy.plugin
 import rrpolicy.plugin.solve
@@ -25,13 +28,18 @@ NAME, KINDS = "acme-survey", ("mechanism", "privacy-model", "metric", "source", 
 BLOCK = re.compile(r"<!-- file: (\S+) -->\n(?:```[a-z]+\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 """A file that the guide shows."""
 WRITTEN = (
-    *("Offer", "Mechanism", "Outline", "Task", "Proposal", "Remark"),
-    *("Axis", "Transition", "Posterior", "Single", "Several", "Channel", "Column", "TableSpec"),
-    *("PrivacyModel", "Requirement", "Assessor", "PerClass", "Smooth", "Finding", "Measure", "Companion"),
-    *("UtilityMetric", "Source", "Snapshot", "Original", "Format", "TableWriter", "Estimator", "Inversion"),
-    *("Renderer", "Problem", "Derived"),
+    *("Offer", "Mechanism", "Outline", "Task", "Proposal", "Remark", "Origin", "Derived"),
+    *("Axis", "Transition", "Posterior", "Readable", "Single", "Several", "Channel", "Sink", "Column", "TableSpec"),
+    *("MatrixDecoder", "RetentionDecoder", "IdentityDecoder", "RecodeDecoder", "AdditionDecoder", "AnatomyDecoder"),
+    *("PrivacyModel", "Order", "Requirement", "Assessor", "PerClass", "Smooth", "ClassModel", "Written"),
+    *("Classes", "Histograms", "Finding", "Measure", "Companion", "Basis", "Standing", "Verdict"),
+    *("UtilityMetric", "Release", "Source", "Snapshot", "Original", "Counts", "Units"),
+    *("Format", "TableWriter", "Estimator", "Inversion"),
+    *("Renderer", "Report", "FindingRow", "CompanionRow", "UtilityRow", "AttributePanel", "Section", "Fact"),
+    *("Policy", "Attribute", "Role", "Problem"),
 )
 """What authors write, fill or are handed, told with its members."""
+MODULES = (rrpolicy.plugin, rrpolicy.plugin.solve, rrpolicy.plugin.types)
 SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|References):$")
 
 
@@ -49,12 +57,18 @@ def reference() -> str:
             lines += [f"### `{name}{shown(hook)}`", "", *told(hook), ""]
     lines += ["## What is written, filled and handed over", ""]
     for name in WRITTEN:
-        lines += [*of_class(name, getattr(rrpolicy.plugin, name))]
+        lines += [*of_class(name, getattr(rrpolicy.plugin, name, None) or getattr(rrpolicy.plugin.types, name))]
+    lines += ["## Functions", ""]
+    for module in MODULES:
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isfunction(thing):
+                lines += [f"### `{name}{shown(thing)}`", "", *told(thing), ""]
     lines += ["## The kit: `rrpolicy.testing`", ""]
     for name in rrpolicy.testing.__all__:
         thing = getattr(rrpolicy.testing, name)
         lines += [f"### `{name}{'' if isinstance(thing, type) else shown(thing)}`", "", *told(thing), ""]
-    for module in (rrpolicy.plugin, rrpolicy.plugin.solve, rrpolicy.plugin.types):
+    for module in MODULES:
         lines += [f"## Everything in `{module.__name__}`", "", "| name | |", "|---|---|"]
         for name in module.__all__:
             lines.append(f"| `{name}` | {summary(getattr(module, name))} |")
@@ -64,7 +78,13 @@ def reference() -> str:
 
 def of_class(name: str, of: type) -> Iterator[str]:
     """Yield a class with its public members."""
-    yield from (f"### `{name}`", "", *told(of), "")
+    types = of.__annotations__ if is_dataclass(of) else {}
+    yield from (f"### `{name}`", "", *told(of, types), "")
+    if is_dataclass(of):
+        helped = {f.name: f.metadata["help"] for f in fields(of) if "help" in f.metadata}
+        yield from (*(f"- `{field}: {types[field]}`: {said}" for field, said in helped.items()), "")
+    if issubclass(of, Enum):
+        yield from (*(f"- `{member.name}`" for member in of), "")
     for member, value in vars(of).items():
         function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
         if member.startswith("_") or not inspect.isfunction(function) or function.__doc__ is None:
@@ -79,14 +99,15 @@ def shown(function: object) -> str:
     return re.sub(r"\((self|cls)(, )?", "(", text).replace("'", "")
 
 
-def told(thing: object) -> Iterator[str]:
-    """Yield a docstring as Markdown: sections are lists."""
+def told(thing: object, types: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """Yield a docstring as Markdown: sections are lists, of fields with their types."""
     for line in (inspect.getdoc(thing) or "").splitlines():
         entry = re.match(r"^ {4}([\w, `*]+): (.*)$", line)
         if SECTION.match(line):
             yield from (f"**{line[:-1]}**", "")
         elif entry:
-            yield f"- `{entry[1]}`: {entry[2]}"
+            kind = f": {types[entry[1]]}" if entry[1] in types else ""
+            yield f"- `{entry[1]}{kind}`: {entry[2]}"
         else:
             yield f"  {line.strip()}" if line.startswith("        ") else line.strip()
 

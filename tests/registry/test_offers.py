@@ -43,7 +43,7 @@ def registry(hook: str, *things: Any) -> Registry:
 
 
 def test_every_hook_has_its_members():
-    hooks = [name for name in vars(hookspecs) if name.startswith("rrpolicy_")]
+    hooks = [name for name in vars(hookspecs) if name.startswith("rrpolicy_") and name != "rrpolicy_codes"]  # pages
     assert len(hooks) == len(MEMBERS)
     assert MEMBERS.keys() == {*PROTOCOLS, "channel or axis kind", "assessor"}
     assert all(hasattr(Axis, m) or m in Axis.__annotations__ for m in MEMBERS["channel or axis kind"])

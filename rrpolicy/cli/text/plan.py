@@ -44,7 +44,8 @@ def lines(outlook: Outlook) -> list[str]:
         text += ["", "utility"]
     for gate in outlook.assessment.utility:
         expected = "unknown without data" if gate.expected is None else shown(gate.expected)
-        text.append(f"  {MARKS[gate.verdict]:<9} {gate.metric}: {expected}, at most {float(gate.limit):g}")
+        metric = f"{gate.metric} of {gate.over}" if gate.over else gate.metric
+        text.append(f"  {MARKS[gate.verdict]:<9} {metric}: {expected}, at most {float(gate.limit):g}")
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
     text += _section("released unchanged", _unchanged(plan))
     text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])

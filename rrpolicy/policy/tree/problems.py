@@ -220,7 +220,7 @@ def _expected(error: Any) -> str:
         return str(told["expected"])
     for bound, words in _BOUNDS.items():
         if bound in told and error["type"] in _BOUND_TYPES:
-            return words.format(told[bound])
+            return words.format(spelled(told[bound]))
     message = str(error["msg"])
     return message.removeprefix("Input should be ").removeprefix("Value error, ")
 

@@ -20,6 +20,7 @@ from rrpolicy.releasing.report.not_covered import not_covered
 from rrpolicy.releasing.report.wording import FEWER, apart, direction, gauge, margin, worded
 from rrpolicy.report import CompanionRow, FindingRow, Histogram, UtilityRow
 from rrpolicy.section import figure, rational
+from rrpolicy.untrusted.printable import visible
 
 MEASURED = "measured"
 """The verdict of a finding without a limit."""
@@ -99,15 +100,14 @@ def utility_row(finding: UtilityFinding, realised: Measure | str | None = None) 
         finding: with the number, if the page may show it.
         realised: what the draw attained, or why that is not available; audit page only.
     """
-    expected, limit, options = finding.expected, float(finding.limit), finding.options
-    attributes = options.get("attributes")
-    population = options.get("target") == "population"
+    expected, limit = finding.expected, float(finding.limit)
+    population = finding.options.get("target") == "population"
     shown = None
     if expected is not None:
         shown = worded(expected) if expected.standing is not Standing.EXACT else apart(expected.value, (limit,))
     return UtilityRow(
         metric=finding.metric + (", for the population" if population else ""),
-        attributes=", ".join(map(str, attributes)) if isinstance(attributes, list) else "every randomised attribute",
+        attributes=visible(finding.over) or "every randomised attribute",
         expected=shown,
         standing=None if expected is None else expected.standing.value,
         limit=f"at most {rational(finding.limit)}",
