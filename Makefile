@@ -37,8 +37,8 @@ lint: $(STAMP)  ## ruff, mypy --strict, the contracts between the rooms
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/lint-imports --config rooms.ini
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/lint-imports --no-cache --config rooms.ini
 
 format: $(STAMP)  ## put the code in the house style
 	$(BIN)/ruff check --fix .

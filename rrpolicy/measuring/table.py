@@ -313,4 +313,4 @@ def _requirements(policy: Policy | None) -> tuple[Requirement, ...]:
 
 def _foreign(policy: Policy | None, told: Collection[str]) -> tuple[str, ...]:
     others = dict.fromkeys(r.model for r in _requirements(policy) if r.model not in told)
-    return (f"not checked here, as a table alone does not tell: {', '.join(others)}",) if others else ()
+    return (f"not checked here, as a table alone or the model does not tell: {', '.join(others)}",) if others else ()

@@ -61,7 +61,7 @@ def _placed(policy: Policy) -> Iterator[None]:
         yield
     except DataError as error:
         place = policy.place("source.uri")
-        unread = [p.place is None and p.code.startswith("RR30") for p in error.problems]
+        unread = [p.place is None and p.code.startswith(("RR30", "RR34")) for p in error.problems]
         if place is None or policy.source.uri not in place.text or not any(unread):
             raise  # without a place also where the caller named another table
         placed = [replace(p, place=place) if no else p for p, no in zip(error.problems, unread, strict=True)]

@@ -55,7 +55,7 @@ def p_value(observed: Counter[Any], expected: Counter[Any], draws: int) -> float
 tables = st.lists(st.integers(0, 12), min_size=2, max_size=9).filter(lambda counts: largest_eligible(counts) >= 2)
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=1500, deadline=None, derandomize=True)
 @given(tables, st.data())
 def test_groups_are_what_the_definition_says(counts, data):
     size = data.draw(st.integers(2, largest_eligible(counts)))

@@ -85,7 +85,7 @@ def people(memory: Callable[..., Any], records: int, seed: int, **more: Any) -> 
 codes = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 3)), min_size=2, max_size=40)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=1200, deadline=None, derandomize=True)
 @given(codes, st.data())
 def test_every_release_is_an_anatomy_of_its_table(memory, rows, data):
     sex, age, disease = (np.array(c) for c in zip(*rows, strict=True))

@@ -95,7 +95,7 @@ def _parameters(outlook: Outlook) -> list[str]:
                 f"keep probability {values['keep_probability']:.6g}, "
                 f"retention probability {values['retention_probability']:.6g}"
             )
-        rows.append(f"  {name}: {told} ({values['origin']})")
+        rows.append(f"  {name}: {told} ({values['origin'] or 'the mechanism does not say whence'})")
     return rows or ["  nothing is randomised"]
 
 

@@ -61,13 +61,13 @@ def encoded(
         reading: the codes of missing values; how CSV is spelled is not looked at.
         pinned: what the copy was made of, whose `unchanged` is asked when the table is read: see `pin` for files. By
             default the copy is the table.
-        kind: what the records are called.
+        kind: what the records are, such as `pandas DataFrame`.
 
     Raises:
         DataError: RR344 if a column cannot be read, RR308 if columns share a name or have none.
         RefusedError: RR410 if `pinned` changed while they were copied; RR408 if a disk is full.
     """
-    found, size = stream(records, kind)
+    found, size = stream(records, kind, name)
     connection = connect(scratch, f"{WORKING + TWICE * size}B" if size else "")
     state = pinned or Copied()
     try:

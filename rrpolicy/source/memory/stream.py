@@ -15,30 +15,31 @@ _EXTENSIONS = frozenset({"arrow.uuid", "arrow.bool8", "arrow.json"})
 """Extension types that mean the same wherever they come from; another's numbers mean nothing without its package."""
 
 
-def stream(table: Any, kind: str) -> tuple[pa.RecordBatchReader, int]:
+def stream(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]:
     """Return a table's records, and its size in bytes; 0 where that is not known.
 
     Args:
         table: in memory.
-        kind: what it is called.
+        kind: what it is, such as `pandas DataFrame`.
+        name: what it is called in messages.
 
     Raises:
         DataError: RR344 if it, or a column, cannot be read as records; RR308 if columns share a name or have none.
     """
     try:
-        reader, size = _reader(table, kind)
+        reader, size = _reader(table, kind, name)
     except DataError:
         raise
     except Exception:  # noqa: BLE001 another library's, and its message may hold values
-        message = f"the {kind} cannot be read as a table"
+        message = f"{name} cannot be read as a table"
         hint = "what it is made from may be closed, or its query fails: look at it where it was made"
         raise DataError(Problem("RR344", message, expected="columns of one type each", hint=hint)) from None
-    _check_names(reader.schema.names, kind)
-    _check_types(reader.schema, kind)
+    _check_names(reader.schema.names, name)
+    _check_types(reader.schema, name)
     return _plain(reader), size
 
 
-def _reader(table: Any, kind: str) -> tuple[pa.RecordBatchReader, int]:
+def _reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]:
     """Return the records as their library gives them, without a copy where it has them as Arrow does."""
     import pyarrow as pa
 
@@ -47,24 +48,25 @@ def _reader(table: Any, kind: str) -> tuple[pa.RecordBatchReader, int]:
             return table.fetch_arrow_reader(BATCH), 0
         return pa.RecordBatchReader.from_stream(table), 0
     if kind == "pandas DataFrame":
-        whole = _from_pandas(table, kind)
+        whole = _from_pandas(table, name)
     elif kind == "polars DataFrame":
-        _refuse([n for n, of in table.schema.items() if str(of) == "Object"], kind, "Python objects")
+        _refuse([n for n, of in table.schema.items() if str(of) == "Object"], name, "Python objects")
         whole = pa.table(table)
     else:
         whole = pa.table(table) if isinstance(table, pa.Table) else pa.Table.from_batches([table])
     return whole.to_reader(BATCH), whole.nbytes
 
 
-def _from_pandas(table: Any, kind: str) -> pa.Table:
+def _from_pandas(table: Any, called: str) -> pa.Table:
     """Return a pandas data frame without its index; NaN, NaT and None are nulls."""
     import pyarrow as pa
 
-    _check_names([str(name) for name in table.columns], kind)
+    _check_names([str(name) for name in table.columns], called)
     try:
         return pa.Table.from_pandas(table, preserve_index=False)
     except Exception:  # of many classes
-        _refuse([str(name) for name, column in table.items() if not _converts(column)], kind, "values of several kinds")
+        several = [str(name) for name, column in table.items() if not _converts(column)]
+        _refuse(several, called, "values of several kinds")
         raise
 
 
@@ -78,7 +80,7 @@ def _converts(column: Any) -> bool:
     return True
 
 
-def _check_names(names: Sequence[str], kind: str) -> None:
+def _check_names(names: Sequence[str], called: str) -> None:
     """Raise RR308 if a column has no name, or two have one."""
     folded = [name.casefold() for name in names]
     fault = None
@@ -88,25 +90,25 @@ def _check_names(names: Sequence[str], kind: str) -> None:
         fault = "two columns with one name when case is ignored"
     if fault:
         expected = "a name for each column, different also when case is ignored"
-        raise DataError(Problem("RR308", f"the {kind} has {fault}", expected=expected))
+        raise DataError(Problem("RR308", f"{called} has {fault}", expected=expected))
 
 
-def _check_types(schema: pa.Schema, kind: str) -> None:
+def _check_types(schema: pa.Schema, called: str) -> None:
     """Raise RR344 for types of which only the package that made them knows what they mean, or no engine holds."""
     import pyarrow as pa
 
     if not schema.names:
-        raise DataError(Problem("RR344", f"the {kind} has no columns", expected="a table"))
+        raise DataError(Problem("RR344", f"{called} has no columns", expected="a table"))
     own = [f.name for f in schema if getattr(f.type, "extension_name", None) not in {None, *_EXTENSIONS}]
-    _refuse(own, kind, "values of a type of its library's own")
-    _refuse([f.name for f in schema if pa.types.is_decimal256(f.type)], kind, "decimals of more than 38 digits")
+    _refuse(own, called, "values of a type of its library's own")
+    _refuse([f.name for f in schema if pa.types.is_decimal256(f.type)], called, "decimals of more than 38 digits")
 
 
-def _refuse(names: Sequence[str], kind: str, what: str) -> None:
+def _refuse(names: Sequence[str], called: str, what: str) -> None:
     if names:
         listed = ", ".join(f"'{name}'" for name in names)
         hint = "cast what is needed to text, numbers or dates, and leave the rest out"
-        message = f"{listed} of the {kind} cannot be read: {what}"
+        message = f"{listed} of {called} cannot be read: {what}"
         raise DataError(Problem("RR344", message, expected="columns of one plain type each", hint=hint))
 
 
