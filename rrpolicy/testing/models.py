@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -20,6 +21,7 @@ from rrpolicy.testing.options import check_options
 from rrpolicy.testing.policies import policy_of
 
 OPPOSITE = {Order.STRONGER: Order.WEAKER, Order.WEAKER: Order.STRONGER}
+NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:/[1-9]\d*)?)(\s?%)?")
 CHAINS = {(Order.STRONGER, Order.STRONGER): Order.STRONGER, (Order.WEAKER, Order.WEAKER): Order.WEAKER}
 
 
@@ -144,11 +146,24 @@ def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None
         if limits[0] is not None and limits[1] is not None and _alike(options[a], options[b]):
             demand(found in OPPOSITE, f"compare() says that '{other}' is {found} to '{one}', of another limit")
             stronger.add((limits[1] > limits[0]) == (found is Order.STRONGER))
+        same = found is not Order.EQUAL or options[a] == options[b] or _figures(one) == _figures(other)
+        demand(same, f"compare() says that '{one}' is equal to '{other}', and describe() words them differently")
     demand(len(stronger) < 2, "compare() takes now the greater limit for stronger, now the smaller one")  # noqa: PLR2004
     for a, b, c in product(range(len(options)), repeat=3):
         through = CHAINS.get((order[a, b], order[b, c]))
         said = " to ".join(f"'{model.describe(options[i])}'" for i in (a, b, c))
         demand(through in {None, order[a, c]}, f"compare() is not transitive: {said}")
+
+
+def _figures(words: str) -> tuple[str, list[Fraction]]:
+    """Return words without their numbers, and these, however they are spelled."""
+    numbers = [_figure(number) / (100 if percents else 1) for number, percents in NUMBER.findall(words)]
+    return NUMBER.sub("#", words), numbers
+
+
+def _figure(spelled: str) -> Fraction:
+    above, _, below = spelled.partition("/")
+    return Fraction(above) / Fraction(below or 1)
 
 
 def _alike(one: BaseModel, other: BaseModel) -> bool:

@@ -24,9 +24,13 @@ class Options(BaseModel):
         return self.gamma
 
 
+EXAMPLES = ({"gamma": 2}, {"gamma": 3}, {"gamma": 4})
+
+
 class Amplification:
     """The privacy model `acme-ratio`."""
 
+    examples: Any = EXAMPLES
     name = "acme-ratio"
     options: type[BaseModel] = Options
     not_covered: Any = ("What the whole table says of a group.",)
@@ -91,6 +95,31 @@ class Vague(Amplification):
         return "not amplified much"
 
 
+class Pair(Unlimited):
+    """A ratio, and a share of the people."""
+
+    share: Rational = Field(default=Fraction(1), gt=0, le=1)
+
+
+class Shared(Amplification):
+    """Speaks of a share of the people, and orders by both."""
+
+    options = Pair
+    examples = (*EXAMPLES, {"gamma": 2, "share": "1/2"}, {"gamma": 3, "share": "1/2"}, {"gamma": 3, "share": "0.50"})
+
+    def describe(self, options):
+        return f"amplification <= {options.gamma} for {100 * options.share} % of the people"
+
+    def compare(self, old, new):
+        orders = {super().compare(old, new), Order.by(new.share - old.share)} - {Order.EQUAL}
+        return Order.EQUAL if not orders else orders.pop() if len(orders) == 1 else Order.INCOMPARABLE
+
+
+class Forgetful(Shared):
+    def compare(self, old, new):
+        return Order.by(old.gamma - new.gamma)
+
+
 class Rounding(Amplification):
     def describe(self, options):
         return (
@@ -143,15 +172,16 @@ def with_options(kind: type[BaseModel]) -> type[Amplification]:
 
 
 def check(kind: type[Amplification]) -> None:
-    check_privacy_model(kind(), [{"gamma": 2}, {"gamma": 3}, {"gamma": 4}], refused=[{"gamma": 1}, {"gama": 2}])
+    check_privacy_model(kind(), kind.examples, refused=[{"gamma": 1}, {"gama": 2}])
 
 
-HONEST = {"amplification": Amplification, "more is stronger": Verbose}
+HONEST = {"amplification": Amplification, "more is stronger": Verbose, "of a share": Shared}
 WRONG = {
     "stronger than itself": (Proud, "'amplification <= 2' is stronger than itself"),
     "each is stronger than the other": (Eager, "compare.. says stronger of .* and stronger back"),
     "now more is stronger, now less": (Absolute, "takes now the greater limit for stronger, now the smaller one|is equal"),
     "all are equal": (Blind, "is equal to .*, of another limit"),
+    "an option is not compared": (Forgetful, "is equal to 'amplification <= 2 for 50 % .*describe.. words them differently"),
     "round in a circle": (Circular, "compare.. is not transitive"),
     "the limit is not told": (Vague, "describe.. does not tell the limit 2"),
     "the same words for different limits": (Rounding, "describe.. says .* of different requirements"),
