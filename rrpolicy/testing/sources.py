@@ -24,7 +24,9 @@ from rrpolicy.source.protocol import MULTIPLICITY, Snapshot, Source
 from rrpolicy.testing.demand import asking, demand
 
 Rows: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
-RECORDS = 97
+RECORDS = 2_501
+LATE = 2_048
+"""Records that have nothing in the last column: readers in blocks, and those that guess by the first rows, see no more."""
 STRAY = ("no category of any domain", 'Ö, "quoted"\nnext line')
 MANY = 10_000
 
@@ -74,7 +76,7 @@ def _table(rows: Rows) -> pa.Table:
 
 
 def rows_of(policy: Policy) -> pa.Table:
-    """Return records with everything that a policy speaks of, in no order."""
+    """Return records with everything that a policy speaks of, in no order; the last column comes late."""
     columns = {}
     for place, attribute in enumerate(policy.attributes.values()):
         values = _values(attribute, policy.reading)
@@ -82,6 +84,8 @@ def rows_of(policy: Policy) -> pa.Table:
         columns[attribute.name] = pa.array(
             [values[(i * step + i // (3 + place)) % len(values)] for i in range(RECORDS)]
         )
+    last = next(reversed(columns))
+    columns[last] = pa.concat_arrays([pa.nulls(LATE, columns[last].type), columns[last][LATE:]])
     return pa.table(columns)
 
 
@@ -250,13 +254,20 @@ def _check_addresses(read: _Read, uri: str, first: pa.Table) -> None:
         _, resolved = engine(scheme + path.name, sources, path.parent)
         with read.snapshot(resolved) as snapshot:
             demand(read.rows(snapshot).equals(first), "by a relative path, it opens another table")
+    _check_absent(read, uri + "-which-is-not-there", "a table that is not there is opened")
+    if read.table:
+        other = _Read(read.source, read.table + "_which_is_not_there", read.policy)
+        _check_absent(other, uri, "`table` is passed over: under another name the same rows are read", first)
+
+
+def _check_absent(read: _Read, uri: str, opened: str, first: pa.Table | None = None) -> None:
+    """Open what is not there: it is refused, or at least not read as another table's rows."""
     try:
         with asking("opening a table that is not there, not DataError,", RRPolicyError):  # noqa: SIM117 one asks
-            with read.snapshot(uri + "-which-is-not-there"):
-                pass
+            with read.snapshot(uri) as snapshot:
+                demand(first is not None and not read.rows(snapshot).equals(first), opened)
     except RRPolicyError:
         return
-    raise AssertionError("a table that is not there is opened")
 
 
 def _check_changed(read: _Read, make: Callable[[pa.Table], str], whole: pa.Table, uri: str) -> None:
