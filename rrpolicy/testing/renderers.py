@@ -17,10 +17,20 @@ from rrpolicy.report import Renderer, Report
 from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.policies import policy_text, write_csv
 
-HOSTILE = '</p></style><script>run()</script><b onclick="run()" title=\'" {{ 7 * 7 }} & \u202e\u2066'
+HOSTILE = '</p></style><script>run()</script><b onclick="run()" title=\'" {{ 7 * 7 }} & \u202e\u2066\x1b[8m'
 HARMLESS = "x" * len(HOSTILE)
-CONTROLS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+BIDIRECTIONAL = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+MARKUP = frozenset({".html", ".htm", ".xhtml", ".svg", ".xml", ".md"})
+"""Suffixes of what is read as markup; other text may hold a `<` as it is."""
 LOADING = frozenset({"src", "srcset", "href", "xlink:href", "action", "formaction", "poster", "data", "background"})
+STYLED = re.compile(r"@import[^;]*|url\([^)]*\)|https?://[^\s\"')]*")
+LINKED = re.compile(
+    r"\]\(\s*<?((?:https?:)?//[^\s)>]*)|^ *\[[^\]]+\]: *<?((?:https?:)?//\S*)|<(https?://[^\s>]*)", re.MULTILINE
+)
+"""Addresses of links and pictures in Markdown."""
+ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]")
+"""A sign of Markdown that stands for itself."""
 RUNNING = re.compile(r"https?://[^\s\"']*|fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(")
 """What a script has that asks somebody else."""
 POLICY = """\
@@ -54,7 +64,8 @@ def check_renderer(renderer: Renderer) -> None:
     """Check that a renderer prints both pages of a release whatever their texts are, by themselves and always alike.
 
     Args:
-        renderer: what is checked. HTML and JSON are parsed; of other forms the bytes are looked at.
+        renderer: what is checked. HTML, its kin and JSON are parsed, by the suffix; of other text the words are looked
+            at, and of what is no text that the bytes depend on the report.
 
     Raises:
         AssertionError: saying what is not as promised.
@@ -69,6 +80,7 @@ def check_renderer(renderer: Renderer) -> None:
         demand(renderer.render(report) == content, "the same report gives other bytes")
         other = renderer.render(replace(report, title=report.title + " again"))
         demand(other != content, "another report gives the same bytes")
+        _check_said(renderer, report)
         _check_text(renderer, report)
     for secret in _secrets(renderer, audit, public):
         raise AssertionError(f"the public page holds a text of the audit page that was printed before: '{secret}'")
@@ -109,27 +121,59 @@ def _each(value: Any, hint: Any, change: Any) -> Any:
     return value
 
 
+def _check_said(renderer: Renderer, report: Report) -> None:
+    """Look for the decision, and for what was required, on the page."""
+    try:
+        page = _words(" ".join(_texts(renderer.suffix, renderer.render(report).decode())))
+    except ValueError:
+        return  # no text, or no JSON: that is said below
+    demand(_words(report.decision) in page, f"the page does not tell the decision: '{report.decision}'")
+    for finding in report.findings:
+        told = any(_words(text) in page for text in (finding.requirement, finding.model))
+        demand(told, f"the page does not tell the requirement '{finding.requirement}' of {finding.model}")
+
+
+def _texts(suffix: str, content: str) -> list[str]:
+    """Return the texts of a page, however it spells them."""
+    if suffix == ".json":
+        return [json.dumps(json.loads(content), ensure_ascii=False).replace("\\n", " ")]
+    return _Page.of(_unescaped(suffix, content)).texts if suffix in MARKUP else [content]
+
+
+def _unescaped(suffix: str, content: str) -> str:
+    """Return a page without what a backslash makes text of, if it is Markdown."""
+    return ESCAPED.sub(" ", content) if suffix == ".md" else content
+
+
+def _words(text: str) -> str:
+    """Return letters and digits: escapes, blanks and ends of lines are each page's own."""
+    return re.sub(r"[\W_]+", "", text)
+
+
 def _check_text(renderer: Renderer, report: Report) -> None:
     hostile, harmless = (renderer.render(_marked(report, suffix)) for suffix in (HOSTILE, HARMLESS))
     try:
         text, plain = hostile.decode(), harmless.decode()
     except UnicodeDecodeError:
         return  # no text: what its readers do is theirs
-    found = CONTROLS.search(text)
-    demand(found is None, "a text that turns the direction of writing stands on the page as it is; see `visible`")
+    turned, steering = BIDIRECTIONAL.search(text), CONTROLS.search(text)
+    demand(turned is None, "a text that turns the direction of writing stands on the page as it is; see `visible`")
+    demand(steering is None, "a control character of a text stands on the page as it is; see `visible`")
     if renderer.suffix == ".json":
         for document in (text, plain):
             try:
                 json.loads(document)
             except ValueError as error:
                 raise AssertionError(f"it is no JSON: {error}") from error
+    if renderer.suffix not in MARKUP:
         return
+    text, plain = (_unescaped(renderer.suffix, page) for page in (text, plain))
     demand("<script>run()" not in text, "a text of the report stands on the page as markup: it is not escaped")
-    if renderer.suffix in {".html", ".htm", ".xhtml", ".svg"}:
-        one, other = _Page.of(text), _Page.of(plain)
-        demand(one.tags == other.tags, "a text of the report becomes markup: it is not escaped")
-        for page in (one, other):
-            demand(not page.outside, f"the page refers to what is outside of it: {page.outside[:3]}")
+    one, other = _Page.of(text), _Page.of(plain)
+    demand(one.tags == other.tags, "a text of the report becomes markup: it is not escaped")
+    linked = ["".join(found) for found in LINKED.findall(plain)] if renderer.suffix == ".md" else []
+    for outside in (one.outside, other.outside, linked):
+        demand(not outside, f"the page refers to what is outside of it: {outside[:3]}")
 
 
 class _Page(HTMLParser):
@@ -139,6 +183,7 @@ class _Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.tags: list[tuple[str, tuple[str, ...]]] = []
         self.outside: list[str] = []
+        self.texts: list[str] = []
         self._within = ""
 
     @classmethod
@@ -153,6 +198,7 @@ class _Page(HTMLParser):
         self._within = tag
         if tag == "meta" and "refresh" in {(value or "").lower() for _, value in attrs}:
             self.outside.append("meta refresh")
+        self.texts += [value for _, value in attrs if value]
         for name, value in attrs:
             if name in LOADING and not (value or "").startswith(("#", "data:")):
                 self.outside.append(f"{tag} {name}={value}")
@@ -160,6 +206,7 @@ class _Page(HTMLParser):
                 self._check_style(value or "")
 
     def handle_data(self, data: str) -> None:
+        self.texts.append(data)
         if self._within == "style":
             self._check_style(data)
         if self._within == "script":
@@ -168,8 +215,17 @@ class _Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._within = "" if tag == self._within else self._within
 
+    def unknown_decl(self, data: str) -> None:
+        """Read a CDATA section of XML as text."""
+        self.texts.append(data.removeprefix("CDATA["))
+
+    def handle_pi(self, data: str) -> None:
+        """Refuse the style sheet of an XML document."""
+        if data.startswith("xml-stylesheet"):
+            self.outside.append(data)
+
     def _check_style(self, style: str) -> None:
-        self.outside += [m for m in re.findall(r"@import[^;]*|url\([^)]*\)", style) if "data:" not in m]
+        self.outside += [m for m in STYLED.findall(style) if "data:" not in m]
 
 
 def _secrets(renderer: Renderer, audit: Report, public: Report) -> list[str]:

@@ -26,7 +26,7 @@ from rrpolicy.testing.demand import asking, demand
 Rows: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
 RECORDS = 2_501
 LATE = 2_048
-"""Records that have nothing in the last column: readers in blocks, and those that guess by the first rows, see no more."""
+"""Records that have nothing in the last column: who reads one block, or guesses by the first rows, sees no more."""
 STRAY = ("no category of any domain", 'Ö, "quoted"\nnext line')
 MANY = 10_000
 

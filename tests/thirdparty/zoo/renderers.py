@@ -5,6 +5,9 @@ from __future__ import annotations
 import html
 import itertools
 import json
+import re
+import textwrap
+from dataclasses import replace
 from typing import Any
 
 from rrpolicy.plugin import Report, visible
@@ -28,7 +31,10 @@ class Page:
             f"{f.name}: {f.value}" for f in report.facts
         ]
         rows = "".join(f'<li title="{self.say(text)}">{self.say(text)}</li>' for text in said)
-        return f"<!doctype html><title>{self.say(report.title)}</title>{self.head}<ul>{rows}</ul>".encode()
+        return f"<!doctype html><title>{self.say(report.title)}</title>{self.head}{self.body(report)}<ul>{rows}</ul>".encode()
+
+    def body(self, report: Report) -> str:
+        return f"<p>{self.say(report.decision)}</p>"
 
 
 class Lines(Page):
@@ -38,7 +44,64 @@ class Lines(Page):
     suffix = ".json"
 
     def render(self, report: Report) -> Any:
-        return json.dumps([report.title, *(f.requirement for f in report.findings)]).encode()
+        return json.dumps([report.title, report.decision, *(f.requirement for f in report.findings)]).encode()
+
+
+class Plain(Page):
+    """Plain text in narrow lines: a `<` means nothing in it."""
+
+    name = "acme-text"
+    suffix = ".txt"
+
+    def say(self, text):
+        return visible(text)
+
+    def render(self, report):
+        said = [report.title, report.decision, *(f.model for f in report.findings), *report.assumptions]
+        return "\n\n".join(textwrap.fill(self.say(text), 40) for text in said).encode()
+
+
+class Steering(Plain):
+    def say(self, text):
+        return re.sub("[\u202e\u2066]", "", text)
+
+
+class Marked(Page):
+    """Markdown, every sign of it escaped."""
+
+    name = "acme-marked"
+    suffix = ".md"
+    picture = ""
+
+    def render(self, report):
+        said = [report.title, report.decision, *(f.requirement for f in report.findings)]
+        lines = [re.sub(r"([\\`*_{}\[\]()#+!|~-])", r"\\\1", self.say(text)) for text in said]
+        return "\n\n".join([*lines, self.picture]).encode()
+
+
+class Badged(Marked):
+    picture = "![passed](http://example.invalid/badge.png)"
+
+
+class Slashed(Marked):
+    """Markdown in which a backslash makes text of a `<`."""
+
+    def say(self, text):
+        return visible(text).replace("<", r"\<").replace("&", r"\&")
+
+    def render(self, report):
+        said = [report.title, report.decision, *(f.model for f in report.findings)]
+        return "\n\n".join(map(self.say, said)).encode()
+
+
+class Evasive(Page):
+    def body(self, report):
+        return ""
+
+
+class Modest(Page):
+    def render(self, report):
+        return super().render(replace(report, findings=()))
 
 
 class Trusting(Page):
@@ -97,17 +160,20 @@ class Keeping(Page):
 
 class Spliced(Lines):
     def render(self, report):
-        return (
-            "[" + ", ".join(f'"{visible(f.requirement)}"' for f in report.findings) + f', "{report.title}"]'
-        ).encode()
+        said = [*(visible(f.requirement) for f in report.findings), report.decision, report.title]
+        return ("[" + ", ".join(f'"{text}"' for text in said) + "]").encode()
 
 
 def check(kind: type[Page]) -> None:
     check_renderer(kind())
 
 
-HONEST = {"a page": Page, "lines": Lines}
+HONEST = {"a page": Page, "lines": Lines, "plain text": Plain, "Markdown": Marked, "Markdown with backslashes": Slashed}
 WRONG = {
+    "the decision is not told": (Evasive, "does not tell the decision: 'All 2 privacy requirements hold"),
+    "the requirements are not told": (Modest, "does not tell the requirement 'epsilon <= 6 .*of local-dp"),
+    "text that steers a terminal": (Steering, "a control character of a text"),
+    "Markdown with a picture from elsewhere": (Badged, "refers to what is outside of it: .*http://example.invalid/badge.png"),
     "markup is not escaped": (Trusting, "stands on the page as markup: it is not escaped"),
     "quotes are not escaped": (Unquoted, "a text of the report becomes markup"),
     "text that turns its direction": (Seen, "turns the direction of writing"),
