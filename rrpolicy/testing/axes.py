@@ -69,6 +69,10 @@ def _check_description(axis: Axis) -> None:
         )
     demand(isinstance(decoder, Decoder), f"{type(decoder).__name__} is not one of the six decoders")
     demand(set(decoder.attributes) == set(axis.attributes), "the decoder tells of other attributes than the axis")
+    demand(
+        set(decoder.columns) == set(names),
+        f"the decoder reads the columns {list(decoder.columns)}, and these are {names}",
+    )
     try:
         read(type(decoder), plain(decoder))
     except ValueError as error:

@@ -13,15 +13,16 @@ from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.promises import contradictions
 from rrpolicy.codec.writing import plain
-from rrpolicy.errors import PolicyError, RequirementError
-from rrpolicy.finding import Derived, Origin, Verdict
+from rrpolicy.errors import PolicyError, RequirementError, RRPolicyError
+from rrpolicy.finding import Basis, Derived, Origin, Verdict
 from rrpolicy.mechanism import Mechanism, Outline, Proposal, Remark, Task
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
+from rrpolicy.releasing.plan.derived import RELEASED, possible
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing.channels import check_channel, described, written_down
 from rrpolicy.testing.demand import asking, demand
-from rrpolicy.testing.memory import tables_of
+from rrpolicy.testing.memory import TableInMemory, tables_of
 from rrpolicy.testing.options import check_options
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ def check_mechanism(
     )
     _check_announced(mechanism, outline, policy, others)
     _check_without_data(mechanism, outline, policy, others[0], proposal)
+    _check_undecided(mechanism, policy, others[0])
+    _check_observed(mechanism, policy, others[0])
+    _check_renamed(mechanism, policy, others[0])
     for other in impossible:
         _check_impossible(mechanism, other, tables)
     return proposal
@@ -171,8 +175,11 @@ def _check_announced(mechanism: Mechanism[Any], outline: Outline, policy: Opened
     chosen = {name for plan in plans if plan for name, origin in plan.origins.items() if origin is Origin.DATA}
     silent = sorted(chosen - set(outline.solved)) if not outline.derived else []
     demand(not silent, f"the parameters of {silent} are chosen from the data, and the outline does not announce it")
+    announced = possible(policy.policy, outline, [a for _, a in _required(policy, tables[0], outline)])
+    refused = None in plans and RELEASED not in announced
+    demand(not refused, "of two tables of as many records one is refused, and no requirement reads the table")
     if not outline.solved and not outline.derived:
-        found = {None if plan is None else str(described(plan.channel)) for plan in plans}
+        found = {str(described(plan.channel)) for plan in plans if plan}
         demand(len(found) == 1, "two tables of as many records get other plans, and the outline announces nothing")
     for plan in (plan for plan in plans if plan is not None):
         _check_unread(plans[0], plan, chosen)
@@ -217,6 +224,88 @@ def _check_without_data(
     if not outline.solved and not outline.derived:
         same = described(planned.channel) == described(proposal.channel)
         demand(same, "the number of records alone gives another plan than the table, and the outline announces nothing")
+
+
+def _check_undecided(mechanism: Mechanism[Any], policy: Opened, table: Original) -> None:
+    """Plan with the number of records alone where a requirement needs the table: that it is undecided is no failure."""
+    options, task = _task(mechanism, policy, table)
+    known = [(r, a) for r, a in task.requirements if a.basis_of(r.max_records) <= Basis.CHANNEL]
+    asked = (
+        *task.requirements,
+        *(_of_the_table(mechanism, policy, table) if len(known) == len(task.requirements) else ()),
+    )
+    whole = replace(task, requirements=asked)
+    alone = replace(whole, original=task.records)
+    if _plans(mechanism, options, alone) is False:
+        turned = _plans(mechanism, options, whole) and _plans(
+            mechanism, options, replace(alone, requirements=tuple(known))
+        )
+        demand(
+            not turned,
+            "with the number of records alone it raises RequirementError for what only the table decides; "
+            "refuse what is `failed`, not what is `undecided`",
+        )
+
+
+def _of_the_table(
+    mechanism: Mechanism[Any], policy: Opened, table: Original
+) -> tuple[tuple[Requirement, Assessor], ...]:
+    """Return a requirement that every channel meets and that is decided by the table; none where it cannot be asked."""
+    model = policy.registry.privacy_models["attribute-disclosure"]
+    requirement = Requirement(model.name, model.options.model_validate({"threshold": 1}))
+    if model.refuses(requirement.options, table.policy) is not None:
+        return ()
+    try:
+        outline = mechanism.outline(policy.policy.mechanism.options, table.policy)
+        return ((requirement, policy.registry.assessor(requirement, table.policy, outline)),)
+    except PolicyError:
+        return ()
+
+
+def _plans(mechanism: Mechanism[Any], options: BaseModel, task: Task) -> bool | None:
+    """Return whether something is planned; None if the policy does not fit, or needs data."""
+    try:
+        with asking("plan()", RequirementError, PolicyError):
+            mechanism.plan(options, task)
+    except RequirementError:
+        return False
+    except PolicyError:
+        return None
+    return True
+
+
+def _check_observed(mechanism: Mechanism[Any], policy: Opened, table: Original) -> None:
+    """Plan with the number of records alone where a domain is to be observed: there is nothing to plan for."""
+    changed = next((a for a in table.policy.released if a.categorical), None)
+    if changed is None:
+        return
+    observed = replace(changed, domain=None, observed=True)
+    resolved = replace(table.policy, attributes={**table.policy.attributes, changed.name: observed})
+    options, asked = policy.policy.mechanism.options, f"where the domain of '{changed.name}' is observed, "
+    try:
+        with asking(asked + "outline()", PolicyError):
+            outline = mechanism.outline(options, resolved)
+        required = tuple((r, policy.registry.assessor(r, resolved, outline)) for r in resolved.requirements)
+        with asking(asked + "planning with the number of records alone, not PolicyError (RR255),", RRPolicyError):
+            mechanism.plan(options, Task(resolved, table.records, required))
+    except RRPolicyError:
+        return
+    raise AssertionError(asked + "something is planned with the number of records alone, and not refused (RR255)")
+
+
+def _check_renamed(mechanism: Mechanism[Any], policy: Opened, table: Original) -> None:
+    """Plan for columns that are released under other names."""
+    attributes = {n: replace(a, release_as=f"{n}_released") for n, a in table.policy.attributes.items()}
+    renamed = replace(table.policy, attributes=attributes)
+    options = policy.policy.mechanism.options
+    try:
+        with asking("planning for columns that are released under other names", RequirementError, PolicyError):
+            task = _task(mechanism, policy, replace(TableInMemory.copy(table), policy=renamed))[1]
+            proposal = mechanism.plan(options, task)
+    except (RequirementError, PolicyError):
+        return
+    for contradiction in contradictions(proposal.channel, renamed.released):
+        raise AssertionError(contradiction)
 
 
 def _check_impossible(mechanism: Mechanism[Any], policy: Opened, tables: Sequence[Original]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -93,6 +94,13 @@ class Guessing(Kept):
         return MatrixDecoder(right.attributes, right.columns, cells, cells, entries)
 
 
+class Original(Kept):
+    """Is undone by the name that the column had."""
+
+    def decoder(self):
+        return replace(super().decoder(), column=self.attribute)
+
+
 class Renamed(Kept):
     def to_json(self):
         return {**super().to_json(), "kind": "retention"}
@@ -119,5 +127,6 @@ WRONG = {
     "squares that are none": (Squared, "forward.power=2. is not the matrix"),
     "a column twice": (Twice, "released columns share a name"),
     "undone as less noise": (Guessing, "the decoder undoes another matrix than that which is drawn from"),
+    "undone by the original's name": (Original.uniform("a", LABELS, KEEP, "b"), "the decoder reads the columns .'a'., and these are .'b'."),
     "the name of another kind": (Renamed, "to_json.. names its kind"),
 }  # fmt: skip

@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,6 +25,7 @@ from rrpolicy.plugin import (
     RequirementError,
     Retention,
     Task,
+    Verdict,
     hookimpl,
 )
 from rrpolicy.testing import check_mechanism, open_policy, policy_text
@@ -33,6 +34,7 @@ TEXT = """\
 [attributes]
 sex = { role = "quasi-identifier", domain = ["f", "m"] }
 region = { role = "quasi-identifier", domain = ["n", "e", "s"], release_as = "part" }
+health = { role = "sensitive", domain = ["good", "bad"] }
 [[privacy]]
 model = "local-dp"
 epsilon = EPSILON
@@ -55,6 +57,7 @@ class Keep:
 
     name = "acme-keep"
     options: type[BaseModel] = Options
+    text: ClassVar[str] = TEXT
 
     def keep(self, options: Any, task: Task | None) -> Fraction:
         return options.keep
@@ -67,14 +70,14 @@ class Keep:
         return Outline(Product, tuple(((a.name,), Retention) for a in policy.released))
 
     def plan(self, options: Any, task: Task) -> Proposal:
+        task.require_domains()
         channel = self.channel(task.policy, self.keep(options, task))
         self.require(channel, task)
         return Proposal(channel, dict.fromkeys(task.policy.attributes, Origin.POLICY))
 
     def require(self, channel: Product, task: Task) -> None:
-        if not all(
-            assessor.accepts(requirement, channel, task.original) for requirement, assessor in task.requirements
-        ):
+        found = (assessor.finding(requirement, channel, task.original) for requirement, assessor in task.requirements)
+        if any(finding.verdict is Verdict.FAILED for finding in found):
             raise RequirementError(Problem("RR102", "it keeps too much"))
 
 
@@ -82,7 +85,8 @@ class Fixed(Keep):
     """Says before any data what it will plan."""
 
     def outline(self, options: Any, policy: Policy) -> Outline:
-        return replace(super().outline(options, policy), fixed=self.channel(policy, options.keep))
+        known = all(a.domain for a in policy.released)
+        return replace(super().outline(options, policy), fixed=self.channel(policy, options.keep) if known else None)
 
 
 class Counting(Keep):
@@ -114,7 +118,7 @@ class SolvedInSecret(Secret):
 
 class Unannounced(Keep):
     def plan(self, options, task):
-        return replace(super().plan(options, task), origins={"sex": Origin.DATA, "region": Origin.DATA})
+        return replace(super().plan(options, task), origins=dict.fromkeys(task.policy.attributes, Origin.DATA))
 
 
 class Moody(Keep):
@@ -138,6 +142,48 @@ class Abrupt(Keep):
             super().require(channel, task)
         except RequirementError as error:
             raise ValueError("it keeps too much") from error
+
+
+class Impatient(Keep):
+    """Takes what the table has to decide for a failure."""
+
+    def require(self, channel, task):
+        if not all(a.accepts(requirement, channel, task.original) for requirement, a in task.requirements):
+            raise RequirementError(Problem("RR102", "it keeps too much"))
+
+
+class ImpatientOfTheTable(Impatient):
+    text = TEXT.replace("[mechanism]", '[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = 1\n[mechanism]')
+
+
+class Presuming(Keep):
+    """Plans for domains that nobody told it."""
+
+    def plan(self, options, task):
+        channel = self.channel(task.policy, self.keep(options, task))
+        self.require(channel, task)
+        return Proposal(channel, dict.fromkeys(task.policy.attributes, Origin.POLICY))
+
+
+class Guessing(Presuming):
+    def channel(self, policy, keep):
+        known = {n: replace(a, domain=a.domain or ("f", "m")) for n, a in policy.attributes.items()}
+        return super().channel(replace(policy, attributes=known), keep)
+
+
+class Choosy(Keep):
+    """Plans nothing for tables without variety."""
+
+    def require(self, channel, task):
+        super().require(channel, task)
+        if not isinstance(task.original, int) and len(task.original.counts("sex").n) == 1:
+            raise RequirementError(Problem("RR102", "everybody is alike"))
+
+
+class ChoosyByRequirement(Choosy):
+    """The same, where a requirement reads the table: that it was released at all is told in any case."""
+
+    text = ImpatientOfTheTable.text
 
 
 class Chatty(Keep):
@@ -167,6 +213,10 @@ class OwnName(Keep):
         return super().channel(
             replace(policy, attributes={n: replace(a, release_as=n) for n, a in policy.attributes.items()}), keep
         )
+
+
+class OwnNameUnseen(OwnName):
+    text = TEXT.replace(', release_as = "part"', "")
 
 
 class OtherAxes(Keep):
@@ -249,7 +299,7 @@ def opened(mechanism: Any, epsilon: str) -> Any:
         def rrpolicy_mechanisms(self):
             return [mechanism]
 
-    return open_policy(policy_text(TEXT.replace("EPSILON", epsilon)), [Plugin()])
+    return open_policy(policy_text(mechanism.text.replace("EPSILON", epsilon)), [Plugin()])
 
 
 def check(kind: type[Keep]) -> None:
@@ -259,7 +309,12 @@ def check(kind: type[Keep]) -> None:
     )
 
 
-HONEST = {"retention": Keep, "retention that is fixed": Fixed, "retention by the table, announced": Counting}
+HONEST = {
+    "retention": Keep,
+    "retention that is fixed": Fixed,
+    "retention by the table, announced": Counting,
+    "refusal by the table, where a requirement reads it": ChoosyByRequirement,
+}
 WRONG = {
     "parameters from the table in secret": (Secret, "planning with the number of records alone, .* fails|announces nothing"),
     "solved from the table in secret": (SolvedInSecret, "no origin says that data do it"),
@@ -268,14 +323,20 @@ WRONG = {
     "another outline each time": (Whimsical, "two outlines of one policy differ"),
     "a weaker plan than required": (Yielding, "local-dp does not hold for what was planned: planning raises"),
     "a plan that fails where it should refuse": (Abrupt, "planning what is impossible, not RequirementError .RR102., fails: ValueError"),
+    "undecided is failed": (Impatient, "RequirementError for what only the table decides"),
+    "undecided is failed, as the policy asks": (ImpatientOfTheTable, "RequirementError for what only the table decides"),
+    "a domain that is not known yet": (Presuming, "where the domain of 'sex' is observed, planning .*not PolicyError .RR255., fails: TypeError"),
+    "a domain that is guessed": (Guessing, "where the domain of 'sex' is observed, something is planned with the number of records alone"),
+    "a refusal by the table in secret": (Choosy, "of two tables of as many records one is refused, and no requirement reads the table"),
     "another remark each time": (Chatty, "two plans of one table differ"),
     "an attribute left out": (Partial, "the outline has axes of .*sex.*, not of"),
     "columns in another order": (Exchanged, "does not keep the policy's order"),
     "its own released name": (OwnName, "is released as 'region', and the policy says 'part'"),
+    "its own released name, where the policy renames nothing": (OwnNameUnseen, "is released as 'sex', and the policy says 'sex_released'"),
     "other axes than outlined": (OtherAxes, "the plan's axes are not the outline's"),
     "another channel than fixed": (OtherThanFixed, "fixes another channel than the one that is planned"),
     "an origin in words": (OriginInWords, "origins are not of `Origin`"),
-    "an origin untold": (Untold, "origins do not say where the parameters of .'region'. come from"),
+    "an origin untold": (Untold, "origins do not say where the parameters of .'health', 'region'. come from"),
     "another statistic than announced": (AnnouncingOther, "no origin says that data do it"),
     "probabilities in doubles": (Doubles, "plan.. fails: AttributeError: 'float' object"),
     "a parameter of numpy": (OfNumpy, "unrounded hold what no plan can"),
