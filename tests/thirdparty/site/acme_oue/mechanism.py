@@ -38,22 +38,28 @@ class UnaryEncoding:
     options = Options
 
     def outline(self, options: Options, policy: Policy) -> Outline:
-        """Return the channel: q = 1/(1 + gamma) needs no data."""
+        """Return the channel, if all domains are known: q = 1/(1 + gamma) needs no data."""
+        kinds = tuple(((a.name,), Unary if a.role is Role.QUASI_IDENTIFIER else Identity) for a in policy.released)
+        known = all(a.domain for a in policy.released)
+        return Outline(Product, kinds, self.channel(options, policy) if known else None)
+
+    def plan(self, options: Options, task: Task) -> Proposal:
+        """Return the outlined channel."""
+        task.require_domains()
+        channel = self.outline(options, task.policy).fixed
+        assert channel is not None
+        origins = {a.name: Origin.POLICY for a in task.policy.with_role(Role.QUASI_IDENTIFIER)}
+        return Proposal(channel, origins, {}, (Remark("acme", "optimised for frequencies"),))
+
+    def channel(self, options: Options, policy: Policy) -> Product:
+        """Return the channel of an amplification."""
         gammas = [r.options.gamma for r in policy.requirements if isinstance(r.options, AmplificationOptions)]
         if not gammas:
             raise PolicyError(
                 Problem("RR232", "acme-oue needs an acme-amplification requirement", policy.place("mechanism"))
             )
         axes = tuple(_axis(a, min(gammas), options) for a in policy.released)
-        channel = Product(axes, (), tuple(a.release_as or a.name for a in policy.released))
-        return Outline(Product, tuple((axis.attributes, type(axis)) for axis in axes), channel)
-
-    def plan(self, options: Options, task: Task) -> Proposal:
-        """Return the outlined channel."""
-        channel = self.outline(options, task.policy).fixed
-        assert channel is not None
-        origins = {a.name: Origin.POLICY for a in task.policy.with_role(Role.QUASI_IDENTIFIER)}
-        return Proposal(channel, origins, {}, (Remark("acme", "optimised for frequencies"),))
+        return Product(axes, (), tuple(a.release_as or a.name for a in policy.released))
 
 
 def _axis(attribute, gamma: Fraction, options: Options) -> Unary | Identity:
