@@ -24,6 +24,7 @@ from rrpolicy.testing.channels import written_down
 from rrpolicy.testing.demand import asking, demand
 from rrpolicy.testing.memory import tables_of
 from rrpolicy.testing.releases import drawn, plan_of, untouched
+from rrpolicy.testing.strength import Asked
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -70,10 +71,11 @@ def check_assessor(
     demand(bool(findings), "supports() refuses every example")
     plain = untouched(tables[0].policy)
     by_classes = assessor.per_class is not None or assessor.sufficient is not None
-    if by_classes and plain is not None and _reads(assessor, plain):
-        for requirement in requirements:
-            if assessor.supports(requirement, tables[0].policy, [Identity]) is None:
+    for requirement in requirements if plain is not None and _reads(assessor, plain) else ():
+        if plain is not None and assessor.supports(requirement, tables[0].policy, [Identity]) is None:
+            if by_classes:
                 _check_case(assessor, requirement, plain, policy, tables)
+            Asked(assessor, policy.registry.privacy_models[assessor.model], plain, tables[0]).check_heeded(requirement)
     return tuple(findings)
 
 
@@ -91,7 +93,9 @@ def _check_case(
     _check_basis(assessor, requirement, channel, tables)
     for other in tables[1:] if isinstance(channel, Product) else ():
         _check_shortcuts(assessor, requirement, channel, other, _check_finding(assessor, requirement, channel, other))
-    for moved, expected in _both_sides(policy.registry.privacy_models[requirement.model], requirement, finding):
+    model = policy.registry.privacy_models[requirement.model]
+    elsewhere = _check_options(Asked(assessor, model, channel, original), requirement, finding)
+    for moved, expected in () if elsewhere else _both_sides(model, requirement, finding):
         found = assessor.finding(moved, channel, original)
         limit = "" if moved.limit is None else f" of {float(moved.limit):.6g}"
         said = f"{finding.achieved.value:.6g} is achieved, and a limit{limit} is" if finding.achieved else ""
@@ -107,6 +111,18 @@ def _check_case(
     if assessor.smooth is not None and finding.verdict is not Verdict.UNDECIDED:
         _check_smooth(assessor.smooth(requirement, channel, original), channel, finding)
     return finding
+
+
+def _check_options(asked: Asked, requirement: Requirement, finding: Finding) -> bool:
+    """Assess requirements that differ in one option; return whether it fails by another option than its limit."""
+    elsewhere = False
+    for moved in asked.variants(requirement).values():
+        judged = [(each, asked.finding(each)) for each in moved]
+        asked.check_order([(requirement, finding), *judged])
+        for each, found in judged:
+            _check_shortcuts(asked.assessor, each, asked.channel, asked.original, found)
+            elsewhere |= each.limit == requirement.limit and found.verdict is Verdict.SATISFIED
+    return elsewhere and finding.verdict is Verdict.FAILED
 
 
 def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> Finding:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.assess import outline_of
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.testing.demand import asking, demand
@@ -31,6 +32,7 @@ LOW, HIGH = 5.5, 10
 and their squares each is passed with a chance below 5e-7 (squares are skewed: small means come with small deviations).
 The seeds are fixed, so that the same metric passes or fails every time."""
 ROUNDING = 1e-9
+STRANGE = "no such attribute"
 
 
 @asking("what the metric is asked")
@@ -66,10 +68,40 @@ def check_metric(
             _unfit(metric, options, kind, ())
         fit = [c for c in channels if _unfit(metric, options, type(c), outline_of(c).axes) is None]
         demand(bool(fit), "unfit() refuses every example")
+        for strange in _strange(options, policy.policy):
+            _check_strange(metric, strange, fit, policy.policy)
         expected = [_check_expected(metric, options, channel, tables) for channel in fit]
         case.check_untouched()
         for channel, told in zip(fit, expected, strict=True):
             case.check_draws(channel, told)
+
+
+def _strange(options: BaseModel, policy: Policy) -> Iterator[BaseModel]:
+    """Yield options in which the name of a released attribute is replaced by one that no attribute has."""
+    released = {a.name for a in policy.released}
+    stated = {name: getattr(options, name) for name in options.model_fields_set}
+    for name, value in stated.items():
+        if isinstance(value, str) and value in released:
+            other: object = STRANGE
+        elif isinstance(value, (tuple, list)) and value and all(isinstance(v, str) and v in released for v in value):
+            other = [*value[:-1], STRANGE]
+        else:
+            continue
+        try:
+            yield type(options).model_validate({**stated, name: other})
+        except ValidationError:
+            continue
+
+
+def _check_strange(metric: UtilityMetric[Any], strange: BaseModel, fit: Sequence[Channel], policy: Policy) -> None:
+    """Ask of an attribute that is not there."""
+    refuses: Any = getattr(metric, "refuses", None)
+    with asking(f"refuses() of {strange!r}"):
+        refused = None if refuses is None else refuses(strange, policy)
+    for channel in fit if refused is None else ():
+        if isinstance(channel, Product):
+            known = _unfit(metric, strange, Product, outline_of(channel).axes) is None
+            demand(not known, f"unfit() takes an attribute that is not there: {strange!r}")
 
 
 def _unfit(metric: UtilityMetric[Any], options: BaseModel, channel: type[Channel], axes: Any) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rrpolicy.plugin import (
     Assessor,
+    Attribute,
     Basis,
     Companion,
     Finding,
@@ -22,13 +23,15 @@ from rrpolicy.plugin import (
     Product,
     Requirement,
     Retention,
+    Role,
     Verdict,
+    conclude,
     hookimpl,
 )
 from rrpolicy.plugin.types import MinimumRisk
 from rrpolicy.testing import check_assessor, open_policy, policy_of
 
-from .models import Amplification, Options
+from .models import AlphaK, Amplification, Classes, Options
 
 DOMAINS = {"sex": ["f", "m"], "region": ["n", "e", "s"]}
 ticks = itertools.count(1)
@@ -108,6 +111,20 @@ def of_units(r: Any, c: Any, o: Any) -> Finding:
     return replace(assess(r, c, o), basis=Basis.ORIGINAL if r.max_records > 1 else Basis.CHANNEL)
 
 
+def of_classes(heeds: Any) -> Assessor:
+    """Return an assessor of (alpha, k) that holds the smallest class, and the options, to something."""
+
+    def assess_classes(r: Any, c: Any, o: Any) -> Finding:
+        cells = o.counts("sex", "region", "disease").dense()
+        sizes = cells.sum(axis=-1)
+        rows = zip(cells.reshape(-1, 3), sizes.ravel(), strict=True)
+        share = max(Fraction(int(max(row)), int(size)) for row, size in rows if size)
+        held = share <= r.options.alpha and heeds(int(sizes[sizes > 0].min()), r.options)
+        return conclude(r, Measure(float(share)), held, Basis.ORIGINAL, "knows who is in a class")
+
+    return Assessor("acme-alpha-k", Product, (Identity,), Basis.ORIGINAL, "Wong et al. 2006", assess_classes)
+
+
 @dataclass
 class Plugin:
     """The model with one assessor."""
@@ -116,14 +133,28 @@ class Plugin:
 
     @hookimpl
     def rrpolicy_privacy_models(self):
-        return [Amplification()]
+        return [Amplification(), AlphaK()]
 
     @hookimpl
     def rrpolicy_assessors(self):
         return [self.assessor]
 
 
+def check_classes(assessor: Assessor) -> None:
+    attributes = [Attribute(n, Role.QUASI_IDENTIFIER, tuple(d), release_as=n) for n, d in DOMAINS.items()]
+    attributes.append(Attribute("disease", Role.SENSITIVE, ("none", "flu", "cold"), release_as="disease"))
+    for k, alpha in ((2, Fraction(9, 10)), (50, Fraction(9, 10)), (2, Fraction(1, 10))):
+        policy = policy_of(attributes, [Requirement("acme-alpha-k", Classes(k=k, alpha=alpha))])
+        axes = tuple(Identity.of(a.name, a.domain) for a in attributes)
+        channel = Product(axes, (), tuple(a.name for a in attributes))
+        check_assessor(assessor, open_policy(policy, [Plugin(assessor)]), [channel])
+
+
 def check(assessor: Assessor) -> None:
+    check_classes(assessor) if assessor.model == "acme-alpha-k" else check_ratio(assessor)
+
+
+def check_ratio(assessor: Assessor) -> None:
     policy = policy_of(DOMAINS, [Requirement("acme-ratio", Options(gamma=9))])
     kept = {"sex": Fraction(4, 5), "region": Fraction(1, 2)}  # ratios 4 and 2
     channels = [
@@ -137,9 +168,15 @@ def companion(value: float) -> Companion:
     return Companion("beside", Measure(value), Basis.CHANNEL, "what it says")
 
 
-HONEST = {"the largest ratio": RIGHT, "measured again": replace(RIGHT, measure=lambda r, p, c, w: assess(r, c, 0))}
+HONEST = {
+    "alpha and k": of_classes(lambda size, options: size >= options.k),
+    "the largest ratio": RIGHT,
+    "measured again": replace(RIGHT, measure=lambda r, p, c, w: assess(r, c, 0)),
+}
 NOT_A_LIMIT = {"limit": None, "verdict": None}
 WRONG = {
+    "one of two options is passed over": (of_classes(lambda size, options: True), "however large `k` is asked, it is satisfied: 'k >= 401, alpha <= 9/10'"),
+    "one of two options is turned round": (of_classes(lambda size, options: size <= options.k), "is satisfied where .* failed, and compare.. says that it is stronger"),
     "it reads the table": (by(reading), "it reads the table, and says that the channel is enough"),
     "it needs the table": (by(lambda r, c, o: of(c) if o.counts("sex") else None), "without the table, assess.. fails: AttributeError"),
     "it never fails": (saying(verdict=Verdict.SATISFIED), "8 is achieved, and a limit of 7.99999 is satisfied, not failed"),

@@ -27,7 +27,8 @@ class Women:
     """Mean squared error of the estimated share of women; with two categories N alone tells it."""
 
     name = "acme-women"
-    options = Options
+    options: type[BaseModel] = Options
+    stated: Any = Options()
     meaning = "the mean squared error of the share of women"
 
     def unfit(self, options: Any, channel: type[Channel], axes: Any) -> str | None:
@@ -43,6 +44,30 @@ class Women:
     def realised(self, options: Any, release: Any, original: Any) -> Measure | None:
         true = int(original.counts("sex").dense()[0])
         return Measure(float((release.crosstab("sex").estimate[0] - true) / original.records) ** 2)
+
+
+class Naming(BaseModel):
+    """Of which attribute."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attribute: str = "sex"
+
+
+class Named(Women):
+    """Speaks of the attribute that is named, if it is the one that it knows."""
+
+    options = Naming
+    stated: Any = Naming(attribute="sex")
+
+    def unfit(self, options: Any, channel: type[Channel], axes: Any) -> str | None:
+        known = super().unfit(options, channel, axes)
+        return known if options.attribute == "sex" else f"'{options.attribute}' is not released"
+
+
+class Credulous(Named):
+    def unfit(self, options, channel, axes):
+        return Women.unfit(self, options, channel, axes)
 
 
 class Silent(Women):
@@ -124,12 +149,12 @@ def check(kind: type[Women]) -> None:
         def rrpolicy_utility_metrics(self):
             return [kind()]
 
-    policy = policy_of(DOMAINS, gates=(Gate("acme-women", Options(), "1"),))
+    policy = policy_of(DOMAINS, gates=(Gate("acme-women", kind.stated, "1"),))
     axes = tuple(Retention.uniform(n, d, Fraction(4, 5)) for n, d in DOMAINS.items())
     check_metric(kind(), open_policy(policy, [Plugin()]), [Product(axes, (), tuple(DOMAINS))], refused=[{"of": "men"}])
 
 
-HONEST = {"mean squared error": Women, "nothing of a draw": Silent}
+HONEST = {"mean squared error": Women, "nothing of a draw": Silent, "of what is named": Named}
 WRONG = {
     "it expects too little": (Hopeful, "expected is .*, and 200 draws come to"),
     "it expects too much": (Gloomy, "expected is .*, and 200 draws come to"),
@@ -138,6 +163,7 @@ WRONG = {
     "less than nothing": (Negative, "what is expected is -.*: smaller is better, from 0 on"),
     "no number": (Endless, "what is expected is inf"),
     "a number without a standing": (Bare, "what is expected is float, not a Measure"),
+    "it takes any name": (Credulous, "unfit.. takes an attribute that is not there: Naming.attribute='no such attribute'"),
     "it fails on other channels": (Brittle, "unfit.. of a 'anatomy' channel fails: IndexError"),
     "it refuses without a reason": (Wordless, "unfit.. returns a reason, or None"),
     "something of nothing": (Never, "something is expected of a release that is the table"),

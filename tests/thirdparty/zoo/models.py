@@ -45,6 +45,37 @@ class Amplification:
         return Order.by(old.gamma - new.gamma)
 
 
+class Classes(BaseModel):
+    """No class is smaller than k, and no value in one more frequent than alpha."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    k: int = Field(ge=1, strict=True)
+    alpha: Rational = Field(gt=0, le=1)
+
+    @property
+    def limit(self) -> Fraction:
+        """Return alpha."""
+        return self.alpha
+
+
+class AlphaK:
+    """The privacy model `acme-alpha-k`: Wong, Li, Fu, Wang 2006."""
+
+    name = "acme-alpha-k"
+    options = Classes
+
+    def describe(self, options: Any) -> str:
+        return f"k >= {options.k}, alpha <= {options.alpha}"
+
+    def refuses(self, options: Any, policy: Policy) -> str | None:
+        return None if policy.with_role(Role.SENSITIVE) else "no attribute is sensitive"
+
+    def compare(self, old: Any, new: Any) -> Order:
+        orders = {Order.by(new.k - old.k), Order.by(old.alpha - new.alpha)} - {Order.EQUAL}
+        return Order.EQUAL if not orders else orders.pop() if len(orders) == 1 else Order.INCOMPARABLE
+
+
 class Verbose(Amplification):
     """Says more, and compares the other way round: more is stronger."""
 
