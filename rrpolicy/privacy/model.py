@@ -229,7 +229,7 @@ class Assessor:
     Attributes:
         model: the privacy model's name.
         channel: the channel class it reads.
-        axes: the axis classes it handles; empty for channels without axes.
+        axes: the axis classes it handles; empty for any, and for channels without axes.
         basis: the least that recomputes its number.
         reference: where the formula stands.
         assess: decides.

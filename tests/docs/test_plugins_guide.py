@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -10,11 +11,29 @@ from pathlib import Path
 
 import pytest
 
+from rrpolicy.finding import Verdict
+from rrpolicy.plugin import hookimpl
 from rrpolicy.skeleton.skeleton import write_skeleton
+from rrpolicy.testing import check_assessor, check_privacy_model, open_policy, policy_text
 from tests.docs.make_plugins_pages import BLOCK, GUIDE, KINDS, NAME, REFERENCE, guide, reference
 
 FILES = {block[1]: block[2] for block in BLOCK.finditer(GUIDE.read_text())}
 COMMANDS = re.findall(r"^\$ (.*)$", GUIDE.read_text(), re.MULTILINE)
+EXAMPLE = re.compile(r"<!-- example: alpha_k.py -->\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+ALPHA_K = policy_text(
+    """
+[attributes]
+age = { role = "quasi-identifier", domain = [1, 2, 3, 4], hierarchy = [{ young = [1, 2], old = [3, 4] }] }
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+disease = { role = "sensitive", domain = ["flu", "cold", "none"] }
+[[privacy]]
+model = "acme-alpha-k"
+k = 5
+alpha = "4/5"
+[mechanism]
+name = "l-diversity"
+"""
+)
 USED = {"policy.toml", "people.py"}
 """What uses the distribution, and is no part of it."""
 
@@ -64,6 +83,31 @@ def test_its_commands_make_a_release_that_is_verified(environment):
     assert said["verify"].splitlines()[-1] == "verified at level key; undecided: nothing"
     assert "acme-survey-amplification: amplification <= 8: satisfied" in said["verify"]
     assert "amplification &lt;= 8" in (folder / "report.md").read_text()
+
+
+def test_its_model_of_equivalence_classes_conforms(tmp_path, monkeypatch):
+    (code,) = EXAMPLE.findall(GUIDE.read_text())
+    (tmp_path / "alpha_k.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    example = importlib.import_module("alpha_k")
+
+    class Plugin:
+        @hookimpl
+        def rrpolicy_privacy_models(self):
+            return [example.AlphaK()]
+
+        @hookimpl
+        def rrpolicy_assessors(self):
+            return example.assessors()
+
+    asked = [{"k": 2, "alpha": "1/2"}, {"k": 3, "alpha": "1/2"}, {"k": 3, "alpha": "1/3"}]
+
+    check_privacy_model(example.AlphaK(), asked, refused=[{"k": 1, "alpha": 1}, {"k": 2, "alpha": 0}, {"k": 2}])
+    (finding,) = check_assessor(example.assessors()[0], open_policy(ALPHA_K, [Plugin()]))
+
+    assert finding.verdict is Verdict.SATISFIED
+    assert finding.achieved.value <= 0.8
+    assert finding.companions[0].measure.value >= 5
 
 
 def test_the_reference_is_that_of_the_docstrings():
