@@ -6,6 +6,7 @@ their distribution; an unlisted one is never imported.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from pydantic import BaseModel
 
 from rrpolicy import hookspecs
 from rrpolicy.blame.installed import GROUP
-from rrpolicy.blame.returned import returning, unlike
+from rrpolicy.blame.returned import returning, signature_unlike, unlike
 from rrpolicy.errors import OWN, DataError, NotOfferedError, PolicyError, Problem, RefusedError
 from rrpolicy.offer import Absent, Lazy, Offer, PluginInfo
 
@@ -49,6 +50,16 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "estimator": ("name", "told", "counts"),
 }
 """What each thing that a hook offers must have, as its protocol says."""
+PROTOCOLS: Mapping[str, str] = {
+    "mechanism": "rrpolicy.mechanism:Mechanism",
+    "privacy model": "rrpolicy.privacy.model:PrivacyModel",
+    "utility metric": "rrpolicy.utility.metric:UtilityMetric",
+    "source": "rrpolicy.source.protocol:Source",
+    "renderer": "rrpolicy.report:Renderer",
+    "format": "rrpolicy.formats.format:Format",
+    "estimator": "rrpolicy.estimate.invert.estimator:Estimator",
+}
+"""Whose functions those of a thing must take the arguments of; a class of channels or axes, those of its base."""
 HOOKS: Mapping[str, str] = {
     "channel kind": "rrpolicy_channels",
     "axis kind": "rrpolicy_channels",
@@ -142,16 +153,16 @@ class Registry:
         return offered
 
     def _refuse_unlike(self, plugin: str, thing: Any, what: str, key: str = "") -> None:
-        """Raise RR406 if a thing lacks what its protocol has."""
+        """Raise RR406 if a thing lacks what its protocol has, or has a function that takes other arguments."""
         lacking = [member for member in MEMBERS.get(what, ()) if not hasattr(thing, member)]
-        if lacking:
+        wrong = f"which is {_kind(thing)} and lacks {', '.join(lacking)}" if lacking else _misfit(thing, what)
+        if wrong:
             name = key or getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__)
             raise RefusedError(
                 Problem(
                     "RR406",
-                    f"the plugin {self._whose(plugin)} offers the {what} '{name}', which is "
-                    f"{_kind(thing)} and lacks {', '.join(lacking)}",
-                    hint="offer an object that has them; the protocol stands in `rrpolicy.plugin`",
+                    f"the plugin {self._whose(plugin)} offers the {what} '{name}', {wrong}",
+                    hint="offer what its protocol in `rrpolicy.plugin` says",
                 )
             )
 
@@ -423,6 +434,22 @@ class Registry:
                 hint="take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
             )
         )
+
+
+def _misfit(thing: object, what: str) -> str:
+    """Return which function of somebody else's thing cannot be called as its protocol says; "" if none."""
+    of = thing if isinstance(thing, type) else type(thing)
+    if of.__module__.startswith(GROUP):
+        return ""
+    if what == "channel or axis kind":
+        from rrpolicy.channel.base import Axis, Channel
+
+        protocol = next((base for base in (Channel, Axis) if issubclass(of, base)), None)
+    else:
+        module, _, name = PROTOCOLS.get(what, "").partition(":")
+        protocol = getattr(importlib.import_module(module), name) if name else None
+    wrong = None if protocol is None else signature_unlike(thing, protocol)
+    return "" if wrong is None else f"whose {wrong}"
 
 
 def _kind(thing: object) -> str:

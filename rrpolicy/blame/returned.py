@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -32,7 +33,13 @@ def returning(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
     """
 
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        value = function(*args, **kwargs)
+        try:
+            value = function(*args, **kwargs)
+        except TypeError as error:
+            inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
+            if inside or author(function) == GROUP:
+                raise
+            raise RefusedError(misfit(function, str(error))) from error
         hold(value, kind, function)
         return value
 
@@ -72,6 +79,34 @@ def refusal(function: object, name: str, wrong: str) -> Exception:
         return TypeError(told)
     hint = f"it is a mistake of that plugin: report it to who writes {who.partition(' ')[0]}"
     return RefusedError(Problem(BLAMED, f"{who}: {told}", hint=hint))
+
+
+def misfit(function: object, wrong: str) -> Problem:
+    """Return the problem of a plugin's function that cannot be called as its protocol says."""
+    who = author(function)
+    of = getattr(function, "__qualname__", type(function).__name__)
+    hint = f"it is a mistake of that plugin: report it to who writes {who.partition(' ')[0]}"
+    return Problem(BLAMED, f"{who}: `{of}` cannot be called as its protocol says: {wrong}", hint=hint)
+
+
+def signature_unlike(thing: object, protocol: type) -> str | None:
+    """Return which function of a thing, or of a class, takes other arguments than its protocol's; None if none does."""
+    for name, member in vars(protocol).items():
+        stated = member.__func__ if isinstance(member, classmethod) else member
+        own = getattr(thing, name, None)
+        if name.startswith("_") or not inspect.isfunction(stated) or not callable(own):
+            continue
+        given = list(inspect.signature(stated).parameters.values())[1:]
+        free = isinstance(thing, type) and inspect.isfunction(own)  # of a class: the first argument is its object
+        named = {p.name: None for p in given if p.kind is p.KEYWORD_ONLY}
+        try:
+            inspect.signature(own).bind(*[None] * (len(given) - len(named) + free), **named)
+        except TypeError:
+            expected = ", ".join(p.name for p in given) or "nothing"
+            return f"`{name}` takes {inspect.signature(own)}, expected {expected}"
+        except ValueError:  # it has no signature to look at
+            continue
+    return None
 
 
 def unlike(value: object, kind: Any) -> str | None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rrpolicy.blame.installed import GROUP
 from rrpolicy.blame.returned import hold, returning
@@ -33,6 +33,9 @@ from rrpolicy.channel.decoders import (
 from rrpolicy.channel.probability import largest_ratio, log_at_most, smallest_cross_ratio
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.finding import Measure
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
 
 LISTED = 250_000
 """Entries of a matrix that are listed; ratios of larger ones rest on the word of who wrote the axis."""
@@ -131,6 +134,15 @@ def hold_protocols(channel: Channel) -> None:
                 hold(value, kind, one, name)
 
 
+def settled(channel: Channel, original: Original) -> Channel:
+    """Return a channel as it will be drawn.
+
+    Raises:
+        RefusedError: RR413 if that of a plugin returns something else.
+    """
+    return returning(Channel, channel.settle)(original)
+
+
 def of_itself(axis: Axis) -> Iterator[str]:
     """Yield where an axis contradicts its own matrix, if that can be listed: in its decoder, or in its ratios."""
     if not isinstance(axis, Transition) or not _listed(axis):
@@ -162,10 +174,15 @@ def _understated(epsilon: float, ratio: Fraction) -> bool:
     return math.isnan(epsilon) or not log_at_most(ratio, Fraction(epsilon) * (1 + ROUNDING))
 
 
-def on_word(channel: Channel) -> tuple[Axis, ...]:
-    """Return the axes of others whose ratios cannot be recomputed: their matrix cannot be listed, or is too large."""
+def on_word(channel: Channel) -> tuple[Channel | Axis, ...]:
+    """Return what is of others and cannot be recomputed.
+
+    That is a channel, which has no columns to compare its draws and decoders with, and axes whose matrix cannot be
+    listed, or is too large.
+    """
     axes: tuple[Axis, ...] = getattr(channel, "axes", ())
-    return tuple(axis for axis in axes if not built_in(axis) and not _listed(axis))
+    whole = () if built_in(channel) else (channel,)
+    return (*whole, *(axis for axis in axes if not built_in(axis) and not _listed(axis)))
 
 
 def built_in(axis: Axis | Channel) -> bool:

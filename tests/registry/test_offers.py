@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rrpolicy import hookspecs
-from rrpolicy.channel.base import Axis
+from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.errors import RefusedError
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.formats.format import Format
@@ -84,3 +84,32 @@ def test_a_class_in_place_of_an_object_is_taken_for_what_it_has():
 
     with pytest.raises(RefusedError, match="'x', which is a class and lacks options, describe, refuses, compare"):
         _ = registry("rrpolicy_privacy_models", Model).privacy_models
+
+
+@pytest.mark.parametrize("what", PROTOCOLS)
+def test_a_function_that_takes_other_arguments_is_refused_by_name(what):
+    hook, asked, protocol = PROTOCOLS[what]
+    name, member = next((n, m) for n, m in vars(protocol).items() if n in MEMBERS[what] and inspect.isfunction(m))
+    thing = SimpleNamespace(**dict.fromkeys(MEMBERS[what], "x"))
+    if what == "source":
+        thing.schemes = (".x",)
+    setattr(thing, name, lambda one, two, three, four, five, six: None)
+
+    expected = ", ".join(list(inspect.signature(member).parameters)[1:])
+    told = rf"RR406.* '.*', whose `{name}` takes \(one, two, three, four, five, six\), expected {expected}"
+    with pytest.raises(RefusedError, match=told):
+        getattr(registry(hook, thing), asked)
+    setattr(thing, name, lambda *given: None)
+    assert getattr(registry(hook, thing), asked)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"), [(Axis, "split", "codes, n, stream"), (Channel, "draw", "original, streams, sink")]
+)
+def test_a_kind_whose_function_takes_other_arguments_is_refused_by_name(kind, name, expected):
+    wrong = type("Odd", (kind,), {"kind": "acme.odd", "version": 1, name: lambda self: None})
+    whole = type("Odd", (kind,), {"kind": "acme.odd", "version": 1})
+
+    with pytest.raises(RefusedError, match=rf"RR406.*'Odd', whose `{name}` takes \(self\), expected {expected}"):
+        _ = registry("rrpolicy_channels", wrong).kinds
+    assert registry("rrpolicy_channels", whole).kinds["acme.odd"] is whole

@@ -61,13 +61,17 @@ def nearly(of, keep=Fraction(98, 100)):
     rows = tuple(tuple(keep if u == v else move for v in range(3)) for u in range(3))
     return Verbatim.explicit(of.attribute, of.labels, of.labels, rows, of.name)
 
+class Own(Product):
+    kind: ClassVar[str] = "acme.own"
+    {own}
+
 class Wrong:
     name = "acme-wrong"
     options = Options
     def outline(self, options, policy):
         region = policy.attributes["region"]
         made = axis(Odd("region", region.domain, Fraction(1, 10), region.release_as))
-        return Outline(Product, ((made.attributes, type(made)),), Product((made,), (), (made.columns()[0].name,)))
+        return Outline({channel}, ((made.attributes, type(made)),), {channel}((made,), (), (made.columns()[0].name,)))
     def plan(self, options, task):
         return Proposal(self.outline(options, task.policy).fixed, {"region": Origin.POLICY}, {}, ())
 
@@ -77,7 +81,7 @@ def rrpolicy_mechanisms():
 
 @hookimpl
 def rrpolicy_channels():
-    return [Odd, Verbatim]
+    return [Odd, Verbatim, Own]
 """
 ZOO = {
     "categories in another order": ({"axis": "replace(of, labels=of.labels[::-1])"}, "in another order"),
@@ -115,6 +119,8 @@ ZOO = {
     ),
 }  # fmt: skip
 """Each is wrong in one way: what replaces a line of the plugin, and what is said of it."""
+PLAIN = {"odd": "pass", "verbatim": "pass", "own": "pass", "axis": "of", "channel": "Product"}
+"""Lines of a plugin that is right."""
 UNMADE = {"columns that are no distributions", "a decoder of another column"}
 """Of these no release comes about: they cannot be drawn from, or no weights can be written."""
 HONEST = {
@@ -135,7 +141,7 @@ def plugin(tmp_path, monkeypatch):
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-wrong\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text("[rrpolicy]\nwrong = acme_wrong\n")
         code = PLUGIN
-        for name, line in {"odd": "pass", "verbatim": "pass", "axis": "of", **lines}.items():
+        for name, line in {**PLAIN, **lines}.items():
             code = code.replace(f"{{{name}}}", line)
         (site / "acme_wrong.py").write_text(code)
         monkeypatch.syspath_prepend(str(SITE))
@@ -216,3 +222,28 @@ def test_what_cannot_be_listed_rests_on_a_word_that_is_named(plugin, capsys, mon
     capsys.readouterr()
     assert verified(policy) == 1
     assert "undecided: ratios of region: on the word of acme-wrong 1.0" in capsys.readouterr().out
+
+
+FALSE = "def decoders(self): return tuple(replace(d, rows=d.rows[::-1]) for d in Product.decoders(self))"
+
+
+@pytest.mark.parametrize("own", ["pass", FALSE], ids=["honest", "with a false decoder"])
+def test_a_channel_of_ones_own_rests_on_a_word_that_is_named(plugin, capsys, own):
+    policy = plugin({"channel": "Own", "own": own})
+    assert released(policy) == 0, capsys.readouterr().err
+    findings = json.loads((policy.with_name("bundle") / "public" / "release.json").read_text())["findings"]
+    assert all("'acme.own' releases records" in " ".join(f["assumptions"]) for f in findings)
+    capsys.readouterr()
+
+    assert verified(policy) == 1
+
+    said = capsys.readouterr().out
+    assert "undecided: draws and decoders of 'acme.own': on the word of acme-wrong 1.0" in said
+
+
+def test_a_channel_that_settles_on_nothing_is_a_mistake_of_its_plugin(plugin, capsys):
+    policy = plugin({"channel": "Own", "own": "def settle(self, original): return None"})
+
+    assert released(policy) == 4
+
+    assert "RR413 acme-wrong 1.0: `Own.settle` returned None, expected a Channel" in capsys.readouterr().err

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import rrpolicy
-from rrpolicy.blame.returned import unlike
+from rrpolicy.blame.returned import returning, unlike
 from rrpolicy.cli.main import main
+from rrpolicy.errors import RefusedError
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.mechanism import Outline, Proposal
 
@@ -377,3 +378,18 @@ def test_the_functions_raise_it_as_well(wrong):
     folder = wrong(mechanism=PLAN + "{}")
     with pytest.raises(rrpolicy.RefusedError, match=r"RR413: acme-wrong 1\.0: `Keep\.plan` returned a dict"):
         rrpolicy.plan(folder / "policy.toml")
+
+
+def test_a_function_that_takes_other_arguments_is_a_mistake_of_its_plugin():
+    def odd(requirement):
+        return requirement
+
+    def failing(requirement):
+        return len(requirement)
+
+    with pytest.raises(
+        RefusedError, match=r"RR413: .*: `.*odd` cannot be called as its protocol says: .*takes 1 posit"
+    ):
+        returning(int, odd)(1, 2, 3)
+    with pytest.raises(TypeError, match="has no len"):
+        returning(int, failing)(1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
+from rrpolicy.channel.promises import built_in
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.gate import shown
@@ -195,7 +196,9 @@ def _value_table(table: ValueTable[Companion]) -> list[str]:
 def _errors(outlook: Outlook) -> list[str]:
     if not outlook.errors:
         dealt = any(isinstance(d, AnatomyDecoder) for d in outlook.plan.channel.decoders())
-        return [f"  none: {'it depends on how values go with the other columns' if dealt else 'nothing is randomised'}"]
+        own = not built_in(outlook.plan.channel)
+        why = "the channel is a plugin's own" if own else "nothing is randomised"
+        return [f"  none: {'it depends on how values go with the other columns' if dealt else why}"]
     spread = {name for d in outlook.plan.channel.decoders() if isinstance(d, RecodeDecoder) for name in d.attributes}
     rows = [
         f"  {' x '.join(e.attributes)}: {'unknown without data' if e.error is None else f'{e.error:.4g}'}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import file_digest, pretty
+from rrpolicy.channel.promises import settled
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import NAME, Manifest
@@ -136,7 +137,7 @@ def current(  # noqa: PLR0917 each is another thing
             Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")
         )
     placed = replace(plan.policy, requirements=_placed(plan.policy, policy))
-    return replace(plan, policy=placed, channel=plan.channel.settle(original), source_tag=tag)
+    return replace(plan, policy=placed, channel=settled(plan.channel, original), source_tag=tag)
 
 
 def _placed(planned: Policy, stated: Policy) -> tuple[Requirement, ...]:

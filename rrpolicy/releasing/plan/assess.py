@@ -133,13 +133,18 @@ def _finding(  # noqa: PLR0917 what it passes on
 
 
 def _on_word(channel: Channel) -> Iterator[str]:
-    """Yield what rests on the word of who wrote an axis: what its matrix would show, and cannot be listed."""
-    for axis in on_word(channel):
-        names = ", ".join(axis.attributes)
-        yield (
-            f"What is said of {names} rests on the word of {author(axis)}: its matrix was not listed, so that the "
-            "ratios of its probabilities were not recomputed."
-        )
+    """Yield what rests on the word of who wrote a channel or an axis, as it cannot be recomputed."""
+    for own in on_word(channel):
+        if isinstance(own, Channel):
+            yield (
+                f"How '{own.kind}' releases records, and how counts of them are undone, rests on the word of "
+                f"{author(own)}: a channel of its own has no matrix to be compared with."
+            )
+        else:
+            yield (
+                f"What is said of {', '.join(own.attributes)} rests on the word of {author(own)}: its matrix was not "
+                "listed, so that the ratios of its probabilities were not recomputed."
+            )
 
 
 def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:

@@ -14,7 +14,7 @@ from rrpolicy.blame.installed import author
 from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.channel.base import Channel
-from rrpolicy.channel.promises import contradictions, hold_protocols
+from rrpolicy.channel.promises import contradictions, hold_protocols, settled
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
@@ -195,7 +195,7 @@ def make_plan(
     hold_protocols(proposal.channel)
     if seen is not original:
         proposal = _planned_elsewhere(resolved, proposal)
-    channel = proposal.channel if isinstance(original, int) else proposal.channel.settle(original)
+    channel = proposal.channel if isinstance(original, int) else settled(proposal.channel, original)
     refuse_contradictions(channel, resolved, mechanism)
     problems = undeclared(resolved, channel)
     if problems:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical import file_digest, own_digest, pretty
+from rrpolicy.channel.promises import settled
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import NotOfferedError, Place, RRPolicyError
 from rrpolicy.finding import Basis, Verdict, place_to_json
@@ -268,8 +269,8 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     plan = audit.plan
     right = original.records == plan.records
     log.check("records of the source", right, "RR124", "the source has another number of records than the release")
-    settled = same(plan.channel.settle(original).to_json(), plan.channel.to_json())
-    log.check("sampler", settled, "RR124", "the source would be drawn from in another way than the plan says")
+    as_drawn = same(settled(plan.channel, original).to_json(), plan.channel.to_json())
+    log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
     for finding, stated in zip(assessment.findings, audit.stated.findings, strict=False):
         check_finding(log, finding, stated, where="findings.json", by=side.by)

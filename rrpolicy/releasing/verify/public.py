@@ -189,9 +189,13 @@ def _check_description(log: Log, side: PublicSide) -> bool:
     told = list(contradictions(channel, manifest.attributes))
     failure = f"the channel contradicts the attributes or itself: {'; '.join(told)}"
     log.check("what the channel says of itself", not told, "RR118", failure)
-    log.undecided += [
-        f"ratios of {', '.join(axis.attributes)}: on the word of {author(axis)}" for axis in on_word(channel)
-    ]
+    for own in on_word(channel):
+        named = (
+            f"draws and decoders of '{own.kind}'"
+            if isinstance(own, Channel)
+            else f"ratios of {', '.join(own.attributes)}"
+        )
+        log.undecided.append(f"{named}: on the word of {author(own)}")
     rows = {table.rows for name, table in manifest.data.tables.items() if name in ONE_A_RECORD}
     agree = rows == {manifest.records}
     log.check("records", agree, "RR115", "the field 'records' of release.json is not the number of rows that it states")
