@@ -44,7 +44,16 @@ class Sink(Protocol):
 
 
 class Channel(ABC):
-    """Pr(released | original), as data: hashed, reviewed, drawn from, assessed, published and decoded."""
+    """Pr(released | original), as data: hashed, reviewed, drawn from, assessed, published and decoded.
+
+    A frozen dataclass is written and read by its fields, which may be text, numbers, fractions, enumerations, tuples
+    and mappings of these, and dataclasses of such fields; one with `metadata=AUDIT` stays out of what is published, and
+    needs a default.
+
+    Attributes:
+        kind: its name in documents, such as `acme.sample`; `rrpolicy_channels` offers the class by it.
+        version: of its fields: another one is refused when it is read.
+    """
 
     kind: ClassVar[str]
     version: ClassVar[int]

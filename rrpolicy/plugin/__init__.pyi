@@ -30,6 +30,7 @@ from rrpolicy.channel.product.channel import Product as Product
 from rrpolicy.channel.sampling.variates import split_by_columns as split_by_columns
 from rrpolicy.channel.suppression.channel import SuppressionChannel as SuppressionChannel
 from rrpolicy.channel.table import Column as Column, TableSpec as TableSpec
+from rrpolicy.codec.fields import AUDIT as AUDIT
 from rrpolicy.errors import (
     DataError as DataError,
     PolicyError as PolicyError,

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -29,6 +30,8 @@ BLOCK = re.compile(r"<!-- file: (\S+) -->\n(?:```[a-z]+\n(.*?)^```$)?", re.DOTAL
 """A file that the guide shows."""
 WRITTEN = (
     *("Offer", "Mechanism", "Outline", "Task", "Proposal", "Remark", "Origin", "Derived"),
+    *("Product", "Identity", "Retention", "Matrix", "Recode", "Sets", "SuppressionChannel", "AnatomyChannel"),
+    *("Stream", "Streams"),
     *("Axis", "Transition", "Posterior", "Readable", "Single", "Several", "Channel", "Sink", "Column", "TableSpec"),
     *("MatrixDecoder", "RetentionDecoder", "IdentityDecoder", "RecodeDecoder", "AdditionDecoder", "AnatomyDecoder"),
     *("PrivacyModel", "Order", "Requirement", "Assessor", "PerClass", "Smooth", "ClassModel", "Written"),
@@ -80,16 +83,20 @@ def of_class(name: str, of: type) -> Iterator[str]:
     """Yield a class with its public members."""
     types = of.__annotations__ if is_dataclass(of) else {}
     yield from (f"### `{name}`", "", *told(of, types), "")
+    if is_dataclass(of) and not any("help" in f.metadata for f in fields(of)):
+        shape = ", ".join(f"{f.name}: {f.type}" for f in fields(of) if not f.name.startswith("_"))
+        yield from ((f"Fields, in order: `{shape}`.", "") if shape else ())
     if is_dataclass(of):
         helped = {f.name: f.metadata["help"] for f in fields(of) if "help" in f.metadata}
         yield from (*(f"- `{field}: {types[field]}`: {said}" for field, said in helped.items()), "")
     if issubclass(of, Enum):
         yield from (*(f"- `{member.name}`" for member in of), "")
     for member, value in vars(of).items():
-        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        kept = isinstance(value, (property, cached_property))
+        function = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "__func__", value)
         if member.startswith("_") or not inspect.isfunction(function) or function.__doc__ is None:
             continue
-        heading = f"`{member}`" if isinstance(value, property) else f"`{member}{shown(function)}`"
+        heading = f"`{member}`" if kept else f"`{member}{shown(function)}`"
         yield from (f"#### {heading}", "", *told(function), "")
 
 
