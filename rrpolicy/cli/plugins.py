@@ -59,4 +59,7 @@ def _offers(registry: Registry) -> dict[str, tuple[str, ...]]:
         "channels and axes": tuple(sorted(registry.kinds)),
         "sources": tuple(sorted(registry.sources)),
         "renderers": tuple(sorted(registry.renderers)),
+        "formats": tuple(sorted(registry.formats)),
+        "estimators": tuple(sorted(registry.estimators)),
+        "codes of plugins": tuple(sorted(registry.codes)),
     }

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.sums.means import Means
 
 
+_LISTED = (
+    'one of a plugin is known once you list it: --plugin DISTRIBUTION, or open_release(..., plugins=["DISTRIBUTION"])'
+)
+
+
 @dataclass(frozen=True)
 class Release:
     """An opened release. Nothing is read before a query.
@@ -105,7 +110,8 @@ class Release:
             return self.inside().crosstab(by, where, target, level, estimator=estimator)
         if estimator != MOMENT and estimator not in self.estimators:
             known = ", ".join((MOMENT, *self.estimators))
-            raise PolicyError(Problem("RR278", f"no such estimator: {estimator!r}", expected=f"one of {known}"))
+            message = f"no such estimator: {estimator!r}"
+            raise PolicyError(Problem("RR278", message, expected=f"one of {known}", hint=_LISTED))
         condition = split(where, self.columns)
         table = self._crosstab([by] if isinstance(by, str) else by, where, condition, target, level)
         if estimator == MOMENT:

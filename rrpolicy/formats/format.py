@@ -92,9 +92,12 @@ class Format(Protocol):
             spec: what it should hold: names, and types as `rrpolicy.plugin.arrow_schema` has them.
             handling: as it was written.
 
+        A file without a byte is refused as any foreign file is. No result is left unfinished on the connection: the
+        next query on it would close that.
+
         Raises:
             UnlikeSpecError: if the file is not of this format, or holds anything but the table.
-            duckdb.Error: likewise.
+            duckdb.Error: likewise, of a foreign file or a damaged one; so are ValueError and OSError.
         """
         ...
 

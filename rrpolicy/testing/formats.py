@@ -140,7 +140,9 @@ def _check_written(form: Format, spec: TableSpec, handling: Handling, made: Path
         try:
             read = _read(form, path, spec, handling)
         except UnlikeSpecError as error:
-            raise AssertionError(f"what it wrote in {len(parts)} parts is refused: {error}") from error
+            cause = error.__cause__
+            why = f"{error}: {type(cause).__name__}: {cause}" if cause is not None else str(error)
+            raise AssertionError(f"what it wrote in {len(parts)} parts is refused: {why}") from error
         _compare(spec, rows, read, f"in {len(parts)} parts")
         _check_sql(form, path, spec, handling, rows)
         content = path.read_bytes()

@@ -46,13 +46,14 @@ class TableInMemory:
         return cls(policy, {name: np.asarray(values, dtype=np.int32) for name, values in columns.items()})
 
     @classmethod
-    def random(cls, policy: Policy, records: int, seed: int) -> TableInMemory:
+    def random(cls, policy: Policy, records: int, seed: int, uneven: float = 0.0) -> TableInMemory:
         """Build a table whose categorical attributes depend on one another, the same for the same seed.
 
         Args:
             policy: every domain declared; a column without one gets whole numbers.
             records: N.
             seed: of the values.
+            uneven: how far they lie from the middle of the domains, to which 2 is the whole way.
         """
         generator = np.random.default_rng(seed)
         latent = generator.normal(size=records)
@@ -61,7 +62,7 @@ class TableInMemory:
         for attribute in policy.released:
             demand(not attribute.observed, f"the domain of '{attribute.name}' is observed: give `tables` that hold it")
             size = len(attribute.domain or ())
-            score = latent + generator.normal(size=records)
+            score = latent + generator.normal(size=records) + uneven
             if size:
                 codes[attribute.name] = np.clip(np.floor((score + 2) * size / 4), 0, size - 1).astype(np.int32)
             else:

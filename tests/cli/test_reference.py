@@ -57,6 +57,9 @@ def test_plugins_lists_what_each_offers(capsys):
     assert main(["plugins", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert "pram" in document["offers"]["mechanisms"]
+    assert document["offers"]["formats"] == ["csv", "duckdb", "parquet"]
+    assert document["offers"]["estimators"] == ["em", "projection"]
+    assert document["offers"]["codes of plugins"] == []
     assert {"core", "pram"} <= {p["name"] for p in document["plugins"]}
 
 

@@ -84,8 +84,14 @@ def test_outside_it_both_other_estimates_are_proper_tables(publish, made):
     assert "projection" in projection.method
     np.testing.assert_array_equal(projection.moment, moment.estimate)
     np.testing.assert_array_equal(projection.covariance(), moment.covariance())
-    with pytest.raises(PolicyError, match="RR278"):
+    said = "an estimate may lie outside"
+    assert [said in table.summary() for table in (moment, em, projection)] == [True, False, False]
+    assert said in moment.constrained(moment.estimate, "another").summary()
+    with pytest.raises(PolicyError, match="RR278") as refused:
         release.crosstab("sex", estimator="bayes")
+    assert refused.value.problems[0].hint == (
+        'one of a plugin is known once you list it: --plugin DISTRIBUTION, or open_release(..., plugins=["DISTRIBUTION"])'
+    )
 
 
 @given(x=st.lists(st.floats(-50, 50), min_size=1, max_size=8), total=st.floats(0.5, 100))

@@ -47,6 +47,8 @@ def test_its_problems_lead_to_their_page(plugin, tmp_path, capsys):
 
     assert main(["explain", "acme101", "--plugin", "acme-sore"]) == 0
     assert capsys.readouterr().out == PAGE + "\n"
+    assert main(["plugins", "--plugin", "acme-sore"]) == 0
+    assert "codes of plugins: ACME101" in capsys.readouterr().out.splitlines()
 
 
 def test_who_may_know_a_code_is_named_and_not_imported(plugin, capsys):

@@ -272,6 +272,15 @@ def test_built_ins_are_offered_by_the_same_hooks(site):
         assert ("arrow" in listed) is known
 
 
+def test_what_it_offers_is_listed(site, capsys):
+    site(SITE)
+    run("plugins", "--plugin", "acme-arrow")
+    told = capsys.readouterr().out.splitlines()
+
+    assert "formats: arrow, csv, duckdb, parquet" in told
+    assert "estimators: acme-ridge, em, projection" in told
+
+
 def test_the_built_ins_name_themselves():
     registry = load_registry()
     assert all(registry.formats[name].name == name for name in registry.formats)

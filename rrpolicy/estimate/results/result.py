@@ -75,6 +75,10 @@ class Result(ABC):
         """Return how it was estimated, in words; "" if the title says so."""
         return ""
 
+    def said_of_ends(self) -> str:
+        """Return what low and high are, in words; "" if that is said of the method."""
+        return self.intervals
+
     @property
     def measured(self) -> tuple[Measured, ...]:
         """Return the quantities, in order."""

@@ -28,6 +28,8 @@ METHOD = "moment (unbiased)"
 EVEN = "even spread inside released groups (biased)"
 OTHERWISE = "{}: biased, and the interval is that of the moment estimate"
 
+ROUNDING = 1e-9
+"""What an estimate may be off by, as a share of N."""
 _COVARIANCE_CELLS = 4_000
 
 
@@ -253,6 +255,12 @@ class Crosstab(Result):
     def said_of_method(self) -> str:
         """Return how the counts were estimated."""
         return self.method
+
+    def said_of_ends(self) -> str:
+        """Return that estimates may be impossible counts: of other estimates than the moment's, only if some are."""
+        slack = ROUNDING * self.records
+        possible = bool(np.all((self.estimate >= -slack) & (self.estimate <= self.records + slack)))
+        return "" if self._moment is not None and possible else self.intervals
 
     def group_values(self) -> Sequence[Mapping[str, Value]]:
         """Return what each cell is of, in the order of `rows`."""

@@ -149,11 +149,10 @@ def _head(found: Result) -> tuple[str, ...]:
         of = "this table's counts" if counts else "of this table"
     else:
         of = (_COUNTS if counts else _OTHERS)[found.target]
-    ends = found.intervals.replace("{level}", _percent(found))
+    ends = found.said_of_ends().replace("{level}", _percent(found))
     if found.biased:
         ends = _BOUNDS if found.target == "table" else _NO_BOUNDS
-    method = found.said_of_method()
-    told = _EXACT if found.exact else f"{method}; {ends}" if method else ends
+    told = _EXACT if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
     return (
         f"{visible(found.title)}{where}: {of}",
         f"{found.records:,} records; {told}",

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
-from rrpolicy.plugin import Product, Retention, Verdict, hookimpl
+from rrpolicy.plugin import (
+    MULTIPLICITY,
+    Basis,
+    Channel,
+    Column,
+    Finding,
+    MatrixDecoder,
+    Measure,
+    Product,
+    Retention,
+    Standing,
+    TableSpec,
+    Verdict,
+    hookimpl,
+)
 from rrpolicy.testing import check_channel, open_policy, policy_of
 
 DOMAINS = {"sex": ["f", "m"], "region": ["n", "e", "s"]}
@@ -107,17 +123,127 @@ class Backwards(Own):
         return (replace(table, columns=table.columns[::-1]),)
 
 
-def check(kind: type[Own]) -> None:
+@dataclass(frozen=True)
+class Sampling(Channel):
+    """Releases `size` records, drawn without replacement, and the others as `*`."""
+
+    kind: ClassVar[str] = "acme.sampling"
+    version: ClassVar[int] = 1
+
+    size: int
+    records: int
+
+    @classmethod
+    def made(cls):
+        return cls(100, 400)
+
+    @property
+    def share(self) -> Fraction:
+        return Fraction(self.size, self.records)
+
+    def tables(self):
+        columns = (Column(name, "category", (*domain, "*"), "VARCHAR", name) for name, domain in DOMAINS.items())
+        return (TableSpec("data", tuple(columns), tuple(DOMAINS)),)
+
+    def undone(self, names):
+        original = tuple(itertools.product(*(DOMAINS[name] for name in names)))
+        rows = [tuple(self.share * (u == v) for v in original) for u in original]
+        rows.append((1 - self.share,) * len(original))
+        released = (*original, ("*",) * len(names))
+        return MatrixDecoder(names, names, released, original, tuple(rows), independent=False)
+
+    def decoders(self):
+        return (self.undone(tuple(DOMAINS)),)
+
+    def settle(self, original):
+        return self
+
+    def chosen(self, streams):
+        """Return the places of the records that are released."""
+        return np.argsort(streams.stream("sample").words(self.records))[: self.size]
+
+    def draw(self, original, streams, sink):
+        whole = pa.Table.from_batches(original.rows(*DOMAINS))
+        stays = np.zeros(self.records, dtype=bool)
+        stays[self.chosen(streams)] = True
+        arrays = [
+            pa.array(
+                [
+                    domain[code] if kept else "*"
+                    for code, kept in zip(whole.column(name).to_pylist(), stays, strict=True)
+                ]
+            )
+            for name, domain in DOMAINS.items()
+        ]
+        sink.write("data", pa.record_batch(arrays, names=list(DOMAINS)))
+
+    def conforms(self, original, released):
+        found: Counter[tuple[str, ...]] = Counter()
+        for row in released["data"].read_all().to_pylist():
+            found[tuple(row[name] for name in DOMAINS)] += row[MULTIPLICITY]
+        true: Counter[tuple[str, ...]] = Counter()
+        counts = original.counts(*DOMAINS)
+        for codes, n in zip(counts.codes.tolist(), counts.n.tolist(), strict=True):
+            true[tuple(domain[code] for code, domain in zip(codes, DOMAINS.values(), strict=True))] = n
+        hidden = found.pop(("*",) * len(DOMAINS), 0)
+        fine = hidden == self.records - self.size and sum(found.values()) == self.size and found <= true
+        return Finding(
+            code="conforms",
+            model="conforms",
+            requirement="a sample of the table",
+            place=None,
+            achieved=Measure(float(fine), Standing.EXACT),
+            limit=None,
+            verdict=Verdict.SATISFIED if fine else Verdict.FAILED,
+            basis=Basis.ORIGINAL,
+            adversary="",
+        )
+
+    def discloses(self):
+        return ()
+
+
+class EvenChance(Sampling):
+    """Says that every second record is released."""
+
+    @property
+    def share(self):
+        return Fraction(1, 2)
+
+
+class Foremost(Sampling):
+    def chosen(self, streams):
+        return np.arange(self.size)
+
+
+class OneByOne(Sampling):
+    """Publishes a decoder an attribute, each true by itself."""
+
+    def decoders(self):
+        return tuple(self.undone((name,)) for name in DOMAINS)
+
+
+class Periodic(OneByOne):
+    def chosen(self, streams):
+        return np.arange(0, self.records, self.records // self.size)
+
+
+def check(kind: type[Any]) -> None:
     class Plugin:
         @hookimpl
         def rrpolicy_channels(self):
             return [kind if kind is not Unheard else Own]
 
     axes = tuple(Retention.uniform(name, domain, Fraction(3, 5)) for name, domain in DOMAINS.items())
-    check_channel(kind(axes, (), tuple(DOMAINS)), open_policy(policy_of(DOMAINS), [Plugin()]))
+    made = kind(axes, (), tuple(DOMAINS)) if issubclass(kind, Own) else kind.made()
+    check_channel(made, open_policy(policy_of(DOMAINS), [Plugin()]))
 
 
-HONEST = {"a product under another name": Own}
+HONEST = {
+    "a product under another name": Own,
+    "a sample without replacement": Sampling,
+    "a sample, each attribute undone by itself": OneByOne,
+}
 WRONG = {
     "it is drawn as the table is": (Observant, "settle.. reads the table"),
     "its own chance": (Restless, "two draws from the same bits differ"),
@@ -132,4 +258,7 @@ WRONG = {
     "any version is read": (Credulous, "takes a version that it cannot know"),
     "a kind that is not offered": (Unheard, "no plugin of the policy offers the kind 'acme.unheard'"),
     "columns in another order": (Backwards, "does not keep the policy's order"),
+    "a decoder of another share": (EvenChance, r"draw\(\) releases .* and the decoder says .*: its matrix is not what is drawn"),
+    "the first records in order": (Foremost, r"with 'sex', 'region' = f, n, on average over 100 draws"),
+    "every fourth record in order": (Periodic, "its matrix is not what is drawn from"),
 }  # fmt: skip

@@ -96,6 +96,17 @@ class Rude(Arrow):
             raise KeyError(path.name) from error
 
 
+class Mistaken(Arrow):
+    def relation(self, connection, path, spec, handling):
+        connection.execute("SELECT * FROM nowhere")
+        return super().relation(connection, path, spec, handling)
+
+
+class Misread(Arrow):
+    def relation(self, connection, path, spec, handling):
+        raise ValueError("no column of kind 'set' is known")
+
+
 class Once(Arrow):
     def relation(self, connection, path, spec, handling):
         super().relation(connection, path, spec, handling)
@@ -131,6 +142,8 @@ WRONG = {
     "a file that was there": (writing(__init__=over), "writer.. overwrites a file that exists"),
     "any file is an empty table": (Patient, "a foreign file is read as if it were the table"),
     "any file fails": (Rude, "a foreign file is not refused by UnlikeSpecError: KeyError"),
+    "it asks for a table of nobody's": (Mistaken, "1 parts is refused: .* describes: CatalogException: .*nowhere does not exist"),
+    "it reads no lists": (Misread, "1 parts is refused: .* describes: ValueError: no column of kind 'set' is known"),
     "it is read once": (Once, "what relation.. returns can be asked once only"),
     "SQL that does not run": (Unspoken, "sql.. does not run, and there is no note"),
     "a name with a blank": (Named, "the name of a format is letters and digits"),

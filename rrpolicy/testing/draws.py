@@ -1,0 +1,158 @@
+"""Draws of a channel in memory, and the law that they must follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rrpolicy.canonical import Value, category_text
+from rrpolicy.channel.base import Channel
+from rrpolicy.channel.decoders import Cell, IdentityDecoder, MatrixDecoder, RetentionDecoder, cells
+from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.channel.values import read_codes
+from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.testing.demand import demand
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.table import Column
+    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.protocol import Original
+
+Listed: TypeAlias = IdentityDecoder | RetentionDecoder | MatrixDecoder
+"""The decoders that tell how many records are released with each value, on average."""
+DRAWS = 100
+ERRORS = 8
+"""Standard errors that a mean may be off."""
+FEW = 30 / DRAWS
+"""Records that a mean may be off besides: what happens so rarely may not have happened yet."""
+
+
+class Collected:
+    """A sink that counts distinct rows."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, list[pa.Table]] = {}
+
+    def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
+        """Keep a batch with its multiplicities."""
+        del in_order
+        plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
+        times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
+        demand(all(pc.greater(times, 0).to_pylist()), "draw() hands over a row that stands nowhere")
+        self.parts.setdefault(table, []).append(pa.table([*plain, times], names=[*batch.schema.names, MULTIPLICITY]))
+
+    def rows(self, table: str) -> pa.Table:
+        """Return distinct rows in order, with their counts."""
+        everything = pa.concat_tables(self.parts[table])
+        names = [name for name in everything.schema.names if name != MULTIPLICITY]
+        if any(pa.types.is_nested(everything.schema.field(name).type) for name in names):
+            return everything
+        grouped = everything.group_by(names).aggregate([(MULTIPLICITY, "sum")]).rename_columns([*names, MULTIPLICITY])
+        return grouped.sort_by([(name, "ascending") for name in names])
+
+
+def drawn(channel: Channel, original: Original, seed: int) -> dict[str, pa.Table]:
+    """Return the released tables of one draw: distinct rows in order, with their counts."""
+    sink = Collected()
+    channel.draw(original, Streams.for_tests(seed), sink)
+    names = {table.name for table in channel.tables()}
+    demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, promised {sorted(names)}")
+    return {name: sink.rows(name) for name in names}
+
+
+def check_law(channel: Channel, original: Original) -> None:
+    """Compare the mean counts of many draws with what the channel's decoders say of them.
+
+    A channel fails by chance with a probability below 1e-6 where records are drawn independently or without
+    replacement, or where those that move together do so often enough to be seen in `DRAWS` draws.
+
+    Args:
+        channel: settled.
+        original: that it can be drawn from.
+
+    Raises:
+        AssertionError: if the mean counts of a decoder are not its matrix applied to the original's counts.
+    """
+    listed = [decoder for decoder in channel.decoders() if isinstance(decoder, Listed)]
+    laws = [
+        _Law(decoder, channel, original) for decoder in listed if isinstance(decoder, MatrixDecoder) or decoder.labels
+    ]
+    if not laws:
+        return
+    for seed in range(DRAWS if any(law.decoder.drawn for law in laws) else 1):
+        tables = drawn(channel, original, seed)
+        for law in laws:
+            law.see(tables)
+    for law in laws:
+        law.check()
+
+
+def _text(cell: Cell) -> tuple[str, ...]:
+    return tuple(map(category_text, cell))
+
+
+class _Law:
+    """What a decoder says of released counts, beside those that were drawn."""
+
+    def __init__(self, decoder: Listed, channel: Channel, original: Original) -> None:
+        self.decoder = decoder
+        self.table, self.columns = _place(decoder, channel)
+        self.seen: list[Array] = []
+        told = decoder.released if isinstance(decoder, MatrixDecoder) else cells(decoder.labels)
+        undone = decoder.original if isinstance(decoder, MatrixDecoder) else told
+        self.cells = [_text(cell) for cell in told]
+        self.places = {cell: u for u, cell in enumerate(self.cells)}
+        codes = {_text(cell): v for v, cell in enumerate(undone)}
+        true = original.counts(*decoder.attributes)
+        domains: list[tuple[Value, ...]] = [original.policy.attributes[a].domain or () for a in decoder.attributes]
+        occurring = [
+            codes[_text(tuple(d[c] for d, c in zip(domains, row, strict=True)))] for row in true.codes.tolist()
+        ]
+        if isinstance(decoder, IdentityDecoder):
+            entries = np.eye(len(told))[:, occurring]
+        else:
+            entries = np.array([[float(row[v]) for v in occurring] for row in decoder.matrix()])
+        self.expected = entries @ true.n
+        self.certain = np.all((entries == 0) | (entries == 1), axis=1)
+
+    def see(self, tables: Mapping[str, pa.Table]) -> None:
+        """Count the records of one draw."""
+        rows = tables[self.table]
+        codes = [read_codes(column, rows.column(column.name).combine_chunks()) for column in self.columns]
+        released = product(*(column.labels for column in self.columns))
+        places = np.array([self.places.get(_text(cell), -1) for cell in released])
+        flat = places[np.ravel_multi_index(tuple(codes), [len(column.labels) for column in self.columns])]
+        demand(bool(np.all(flat >= 0)), f"draw() releases a value of {self} that its decoder does not know")
+        n = rows.column(MULTIPLICITY).to_numpy()
+        self.seen.append(np.bincount(flat, weights=n, minlength=len(self.cells)).astype(np.float64))
+
+    def check(self) -> None:
+        """Hold every mean to what is expected, and what is certain to what must be."""
+        seen = np.array(self.seen)
+        for cell, counts, expected, certain in zip(self.cells, seen.T, self.expected, self.certain, strict=True):
+            mean = float(counts.mean())
+            error = float(counts.std(ddof=1)) / math.sqrt(len(counts)) if len(counts) > 1 else 0.0
+            fits = all(counts == expected) if certain else abs(mean - expected) <= ERRORS * error + FEW
+            demand(
+                bool(fits),
+                f"draw() releases {mean:.1f} records with {self} = {', '.join(cell)}, on average over {len(counts)} "
+                f"draws, and the decoder says {expected:.1f}: its matrix is not what is drawn from",
+            )
+
+    def __str__(self) -> str:
+        return ", ".join(f"'{column.name}'" for column in self.columns)
+
+
+def _place(decoder: Listed, channel: Channel) -> tuple[str, tuple[Column, ...]]:
+    """Return the table that holds a decoder's columns, and these."""
+    for table in channel.tables():
+        columns = {column.name: column for column in table.columns}
+        if columns.keys() >= set(decoder.columns):
+            return table.name, tuple(columns[name] for name in decoder.columns)
+    raise AssertionError(f"the columns {list(decoder.columns)} of a decoder stand in no one table")
