@@ -84,8 +84,10 @@ def of_class(name: str, of: type) -> Iterator[str]:
     types = of.__annotations__ if is_dataclass(of) else {}
     yield from (f"### `{name}`", "", *told(of, types), "")
     if is_dataclass(of) and not any("help" in f.metadata for f in fields(of)):
-        shape = ", ".join(f"{f.name}: {f.type}" for f in fields(of) if not f.name.startswith("_"))
-        yield from ((f"Fields, in order: `{shape}`.", "") if shape else ())
+        given = [f for f in fields(of) if not f.name.startswith("_")]
+        for said, by_name in (("Fields, in order", False), ("By name alone", True)):
+            shape = ", ".join(f"{f.name}: {f.type}" for f in given if f.kw_only is by_name)
+            yield from ((f"{said}: `{shape}`.", "") if shape else ())
     if is_dataclass(of):
         helped = {f.name: f.metadata["help"] for f in fields(of) if "help" in f.metadata}
         yield from (*(f"- `{field}: {types[field]}`: {said}" for field, said in helped.items()), "")
