@@ -36,10 +36,9 @@ def returning(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
         try:
             value = function(*args, **kwargs)
         except TypeError as error:
-            inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
-            if inside or author(function) == GROUP:
-                raise
-            raise RefusedError(misfit(function, str(error))) from error
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # out of the function itself
+            raise refusal(function, f"cannot be called as its protocol says: {error}") from error
         hold(value, kind, function)
         return value
 
@@ -60,33 +59,31 @@ def hold(value: object, kind: Any, function: object, name: str = "") -> None:
     """
     wrong = unlike(value, kind)
     if wrong is not None:
-        raise refusal(function, name, wrong)
+        raise refusal(function, f"is {wrong}" if name else f"returned {wrong}", name)
 
 
 def hold_members(value: object, members: Iterable[str], function: object) -> None:
     """Refuse what a function of a plugin gave, if it lacks a member that its protocol has; see `hold`."""
     lacking = [member for member in members if not hasattr(value, member)]
     if lacking:
-        raise refusal(function, "", f"{_a(value)}, which lacks {', '.join(lacking)}")
+        raise refusal(function, f"returned {_a(value)}, which lacks {', '.join(lacking)}")
 
 
-def refusal(function: object, name: str, wrong: str) -> Exception:
-    """Return the error of a plugin's function that gave what is wrong; arguments as for `hold`."""
+def refusal(function: object, wrong: str, name: str = "") -> Exception:
+    """Return the error of a plugin's function that does not do as its protocol says.
+
+    Args:
+        function: of the plugin; of a property, the object that has it.
+        wrong: what is said of it, such as `returned a dict, expected a Proposal`.
+        name: of the property.
+    """
     who = author(function)
     of = getattr(function, "__qualname__", type(function).__name__)
-    told = f"`{of}.{name}` is {wrong}" if name else f"`{of}` returned {wrong}"
+    told = f"`{of}.{name}` {wrong}" if name else f"`{of}` {wrong}"
     if who == GROUP:
         return TypeError(told)
     hint = f"it is a mistake of that plugin: report it to who writes {who.partition(' ')[0]}"
     return RefusedError(Problem(BLAMED, f"{who}: {told}", hint=hint))
-
-
-def misfit(function: object, wrong: str) -> Problem:
-    """Return the problem of a plugin's function that cannot be called as its protocol says."""
-    who = author(function)
-    of = getattr(function, "__qualname__", type(function).__name__)
-    hint = f"it is a mistake of that plugin: report it to who writes {who.partition(' ')[0]}"
-    return Problem(BLAMED, f"{who}: `{of}` cannot be called as its protocol says: {wrong}", hint=hint)
 
 
 def signature_unlike(thing: object, protocol: type) -> str | None:

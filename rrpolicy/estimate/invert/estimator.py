@@ -114,7 +114,7 @@ def counts_by(estimator: Estimator, asked: Inversion) -> tuple[Array, str]:
 
     found, told = returning(tuple[Any, str], estimator.counts)(asked)
     if np.shape(found) != asked.moment.shape:
-        raise refusal(estimator.counts, "", f"counts of shape {np.shape(found)}, expected {asked.moment.shape}")
+        raise refusal(estimator.counts, f"returned counts of shape {np.shape(found)}, expected {asked.moment.shape}")
     return found, told
 
 
