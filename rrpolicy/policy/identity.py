@@ -1,0 +1,101 @@
+"""What an entry of a policy is called, for machines: by what it speaks of, never by its position or its numbers.
+
+A waiver, a fingerprint in a report for CI and a comparison of two policies all name entries so: a line or an entry that
+is put before another changes no name, and an entry whose limit changes stays the entry that it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from rrpolicy.canonical import category_text
+from rrpolicy.policy.directions import RULES
+from rrpolicy.policy.model import Gate, Policy, Requirement
+
+_SYNTAX = frozenset("%?&=,#")
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """The names of a policy's entries, each once, in the order of the entries.
+
+    Attributes:
+        requirements: of [[privacy]].
+        gates: of [[utility]].
+    """
+
+    requirements: tuple[str, ...]
+    gates: tuple[str, ...]
+
+
+def identities(policy: Policy) -> Identities:
+    """Return what the entries of a policy are called.
+
+    Entries that differ in their numbers alone are told apart by which of them stands first: `…#2` is the second.
+    """
+    return Identities(
+        _once(requirement_id(requirement) for requirement in policy.requirements), _once(map(gate_id, policy.gates))
+    )
+
+
+def requirement_id(requirement: Requirement) -> str:
+    """Return what a [[privacy]] entry is called, such as `privacy/l-diversity?kind=entropy&where.sex=female`."""
+    where = {f"where.{name}": _escaped(category_text(value)) for name, value in requirement.where.items()}
+    return _named("privacy", requirement.model, {**_said("privacy", requirement.options), **where})
+
+
+def gate_id(gate: Gate) -> str:
+    """Return what a [[utility]] entry is called, such as `utility/expected-l2?attributes=age,sex`."""
+    return _named("utility", gate.metric, _said("utility", gate.options))
+
+
+def _said(section: str, options: BaseModel) -> dict[str, str]:
+    """Return what options say in words, where that is not the default; numbers are limits, and limits change.
+
+    What every entry of the section may state is part of no name: how it is decided does not tell of what it speaks.
+    """
+    found = {}
+    for name, field in type(options).model_fields.items():
+        value = getattr(options, name)
+        text = None if value == field.get_default(call_default_factory=True) else _text(value)
+        if text is not None and f"{section}.{name}" not in RULES:
+            found[name] = text
+    return found
+
+
+def _text(value: object) -> str | None:
+    """Return words as a name has them; None for what is a number or holds one."""
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return _escaped(value)
+    if isinstance(value, (tuple, list, frozenset, set)) and all(isinstance(item, str) for item in value):
+        return ",".join(sorted(map(_escaped, value)))
+    return None
+
+
+def _named(section: str, name: str, said: Mapping[str, str]) -> str:
+    told = "&".join(f"{_escaped(key)}={text}" for key, text in sorted(said.items()))
+    return f"{section}/{_escaped(name)}{'?' if told else ''}{told}"
+
+
+def _escaped(text: str) -> str:
+    """Return text on one line in which nothing is taken for a part of a name."""
+    return "".join(quote(c, safe="") if c in _SYNTAX or not c.isprintable() else c for c in text)
+
+
+def _once(names: Iterable[str]) -> tuple[str, ...]:
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return tuple(found)
