@@ -211,6 +211,7 @@ class Finding:
         compares_tables: it bounds what a release tells of one table against another, through the same channel. A
             channel, or a decision to release, that another table would not have had then takes it out of what it says.
         given: ids of the derived statistics that it is conditional on; empty if it is not. See `under`.
+        identity: what machines call the entry that asks for it; see `rrpolicy.policy.identity`. "" where none does.
     """
 
     code: str
@@ -231,6 +232,7 @@ class Finding:
     assessor: str = ""
     compares_tables: bool = field(default=False, metadata=UNWRITTEN)
     given: tuple[str, ...] = ()
+    identity: str = field(default="", compare=False, metadata=UNWRITTEN)
 
     @property
     def stated(self) -> str:
@@ -306,6 +308,7 @@ class UtilityFinding:
         verdict: whether it is met.
         meaning: what the number says.
         place: where the policy states it; no document tells.
+        identity: as of `Finding`; no document tells.
     """
 
     metric: str
@@ -315,6 +318,7 @@ class UtilityFinding:
     verdict: Verdict
     meaning: str
     place: Place | None = field(default=None, metadata=UNWRITTEN)
+    identity: str = field(default="", compare=False, metadata=UNWRITTEN)
 
     @property
     def over(self) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rrpolicy.cli.output import FLAG, HELP, JSON_HELP, Output, chosen
 from rrpolicy.cli.quick_check import ROOT, check_all
 
 
@@ -17,11 +18,12 @@ def command(
     ] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on standard output.")] = False,
+    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Check policies: no data needed, nothing written.
 
     Every problem of every file is told, with its place and what to do. What the policy alone decides is decided; the
     rest waits for `rrpolicy plan`.
     """
-    return check_all(policies, json=json, extends=extends, root=root)
+    return check_all(policies, chosen(output, json=json), extends=extends, root=root)

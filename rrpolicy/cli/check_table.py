@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import door
+from rrpolicy.cli.output import FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.terminal import print_json
 
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
+    from rrpolicy.outputs.outcome import Outcome
 
 PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
 
@@ -40,7 +41,8 @@ def command(  # noqa: PLR0917 each option is one
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")] = False,
+    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
 
@@ -48,6 +50,7 @@ def command(  # noqa: PLR0917 each option is one
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
     --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
+    form = chosen(output, json=json)
     found = door.check_table(
         uri,
         qi=qi,
@@ -65,13 +68,19 @@ def command(  # noqa: PLR0917 each option is one
         plugins=plugins or (),
     )
     status = 0 if found.passed else 1
-    if json:
-        print_json({"exit_status": status, **found.to_json()})
-    else:
-        from rrpolicy.untrusted.printable import visible
-
-        print("\n".join(map(visible, _lines(found))))
+    show(
+        form,
+        lambda: _lines(found),
+        lambda: {"exit_status": status, **found.to_json()},
+        lambda: _outcome(found, uri, status),
+    )
     return status
+
+
+def _outcome(found: TableCheck, uri: str, status: int) -> Outcome:
+    from rrpolicy.outputs import subjects
+
+    return subjects.outcome("check-table", status, [subjects.of_table(found, uri, status)])
 
 
 def _lines(found: TableCheck) -> list[str]:

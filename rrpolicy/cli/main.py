@@ -14,11 +14,14 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import pairwise
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from rrpolicy.cli.output import FLAG, Output, chosen, show, wanted
 from rrpolicy.errors import BLAMED, PolicyError, Problem, RRPolicyError
 from rrpolicy.leaving import LEFT, let_go, take_over
+
+if TYPE_CHECKING:
+    from rrpolicy.outputs.outcome import Outcome
 
 COMMANDS: dict[str, str] = {
     "init": "Draft a policy from a table, with guessed roles to be edited.",
@@ -113,19 +116,20 @@ def _run(given: list[str]) -> int:
 
         print(f"rrpolicy {__version__}")
         return 0
-    words = 2 if " ".join(given[:2]) in COMMANDS else 1
-    name = " ".join(given[:words])
-    if name not in COMMANDS:
-        raise PolicyError(_unknown(name))
-    return _command(name, given[words:])
+    name = _named(given)
+    if not name:
+        raise PolicyError(_unknown(given[0]))
+    return _command(name, given[2 if name == " ".join(given[:2]) else 1 :])
 
 
 def _command(name: str, arguments: list[str]) -> int:
     files = [a for a in arguments if not a.startswith("-")]
-    if name == "check" and files and len(files) + arguments.count("--json") == len(arguments):
+    plain = {a for a in arguments if a.startswith("-")} <= {"--json", *(f"{FLAG}={form}" for form in Output)}
+    if name == "check" and files and plain:
         from rrpolicy.cli.quick_check import check_all  # the plain call needs no option parser
 
-        return check_all(files, json=len(files) < len(arguments))
+        form = chosen(wanted([a for a in arguments if a != "--json"]), json="--json" in arguments)
+        return check_all(files, form)
     import typer
 
     module = importlib.import_module(f"rrpolicy.cli.{re.sub('[- ]', '_', name)}")
@@ -196,11 +200,18 @@ def _unknown(name: str) -> Problem:
 
 
 def _report(error: RRPolicyError, given: Sequence[str]) -> int:
-    from rrpolicy.cli.terminal import count_of, print_json, wants_colour
-    from rrpolicy.policy.diagnostics import render, to_json
+    from rrpolicy.cli.terminal import count_of, wants_colour
+    from rrpolicy.policy.diagnostics import document, render
 
-    if _wants_json(given):
-        print_json({"exit_status": error.exit_status, "problems": to_json(error.problems)})
+    def outcome() -> Outcome:
+        from rrpolicy.outputs import subjects
+
+        found = subjects.of_problems(error.problems, error.exit_status)
+        return subjects.outcome(_named(given), error.exit_status, [found])
+
+    form = wanted(given)
+    if form is not Output.TEXT:
+        show(form, tuple, lambda: document(error.problems, error.exit_status), outcome)
     if error.__cause__ is not None and error.problems[0].code == BLAMED:
         _traced(error.__cause__)
     print(render(error.problems, colour=wants_colour()), file=sys.stderr)
@@ -208,17 +219,20 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     return error.exit_status
 
 
-def _wants_json(given: Sequence[str]) -> bool:
-    """Whether the caller reads standard output as JSON."""
-    return "--json" in given or "--format=json" in given or ("--format", "json") in pairwise(given)
+def _named(given: Sequence[str]) -> str:
+    """Return the command that a call names; "" if it names none."""
+    return next((name for name in (" ".join(given[:2]), " ".join(given[:1])) if name in COMMANDS), "")
 
 
 def _bug(error: Exception, given: Sequence[str]) -> int:
     from rrpolicy import __version__
 
-    if _wants_json(given):
-        print(f'{{"exit_status": {BUG}, "problems": []}}')
+    form = wanted(given)
+    if form is not Output.TEXT:
+        from rrpolicy.outputs import subjects
+        from rrpolicy.policy.diagnostics import document
 
+        show(form, tuple, lambda: document((), BUG), lambda: subjects.of_bug(_named(given)))
     _traced(error)
     print(
         f"rrpolicy: a bug, please report it: {type(error).__name__} in rrpolicy {__version__}\n"

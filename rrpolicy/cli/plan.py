@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import door
+from rrpolicy.cli.output import FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.pasting import command_line
 
 if TYPE_CHECKING:
+    from rrpolicy.outputs.outcome import Outcome
     from rrpolicy.releasing.plan.planning import Planned
 
 
@@ -26,15 +27,18 @@ def command(  # noqa: PLR0917 each option is one
     expected_rows: Annotated[int | None, typer.Option(min=1, help="Plan for so many records, without data.")] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON on standard output.")] = False,
+    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Show what would be released, at what risk and with what error. Nothing is released.
 
     With --out the plan is written, and a key with it: `rrpolicy release` then executes exactly this plan, and refuses
     it as stale if the policy, the plugins or the table changed. A plan that does not pass is shown and not written.
     """
+    from rrpolicy.cli.text.plan import lines
     from rrpolicy.cli.text.progress import progress
 
+    form = chosen(output, json=json)
     with progress() as report:
         found = door.plan(
             policy,
@@ -46,15 +50,15 @@ def command(  # noqa: PLR0917 each option is one
             bound=False,
             progress=report,
         )
-    if json:
-        print_json(found.to_json())
-    else:
-        from rrpolicy.cli.text.plan import lines
-        from rrpolicy.untrusted.printable import visible
-
-        print("\n".join(map(visible, lines(found.outlook))))
-        print(f"\n{_next(found, policy, out, source)}")
+    told = _next(found, policy, out, source)
+    show(form, lambda: (*lines(found.outlook), "", told), found.to_json, lambda: _outcome(found, policy, told))
     return 0 if found.passed else 1
+
+
+def _outcome(found: Planned, policy: Path, told: str) -> Outcome:
+    from rrpolicy.outputs import subjects
+
+    return subjects.outcome("plan", 0 if found.passed else 1, [subjects.of_plan(str(policy), found.outlook)], told)
 
 
 def _next(found: Planned, policy: Path, out: Path | None, source: str | None) -> str:

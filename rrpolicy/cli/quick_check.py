@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy import door
 from rrpolicy.canonical import Json
-from rrpolicy.cli.terminal import print_json
+from rrpolicy.cli.output import Output, show
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
+    from rrpolicy.outputs.outcome import Outcome
     from rrpolicy.releasing.plan.check import Checked, Stated
 
 ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
 
 
-def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None, root: Path | None = None) -> int:
+def check_all(policies: Sequence[str], form: Output, *, extends: str | None = None, root: Path | None = None) -> int:
     """Check policy files and print what was found.
 
     Args:
         policies: the files.
-        json: print one JSON document on standard output in place of text.
+        form: in which it is printed.
         extends: a baseline that each policy must extend, by itself or through another.
         root: that the files lie under which the policies name.
 
     Returns:
         The worst exit status of any file.
     """
-    found = [_check(name, extends, root, json=json) for name in policies]
-    worst = max(status for _, status in found)
-    if json:
-        print_json({"exit_status": worst, "policies": [document for document, _ in found]})
+    found = [_check(name, extends, root, text=form is Output.TEXT) for name in policies]
+    worst = max(one.status for one in found)
+    if form is not Output.TEXT:
+        show(form, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
     elif worst == 0:
         from rrpolicy.cli.text.pasting import command_line
 
@@ -45,24 +47,63 @@ def check_all(policies: Sequence[str], *, json: bool, extends: str | None = None
     return worst
 
 
-def _check(name: str, extends: str | None, root: Path | None, *, json: bool) -> tuple[Json, int]:
-    """Check one file; return it as plain data where that is asked for, with the exit status."""
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found of one file.
+
+    Attributes:
+        name: of the file, as the caller named it.
+        status: the exit status that it alone would have.
+        checked: what is decided; None if it could not be checked.
+        problems: why not.
+    """
+
+    name: str
+    status: int
+    checked: Checked | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def _check(name: str, extends: str | None, root: Path | None, *, text: bool) -> Looked:
+    """Check one file; print it where that is asked for, and in any case why it could not be checked."""
     try:
         checked = door.check(name, extends=extends, root=root)
     except RRPolicyError as error:
-        return _refused(name, error.problems, error.exit_status), error.exit_status
-    status = 0 if checked.passed else 1
-    if json:
-        return _document(name, checked, status), status
-    print("\n".join(map(visible, _lines(name, checked))))
-    return None, status
+        _refused(name, error.problems)
+        return Looked(name, error.exit_status, None, error.problems)
+    if text:
+        print("\n".join(map(visible, _lines(name, checked))))
+    return Looked(name, 0 if checked.passed else 1, checked)
 
 
-def _document(name: str, checked: Checked, status: int) -> Json:
+def _outcome(found: Sequence[Looked], status: int) -> Outcome:
+    from rrpolicy.cli.text.pasting import command_line
+    from rrpolicy.outputs import subjects
+
+    told = [
+        subjects.of_problems(one.problems, one.status, one.name)
+        if one.checked is None
+        else subjects.of_check(one.name, one.checked)
+        for one in found
+    ]
+    next_step = command_line("plan", found[0].name) if status == 0 and len(found) == 1 else ""
+    return subjects.outcome("check", status, told, next_step)
+
+
+def _document(found: Sequence[Looked], status: int) -> Json:
+    return {"schema": "rrpolicy.check/1", "exit_status": status, "policies": [_policy(one) for one in found]}
+
+
+def _policy(one: Looked) -> Json:
+    checked = one.checked
+    if checked is None:
+        from rrpolicy.policy.diagnostics import to_json
+
+        return {"file": one.name, "exit_status": one.status, "problems": to_json(one.problems)}
     policy = checked.policy
     return {
-        "file": name,
-        "exit_status": status,
+        "file": one.name,
+        "exit_status": one.status,
         "policy": {"name": policy.name, "version": policy.version, "digest": policy.digest()},
         "extends": list(policy.baselines),
         "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
@@ -78,13 +119,12 @@ def _with_origin(finding: Finding, stated: Stated) -> Json:
     return {**finding.to_json(), "origin": stated.origin, "void": stated.void}
 
 
-def _refused(name: str, problems: tuple[Problem, ...], status: int) -> Json:
+def _refused(name: str, problems: tuple[Problem, ...]) -> None:
     from rrpolicy.cli.terminal import count_of, wants_colour
-    from rrpolicy.policy.diagnostics import render, to_json
+    from rrpolicy.policy.diagnostics import render
 
     print(render(problems, colour=wants_colour()), file=sys.stderr)
     print(f"\n{visible(name)}: {count_of(problems)}", file=sys.stderr)
-    return {"file": name, "exit_status": status, "problems": to_json(problems)}
 
 
 def _lines(name: str, checked: Checked) -> list[str]:

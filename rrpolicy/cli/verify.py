@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.terminal import print_json
+from rrpolicy.cli.output import FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
+    from rrpolicy.outputs.outcome import Outcome
     from rrpolicy.releasing.verify.outcome import Verification
 
 
@@ -33,7 +34,8 @@ def command(
         typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the verification as JSON on standard output.")] = False,
+    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
 
@@ -41,17 +43,22 @@ def command(
     undecided.
     """
     from rrpolicy.cli.text.progress import progress
-    from rrpolicy.untrusted.printable import visible
 
+    form = chosen(output, json=json)
     with progress() as report:
         found = door.verify(
             bundle, source=source, key=key, level=level, plan_on=plan_on, plugins=plugins or (), progress=report
         )
-    if json:
-        print_json(found.to_json())
-    else:
-        print("\n".join(map(visible, _lines(found))))
-    return 0 if found.passed and not (strict and found.undecided) else 1
+    status = 0 if found.passed and not (strict and found.undecided) else 1
+    show(form, lambda: _lines(found), found.to_json, lambda: _outcome(found, bundle, status, strict=strict))
+    return status
+
+
+def _outcome(found: Verification, bundle: Path, status: int, *, strict: bool) -> Outcome:
+    from rrpolicy.outputs import subjects
+
+    told = subjects.of_verification(found, bundle, status, strict=strict)
+    return subjects.outcome("verify", status, [told], found.last_line())
 
 
 def _lines(found: Verification) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from rrpolicy.engine.column_types import Family
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Finding
+from rrpolicy.policy.identity import requirement_id
 from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.classes.assessor import ClassModel, Protected, named
 from rrpolicy.privacy.classes.tally import Tally
@@ -44,7 +45,8 @@ class Measurer:
         where = f" where {subgroup}" if subgroup else ""
         if "sensitive" not in model.options.model_fields:
             found = told.find(options, (), tally.classes)
-            return [replace(found, requirement=model.describe(options) + where, place=requirement.place)]
+            words = model.describe(options) + where
+            return [replace(found, requirement=words, place=requirement.place, identity=requirement_id(requirement))]
         words = model.describe(options.model_copy(update={"sensitive": ()}))
         findings = []
         for name in self._protected(requirement.model, options.sensitive, sensitive):
@@ -53,7 +55,9 @@ class Measurer:
             found = told.find(options, [column], tally.classes)
             if told.kind:
                 found = named(found, getattr(options, told.kind))
-            findings.append(replace(found, requirement=f"{words} of {name}{where}", place=requirement.place))
+            of = replace(requirement, options=options.model_copy(update={"sensitive": (name,)}))
+            asked = f"{words} of {name}{where}"
+            findings.append(replace(found, requirement=asked, place=requirement.place, identity=requirement_id(of)))
         return findings
 
     def measure(self, tally: Tally, sensitive: Sequence[str]) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from rrpolicy.untrusted.printable import visible, visible_lines
 
 _RED, _BOLD, _CYAN, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[36m", "\x1b[0m"
 _WIDEST = 160
+SCHEMA = "rrpolicy.problems/1"
 
 
 def render(problems: Sequence[Problem], *, colour: bool = False) -> str:
@@ -38,6 +39,11 @@ def to_json(problems: Sequence[Problem]) -> list[Json]:
         }
         for p in problems
     ]
+
+
+def document(problems: Sequence[Problem], exit_status: int) -> dict[str, Json]:
+    """Return what a command prints as JSON that could not do what it was asked."""
+    return {"schema": SCHEMA, "exit_status": exit_status, "problems": to_json(problems)}
 
 
 def _lines(problem: Problem, *, colour: bool) -> list[str]:

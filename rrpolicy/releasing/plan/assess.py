@@ -14,6 +14,7 @@ from rrpolicy.channel.promises import on_word
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Derived, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.mechanism import Outline
+from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.privacy.units import assumption, largest_unit
 from rrpolicy.registry import Registry
@@ -92,9 +93,12 @@ def assess(  # noqa: PLR0917 each is another thing
     """
     if not isinstance(original, int):
         tested = original.units is not None
+    named = identities(policy)
     each = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
-    findings = (_of_units(f, policy.source.max_records, original, tested=tested) for f in each)
-    utility = tuple(_utility(gate, registry, channel, original) for gate in policy.gates)
+    whole = (_of_units(f, policy.source.max_records, original, tested=tested) for f in each)
+    findings = (replace(f, identity=name) for f, name in zip(whole, named.requirements, strict=True))
+    gates = (_utility(gate, registry, channel, original) for gate in policy.gates)
+    utility = tuple(replace(gate, identity=name) for gate, name in zip(gates, named.gates, strict=True))
     found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
     return Assessment(found, utility, tested=tested)
 

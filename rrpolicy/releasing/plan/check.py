@@ -17,6 +17,7 @@ from rrpolicy.channel.promises import hold_protocols
 from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.mechanism import Outline
+from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
@@ -104,9 +105,10 @@ def check(opened: Opened) -> Checked:
         problems += impossible(policy, derived)
     if problems or outline is None:
         raise PolicyError(problems)
+    decided = (_decide(r, a, outline.fixed, policy, registry) for r, a in assessors)
     findings = tuple(
-        _decide(r, a, outline.fixed, policy, registry).under(derived, elsewhere=policy.mechanism.elsewhere)
-        for r, a in assessors
+        replace(finding, identity=name).under(derived, elsewhere=policy.mechanism.elsewhere)
+        for finding, name in zip(decided, identities(policy).requirements, strict=True)
     )
     return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy), foreseen(policy))
 

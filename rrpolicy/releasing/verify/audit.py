@@ -15,6 +15,7 @@ from rrpolicy.errors import NotOfferedError, Place, RRPolicyError
 from rrpolicy.finding import Basis, Verdict, place_to_json
 from rrpolicy.formats.format import file_name
 from rrpolicy.manifest.manifest import NAME
+from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.bundle import audit as auditing
@@ -261,6 +262,8 @@ def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicSide
         failure = f"{file} names other lines of the policy than those that ask for its findings"
         log.again(f"{file}: places", alike(places, asked), "RR122", failure, side.by)
         log.confirm(file, "findings.place")
+    asked_at = dict(zip(identities(policy).requirements, (r.place for r in policy.requirements), strict=True))
+    log.findings[:] = [replace(found, place=asked_at.get(found.identity)) for found in log.findings]
 
 
 def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> Assessment:

@@ -81,6 +81,8 @@ class Verification(Decided):
         undecided: what this level cannot recompute.
         claims: what the bundle states and the inputs at hand do not confirm.
         reproduced: how the redraw agreed: "byte for byte", "row for row"; None if it did not, or below level key.
+        policy: what the policy is called that the release states, with its version; "" if that cannot be read.
+        version: likewise.
     """
 
     level: Level
@@ -90,6 +92,8 @@ class Verification(Decided):
     undecided: tuple[str, ...]
     claims: tuple[Claim, ...] = ()
     reproduced: str | None = None
+    policy: str = ""
+    version: str = ""
 
     @property
     def conditional(self) -> tuple[str, ...]:
@@ -111,12 +115,21 @@ class Verification(Decided):
             "passed": self.passed,
             "checks": plain(self.checks),
             "problems": [{"code": p.code, "message": p.message, "hint": p.hint} for p in self.problems],
-            "findings": [self._finding(f) for f in self.findings],
+            "findings": [f.to_json() for f in self.held],
             "conditional": list(self.conditional),
             "undecided": [*self.undecided, *self._loose],
             "stated": plain(self.claims),
             "reproduced": self.reproduced,
         }
+
+    @property
+    def held(self) -> tuple[Finding, ...]:
+        """Return the findings; one that holds for the stated channel is undecided for files that are not its draw."""
+        if self.passed:
+            return self.findings
+        satisfied = (f.verdict is Verdict.SATISFIED for f in self.findings)
+        pairs = zip(self.findings, satisfied, strict=True)
+        return tuple(replace(f, verdict=Verdict.UNDECIDED) if loose else f for f, loose in pairs)
 
     @property
     def _loose(self) -> tuple[str, ...]:
@@ -125,11 +138,6 @@ class Verification(Decided):
             f"{f.model} {f.requirement}" for f in self.findings if not self.passed and f.verdict is Verdict.SATISFIED
         }
         return tuple(sorted(known - {*self.undecided}))
-
-    def _finding(self, finding: Finding) -> Json:
-        """Return a finding; one that holds for the stated channel is undecided for files that are not its draw."""
-        loose = not self.passed and finding.verdict is Verdict.SATISFIED
-        return (replace(finding, verdict=Verdict.UNDECIDED) if loose else finding).to_json()
 
 
 @dataclass(slots=True)
@@ -143,6 +151,8 @@ class Log:
     undecided: list[str] = field(default_factory=list)
     claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
     reproduced: str | None = None
+    policy: str = ""
+    version: str = ""
 
     def check(self, name: str, passed: bool, code: str, failure: str, detail: str = "") -> bool:
         """Note one check and, if it fails, the problem."""
@@ -185,4 +195,6 @@ class Log:
             tuple(dict.fromkeys(self.undecided)),
             tuple(self.claims.values()),
             self.reproduced,
+            self.policy,
+            self.version,
         )

@@ -112,6 +112,7 @@ def verify_public(log: Log, public: Path, scratch: Path, plugins: Sequence[str] 
     if document is None:
         return None
     manifest = Manifest.from_json(document)
+    log.policy, log.version = manifest.policy.name, manifest.policy.version
     log.check("a real draw", not manifest.test, "RR128", "the release was drawn from a test's seed; never use it")
     side = _side(log, public, manifest, plugins)
     if side is None:

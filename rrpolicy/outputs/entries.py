@@ -1,0 +1,106 @@
+"""Entries from what the core found: requirements, utility gates, and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from fractions import Fraction
+
+from rrpolicy.errors import OWN, Problem
+from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
+from rrpolicy.outputs.fingerprint import key_identity
+from rrpolicy.outputs.outcome import Entry, Kind, Part
+from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.plan.gate import gate, shown
+from rrpolicy.untrusted.printable import listed
+
+
+def requirement(finding: Finding, *, accepted: Collection[str] | None = None, decided: bool = True) -> Entry:
+    """Return the entry of a requirement, or of a measurement without a limit.
+
+    Args:
+        finding: what was found of it.
+        accepted: ids of derived statistics that the policy accepts; None where nothing is released.
+        decided: nothing decides later, so that an undecided one stands in the way.
+    """
+    given = finding.given if accepted is None else accepted
+    problems = gate(Assessment((finding,), ()), given).problems if finding.verdict is not None else ()
+    told = problems[0] if problems and (decided or finding.verdict is Verdict.FAILED) else None
+    kind = _kind(finding) if told is None or told.code != "RR108" else Kind.FAIL
+    return Entry(
+        rule=finding.model if told is None else told.code,
+        identity=finding.identity or f"finding/{finding.code}",
+        part=Part.REQUIREMENT if finding.verdict is not None else Part.CHECK,
+        kind=kind,
+        title=f"{finding.model}: {finding.requirement}" if finding.requirement else finding.model,
+        message=_sentence(finding) if told is None else told.message,
+        blocking=told is not None,
+        place=finding.place,
+        about=finding.adversary if finding.achieved is not None else "",
+        achieved=finding.achieved,
+        limit=finding.limit,
+        basis=finding.basis,
+        assessor=finding.assessor,
+        derived=finding.given,
+        hint=None if told is None else told.hint,
+    )
+
+
+def utility(finding: UtilityFinding) -> Entry:
+    """Return the entry of a utility gate."""
+    problems = gate(Assessment((), (finding,))).problems
+    title = f"{finding.metric} of {finding.over}" if finding.over else finding.metric
+    expected = "" if finding.expected is None else f": {shown(finding.expected)}, at most {float(finding.limit):g}"
+    return Entry(
+        rule=problems[0].code if problems else finding.metric,
+        identity=finding.identity or f"utility/{finding.metric}",
+        part=Part.GATE,
+        kind={Verdict.SATISFIED: Kind.MET, Verdict.FAILED: Kind.FAIL}.get(finding.verdict, Kind.OPEN),
+        title=f"{title} <= {float(finding.limit):g}",
+        message=problems[0].message if problems else f"{title} is met{expected}",
+        blocking=bool(problems),
+        place=finding.place,
+        about=finding.meaning,
+        achieved=finding.expected,
+        limit=Fraction(finding.limit),
+        hint=problems[0].hint if problems else None,
+    )
+
+
+def faults(problems: Iterable[Problem]) -> tuple[Entry, ...]:
+    """Return the entries of problems: of a requirement that fails, a failure; of all others, an error."""
+    return tuple(
+        Entry(
+            rule=problem.code,
+            identity=key_identity(problem.place),
+            part=Part.PROBLEM,
+            kind=Kind.FAIL if problem.code.startswith(f"{OWN}1") else Kind.ERROR,
+            title=f"{problem.code} {problem.place.key if problem.place else ''}".strip(),
+            message=problem.message,
+            blocking=True,
+            place=problem.place,
+            expected=problem.expected,
+            hint=problem.hint,
+        )
+        for problem in problems
+    )
+
+
+def _kind(finding: Finding) -> Kind:
+    if finding.verdict is None:
+        return Kind.INFORMATIONAL
+    if finding.verdict is Verdict.SATISFIED:
+        return Kind.CONDITIONAL if finding.given else Kind.MET
+    return Kind.FAIL if finding.verdict is Verdict.FAILED else Kind.OPEN
+
+
+def _sentence(finding: Finding) -> str:
+    """Return what became of a finding that nothing stands in the way of."""
+    title = f"{finding.model}: {finding.requirement}" if finding.requirement else finding.model
+    achieved = "" if finding.achieved is None else f", achieved {shown(finding.achieved)}"
+    if finding.verdict is None:
+        return f"{title}: measured{achieved}"
+    if finding.verdict is Verdict.UNDECIDED:
+        return f"{title} is undecided"
+    if finding.given:
+        return f"{title} is met{achieved}, {CONDITION}: {listed(finding.given)}"
+    return f"{title} is met{achieved}"

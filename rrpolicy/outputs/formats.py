@@ -1,0 +1,22 @@
+"""The formats for machines, by the word that the command line knows them by."""
+
+from __future__ import annotations
+
+import importlib
+
+from rrpolicy.outputs.outcome import Outcome
+
+FORMATS = ("sarif",)
+"""Each a module of this room, with a function of the same name."""
+
+
+def formatted(outcome: Outcome, name: str) -> str:
+    """Return an outcome in a format, with a final newline.
+
+    Args:
+        outcome: what a command found.
+        name: one of `FORMATS`.
+    """
+    module = importlib.import_module(f"rrpolicy.outputs.{name}")
+    text: str = getattr(module, name)(outcome)
+    return text

@@ -1,0 +1,150 @@
+"""Subjects and outcomes from what each command returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import Problem
+from rrpolicy.outputs.entries import faults, requirement, utility
+from rrpolicy.outputs.fingerprint import stated_name
+from rrpolicy.outputs.outcome import BUG, Entry, Kind, Note, Outcome, Part, Subject
+from rrpolicy.policy.folder.repository import top
+from rrpolicy.policy.identity import identities
+
+if TYPE_CHECKING:
+    from rrpolicy.measuring.table import TableCheck
+    from rrpolicy.policy.model import Gate, Policy
+    from rrpolicy.releasing.plan.check import Checked
+    from rrpolicy.releasing.plan.preview import Outlook
+    from rrpolicy.releasing.verify.outcome import Check, Claim, Verification
+
+
+def outcome(command: str, exit_status: int, subjects: Sequence[Subject], next: str = "") -> Outcome:  # noqa: A002
+    """Return the outcome of a command that ran in the working directory."""
+    here = Path.cwd()
+    return Outcome(command, exit_status, tuple(subjects), (top(here) or here).resolve(), next)
+
+
+def of_check(file: str, checked: Checked) -> Subject:
+    """Return what `check` found of one policy: what no policy alone decides stays open, and blocks nothing."""
+    policy = checked.policy
+    named = identities(policy)
+    entries = [requirement(finding, decided=False) for finding in checked.findings]
+    entries += [_waiting(gate, identity) for gate, identity in zip(policy.gates, named.gates, strict=True)]
+    entries += [_judge(policy, warning) for warning in checked.warnings]
+    told = [str(statistic) for statistic in checked.derived]
+    notes = (Note("may be derived from the data", tuple(told)),) if told else ()
+    status = 0 if checked.passed else 1
+    return Subject(
+        policy.name, policy.version, file, status, tuple(entries), f"mechanism {policy.mechanism.name}", notes
+    )
+
+
+def of_plan(file: str, outlook: Outlook) -> Subject:
+    """Return what `plan` found."""
+    plan, policy = outlook.plan, outlook.plan.policy
+    from rrpolicy.releasing.plan.derived import to_accept
+    from rrpolicy.releasing.plan.plan import WARNINGS
+    from rrpolicy.source.units import untold
+
+    entries = [requirement(f, accepted=policy.release.accept) for f in outlook.assessment.findings]
+    entries += [utility(finding) for finding in outlook.assessment.utility]
+    warnings = [text for text in (untold(policy),) if text]
+    warnings += [remark.text for remark in plan.remarks if remark.name in WARNINGS]
+    entries += [_judge(policy, warning) for warning in warnings]
+    line = to_accept(policy, plan.derived)
+    accept = (f"to accept what it tells, under [release]: {line}",) if line else ()
+    notes = [
+        Note("derived from the data", (*map(str, plan.derived), *accept)),
+        Note("rests on", outlook.assessment.assumptions),
+        Note("released unchanged", tuple(_unchanged(outlook))),
+    ]
+    status = 0 if outlook.decision.passed else 1
+    summary = f"{policy.mechanism.name} on {plan.records:,} records"
+    kept = tuple(note for note in notes if note.lines)
+    return Subject(policy.name, policy.version, file, status, tuple(entries), summary, kept)
+
+
+def of_table(found: TableCheck, uri: str, status: int) -> Subject:
+    """Return what `check-table` found."""
+    entries = tuple(requirement(finding) for finding in found.findings)
+    summary = f"{found.records:,} records, {found.classes:,} equivalence classes"
+    notes = (Note("to be read with it", found.remarks),) if found.remarks else ()
+    return Subject(found.name, "", uri if Path(uri).is_file() else "", status, entries, summary, notes)
+
+
+def of_verification(found: Verification, bundle: Path, status: int, *, strict: bool) -> Subject:
+    """Return what `verify` found.
+
+    Args:
+        found: what was recomputed.
+        bundle: the folder.
+        status: the exit status.
+        strict: what is undecided stands in the way, too.
+    """
+    entries = [requirement(finding, decided=False) for finding in found.held]
+    entries += [_check(check) for check in found.checks if check.passed]
+    entries += faults(found.problems)
+    entries += [_undecided(text, blocking=strict) for text in found.undecided]
+    entries += [_stated(claim) for claim in found.claims]
+    records = [bundle / "public" / "release.json", bundle / "release.json"]
+    file = next((str(path) for path in records if path.is_file()), "")
+    again = (f"drawn again from the source and the key: {found.reproduced}",) if found.reproduced else ()
+    notes = (Note("redraw", again),) if again else ()
+    summary = f"{'verified' if found.passed else 'NOT verified'} at level {found.level.word}"
+    return Subject(found.policy or bundle.name, found.version, file, status, tuple(entries), summary, notes)
+
+
+def of_problems(problems: Sequence[Problem], status: int, file: str = "") -> Subject:
+    """Return what stands in the way of a command, or of one policy of several."""
+    file = file or next((p.place.file for p in problems if p.place is not None), "")
+    name, version = stated_name(file) if file else ("rrpolicy", "")
+    return Subject(name, version, file, status, faults(problems))
+
+
+def of_bug(command: str) -> Outcome:
+    """Return the outcome of a defect; its message may hold a value of the data and is left out."""
+    message = "rrpolicy has a defect; nothing was released. Standard error tells how to report it"
+    entry = Entry("defect", "defect", Part.PROBLEM, Kind.ERROR, "a defect of rrpolicy", message, blocking=True)
+    return outcome(command, BUG, [Subject("rrpolicy", "", "", BUG, (entry,))])
+
+
+def _check(check: Check) -> Entry:
+    title = f"{check.level.word}: {check.name}"
+    message = f"{check.name} holds" + (f": {check.detail}" if check.detail else "")
+    identity = f"check/{check.level.word}/{check.name}"
+    return Entry(f"verify-{check.level.word}", identity, Part.CHECK, Kind.MET, title, message)
+
+
+def _undecided(text: str, *, blocking: bool) -> Entry:
+    message = f"undecided at this level: {text}"
+    return Entry("undecided", f"undecided/{text}", Part.CHECK, Kind.OPEN, text, message, blocking=blocking)
+
+
+def _stated(claim: Claim) -> Entry:
+    message = f"stated in {claim.file} and not verified: {claim.meaning}"
+    identity = f"stated/{claim.file}/{claim.field}"
+    return Entry("stated", identity, Part.CHECK, Kind.INFORMATIONAL, claim.meaning, message)
+
+
+def _waiting(gate: Gate, identity: str) -> Entry:
+    message = f"{gate.metric} <= {gate.max} is decided by `rrpolicy plan`, which counts the data"
+    title = f"{gate.metric} <= {gate.max}"
+    limit = Fraction(gate.max)
+    return Entry(gate.metric, identity, Part.GATE, Kind.OPEN, title, message, place=gate.place, limit=limit)
+
+
+def _judge(policy: Policy, warning: str) -> Entry:
+    """Return a point of judgement; it is told of the whole policy."""
+    place = policy.place("policy")
+    return Entry("warning", "policy", Part.JUDGEMENT, Kind.REVIEW, "warning", warning, place=place)
+
+
+def _unchanged(outlook: Outlook) -> list[str]:
+    from rrpolicy.releasing.plan.preview import unchanged
+
+    reasons = {a.release_as: a.why_unchanged for a in outlook.plan.policy.released}
+    return [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(outlook.plan)]
