@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.output import FLAG, HELP, JSON_HELP, Output, chosen
 from rrpolicy.cli.quick_check import ROOT, check_all
+from rrpolicy.cli.text.output import FLAG, HELP, JSON_HELP, Output, chosen
 
 
 def command(

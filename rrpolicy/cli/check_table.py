@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.output import FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.text.output import FLAG, HELP, JSON_HELP, Output, chosen, show
 
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck

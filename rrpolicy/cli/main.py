@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rrpolicy.cli.output import FLAG, Output, chosen, show, wanted
+from rrpolicy.cli.text.output import FLAG, Output, chosen, show, wanted
 from rrpolicy.errors import BLAMED, PolicyError, Problem, RRPolicyError
 from rrpolicy.leaving import LEFT, let_go, take_over
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy import door
 from rrpolicy.canonical import Json
-from rrpolicy.cli.output import Output, show
+from rrpolicy.cli.text.output import Output, show
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict

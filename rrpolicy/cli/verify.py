@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.output import FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
