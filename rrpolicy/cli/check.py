@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rrpolicy.cli.quick_check import ROOT, check_all
-from rrpolicy.cli.text.output import FLAG, HELP, JSON_HELP, Output, chosen
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen
 
 
 def command(
@@ -19,6 +19,7 @@ def command(
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Check policies: no data needed, nothing written.
@@ -26,4 +27,4 @@ def command(
     Every problem of every file is told, with its place and what to do. What the policy alone decides is decided; the
     rest waits for `rrpolicy plan`.
     """
-    return check_all(policies, chosen(output, json=json), extends=extends, root=root)
+    return check_all(policies, chosen(output, also, json=json), extends=extends, root=root)

@@ -9,7 +9,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.text.output import FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
 
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
@@ -42,6 +42,7 @@ def command(  # noqa: PLR0917 each option is one
     *,
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
@@ -50,7 +51,7 @@ def command(  # noqa: PLR0917 each option is one
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
     --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
-    form = chosen(output, json=json)
+    wanted = chosen(output, also, json=json)
     found = door.check_table(
         uri,
         qi=qi,
@@ -69,7 +70,7 @@ def command(  # noqa: PLR0917 each option is one
     )
     status = 0 if found.passed else 1
     show(
-        form,
+        wanted,
         lambda: _lines(found),
         lambda: {"exit_status": status, **found.to_json()},
         lambda: _outcome(found, uri, status),

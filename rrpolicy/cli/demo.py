@@ -21,9 +21,9 @@ def command(
     band and weekly hours of sport. Nothing is overwritten.
     """
     from rrpolicy.source.demo.starting import write_demo
-    from rrpolicy.untrusted.printable import visible
+    from rrpolicy.untrusted.printable import line
 
     written = write_demo(folder, records, seed)
     for path in written:
-        print(f"wrote {visible(str(path))}")
+        print(f"wrote {line(str(path))}")
     print(f"next: {command_line('check', written[1])}")

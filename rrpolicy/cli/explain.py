@@ -27,11 +27,11 @@ def command(
         return
     if plugins or not wanted.startswith("RR"):
         from rrpolicy.discovery import load_registry
-        from rrpolicy.untrusted.printable import visible
+        from rrpolicy.untrusted.printable import line
 
         registry = load_registry(plugins or ())
         if wanted in registry.codes:
-            print("\n".join(map(visible, registry.codes[wanted].strip().splitlines())))
+            print("\n".join(map(line, registry.codes[wanted].strip().splitlines())))
             return
         known, others = (*known, *registry.codes), registry.unlisted
     raise PolicyError(Problem("RR251", f"there is no code '{code}'", hint=_hint(wanted, known, others)))

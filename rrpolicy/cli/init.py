@@ -26,10 +26,10 @@ def command(
     domains and bins are taken from the data: showing them to anybody discloses them. `rrpolicy check` refuses it until
     each line that says "fill in" is filled in.
     """
-    from rrpolicy.untrusted.printable import visible
+    from rrpolicy.untrusted.printable import line
 
     drafted = door.init(uri, table=table, plugins=plugins or ())
     print(drafted.text, end="")
     for warning in drafted.warnings:
-        print(f"warning: {visible(warning)}", file=sys.stderr)
+        print(f"warning: {line(warning)}", file=sys.stderr)
     print(NEXT, file=sys.stderr)

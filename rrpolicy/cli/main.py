@@ -21,6 +21,7 @@ from rrpolicy.errors import BLAMED, PolicyError, Problem, RRPolicyError
 from rrpolicy.leaving import LEFT, let_go, take_over
 
 if TYPE_CHECKING:
+    from rrpolicy.canonical import Json
     from rrpolicy.outputs.outcome import Outcome
 
 COMMANDS: dict[str, str] = {
@@ -128,8 +129,8 @@ def _command(name: str, arguments: list[str]) -> int:
     if name == "check" and files and plain:
         from rrpolicy.cli.quick_check import check_all  # the plain call needs no option parser
 
-        form = chosen(wanted([a for a in arguments if a != "--json"]), json="--json" in arguments)
-        return check_all(files, form)
+        printed = wanted([a for a in arguments if a != "--json"]).form
+        return check_all(files, chosen(printed, None, json="--json" in arguments))
     import typer
 
     module = importlib.import_module(f"rrpolicy.cli.{re.sub('[- ]', '_', name)}")
@@ -209,14 +210,22 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
         found = subjects.of_problems(error.problems, error.exit_status)
         return subjects.outcome(_named(given), error.exit_status, [found])
 
-    form = wanted(given)
-    if form is not Output.TEXT:
-        show(form, tuple, lambda: document(error.problems, error.exit_status), outcome)
+    _tell(given, lambda: document(error.problems, error.exit_status), outcome)
     if error.__cause__ is not None and error.problems[0].code == BLAMED:
         _traced(error.__cause__)
     print(render(error.problems, colour=wants_colour()), file=sys.stderr)
     print(f"\n{count_of(error.problems)}", file=sys.stderr)
     return error.exit_status
+
+
+def _tell(given: Sequence[str], document: Callable[[], Json], outcome: Callable[[], Outcome]) -> None:
+    """Tell programs what went wrong, in the forms that the call asks for; that a file cannot be written is said too."""
+    try:
+        show(wanted(given), tuple, document, outcome)
+    except RRPolicyError as error:
+        from rrpolicy.policy.diagnostics import render
+
+        print(render(error.problems), file=sys.stderr)
 
 
 def _named(given: Sequence[str]) -> str:
@@ -227,12 +236,14 @@ def _named(given: Sequence[str]) -> str:
 def _bug(error: Exception, given: Sequence[str]) -> int:
     from rrpolicy import __version__
 
-    form = wanted(given)
-    if form is not Output.TEXT:
+    def outcome() -> Outcome:
         from rrpolicy.outputs import subjects
-        from rrpolicy.policy.diagnostics import document
 
-        show(form, tuple, lambda: document((), BUG), lambda: subjects.of_bug(_named(given)))
+        return subjects.of_bug(_named(given))
+
+    from rrpolicy.policy.diagnostics import document
+
+    _tell(given, lambda: document((), BUG), outcome)
     _traced(error)
     print(
         f"rrpolicy: a bug, please report it: {type(error).__name__} in rrpolicy {__version__}\n"

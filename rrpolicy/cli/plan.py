@@ -9,7 +9,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.text.output import FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.cli.text.pasting import command_line
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def command(  # noqa: PLR0917 each option is one
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     *,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Show what would be released, at what risk and with what error. Nothing is released.
@@ -38,7 +39,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.plan import lines
     from rrpolicy.cli.text.progress import progress
 
-    form = chosen(output, json=json)
+    wanted = chosen(output, also, json=json)
     with progress() as report:
         found = door.plan(
             policy,
@@ -51,14 +52,16 @@ def command(  # noqa: PLR0917 each option is one
             progress=report,
         )
     told = _next(found, policy, out, source)
-    show(form, lambda: (*lines(found.outlook), "", told), found.to_json, lambda: _outcome(found, policy, told))
+    show(wanted, lambda: (*lines(found.outlook), "", told), found.to_json, lambda: _outcome(found, policy, told))
     return 0 if found.passed else 1
 
 
 def _outcome(found: Planned, policy: Path, told: str) -> Outcome:
     from rrpolicy.outputs import subjects
 
-    return subjects.outcome("plan", 0 if found.passed else 1, [subjects.of_plan(str(policy), found.outlook)], told)
+    return subjects.outcome(
+        "plan", 0 if found.passed else 1, [subjects.of_plan(str(policy), found.outlook)], told.removeprefix("next: ")
+    )
 
 
 def _next(found: Planned, policy: Path, out: Path | None, source: str | None) -> str:

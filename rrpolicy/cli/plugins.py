@@ -8,7 +8,7 @@ import typer
 
 from rrpolicy.canonical import Json
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import line
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -42,12 +42,12 @@ def command(
         return
     for info in registry.plugins:
         hooks = ", ".join(info.hooks) or "no hooks"
-        print(visible(f"{info.name}  {info.distribution} {info.version}: {hooks}"))
+        print(line(f"{info.name}  {info.distribution} {info.version}: {hooks}"))
     print()
     for what, names in _offers(registry).items():
-        print(visible(f"{what}: {', '.join(names) or 'none'}"))
+        print(line(f"{what}: {', '.join(names) or 'none'}"))
     for name in waiting:
-        print(visible(f'installed, not loaded: {name} (a policy loads it by `plugins = ["{name}"]`)'))
+        print(line(f'installed, not loaded: {name} (a policy loads it by `plugins = ["{name}"]`)'))
 
 
 def _offers(registry: Registry) -> dict[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ import typer
 
 from rrpolicy.cli.text.pasting import command_line, quoted
 from rrpolicy.skeleton.skeleton import KINDS, write_skeleton
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import line
 
 
 def command(
@@ -28,6 +28,6 @@ def command(
     """
     into = folder or Path(name)
     for path in write_skeleton(into, name, kinds):
-        print(f"wrote {visible(str(path))}")
+        print(f"wrote {line(str(path))}")
     print(f"next: pip install -e {quoted(str(into))} && pytest {quoted(str(into))}")
     print(f"then: {command_line('plugins', options={'--plugin': name})}")

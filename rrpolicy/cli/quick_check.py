@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from rrpolicy import door
 from rrpolicy.canonical import Json
-from rrpolicy.cli.text.output import Output, show
+from rrpolicy.cli.text.output import Output, Wanted, show
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
-from rrpolicy.untrusted.printable import listed, visible
+from rrpolicy.untrusted.printable import line, listed
 
 if TYPE_CHECKING:
     from rrpolicy.outputs.outcome import Outcome
@@ -23,23 +23,22 @@ if TYPE_CHECKING:
 ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
 
 
-def check_all(policies: Sequence[str], form: Output, *, extends: str | None = None, root: Path | None = None) -> int:
+def check_all(policies: Sequence[str], wanted: Wanted, *, extends: str | None = None, root: Path | None = None) -> int:
     """Check policy files and print what was found.
 
     Args:
         policies: the files.
-        form: in which it is printed.
+        wanted: in which forms it is told.
         extends: a baseline that each policy must extend, by itself or through another.
         root: that the files lie under which the policies name.
 
     Returns:
         The worst exit status of any file.
     """
-    found = [_check(name, extends, root, text=form is Output.TEXT) for name in policies]
+    found = [_check(name, extends, root, text=wanted.form is Output.TEXT) for name in policies]
     worst = max(one.status for one in found)
-    if form is not Output.TEXT:
-        show(form, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
-    elif worst == 0:
+    show(wanted, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
+    if worst == 0 and wanted.form is Output.TEXT:
         from rrpolicy.cli.text.pasting import command_line
 
         several = f"all {len(policies)} policies are sound"
@@ -72,7 +71,7 @@ def _check(name: str, extends: str | None, root: Path | None, *, text: bool) -> 
         _refused(name, error.problems)
         return Looked(name, error.exit_status, None, error.problems)
     if text:
-        print("\n".join(map(visible, _lines(name, checked))))
+        print("\n".join(map(line, _lines(name, checked))))
     return Looked(name, 0 if checked.passed else 1, checked)
 
 
@@ -124,7 +123,7 @@ def _refused(name: str, problems: tuple[Problem, ...]) -> None:
     from rrpolicy.policy.diagnostics import render
 
     print(render(problems, colour=wants_colour()), file=sys.stderr)
-    print(f"\n{visible(name)}: {count_of(problems)}", file=sys.stderr)
+    print(f"\n{line(name)}: {count_of(problems)}", file=sys.stderr)
 
 
 def _lines(name: str, checked: Checked) -> list[str]:

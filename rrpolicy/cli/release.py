@@ -11,7 +11,7 @@ from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.pasting import command_line
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import line
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
@@ -47,7 +47,7 @@ def command(  # noqa: PLR0917 each option is one
         print_json(found.to_json())
         return 0
     kept = "the key was destroyed" if key is None else f"the key is in {key}"
-    print(visible(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
+    print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     policy = found.policy
     given = {"--source": source or _uri(policy), "--key": key, "--plugin": policy.plugins}
     verify = command_line("verify", out, options=given)

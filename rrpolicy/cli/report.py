@@ -11,7 +11,7 @@ import typer
 from rrpolicy import door
 from rrpolicy.cli.estimate import NO_VERIFY, UNVERIFIED
 from rrpolicy.cli.text.notices import notices
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import line
 
 
 def command(
@@ -49,5 +49,5 @@ def command(
     if out is None:
         sys.stdout.buffer.write(found.content)
         return 0
-    print(f"wrote the {found.page} report to {visible(str(out))}", file=sys.stderr)
+    print(f"wrote the {found.page} report to {line(str(out))}", file=sys.stderr)
     return 0

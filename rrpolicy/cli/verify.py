@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.text.output import FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def command(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
@@ -44,13 +45,13 @@ def command(
     """
     from rrpolicy.cli.text.progress import progress
 
-    form = chosen(output, json=json)
+    wanted = chosen(output, also, json=json)
     with progress() as report:
         found = door.verify(
             bundle, source=source, key=key, level=level, plan_on=plan_on, plugins=plugins or (), progress=report
         )
     status = 0 if found.passed and not (strict and found.undecided) else 1
-    show(form, lambda: _lines(found), found.to_json, lambda: _outcome(found, bundle, status, strict=strict))
+    show(wanted, lambda: _lines(found), found.to_json, lambda: _outcome(found, bundle, status, strict=strict))
     return status
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from fractions import Fraction
 
 from rrpolicy.errors import OWN, Problem
-from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
+from rrpolicy.finding import CONDITION, VALUE, Companion, Finding, UtilityFinding, Verdict
 from rrpolicy.outputs.fingerprint import key_identity
 from rrpolicy.outputs.outcome import Entry, Kind, Part
 from rrpolicy.releasing.plan.assess import Assessment
@@ -42,6 +42,7 @@ def requirement(finding: Finding, *, accepted: Collection[str] | None = None, de
         assessor=finding.assessor,
         derived=finding.given,
         hint=None if told is None else told.hint,
+        beside=tuple(_beside(companion) for companion in finding.companions if VALUE not in companion.of),
     )
 
 
@@ -83,6 +84,11 @@ def faults(problems: Iterable[Problem]) -> tuple[Entry, ...]:
         )
         for problem in problems
     )
+
+
+def _beside(companion: Companion) -> str:
+    of = f" of {companion.of}" if companion.of else ""
+    return f"{companion.name}{of} {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
 
 
 def _kind(finding: Finding) -> Kind:

@@ -6,7 +6,7 @@ import importlib
 
 from rrpolicy.outputs.outcome import Outcome
 
-FORMATS = ("sarif",)
+FORMATS = ("sarif", "junit", "github", "gitlab", "markdown")
 """Each a module of this room, with a function of the same name."""
 
 

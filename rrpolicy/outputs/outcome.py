@@ -107,6 +107,7 @@ class Entry:
         expected: what would have been right.
         hint: what to do.
         waived: why it is accepted all the same; None if it is not.
+        beside: numbers that must be read beside it, so that nobody takes it for one of them.
     """
 
     rule: str
@@ -126,6 +127,7 @@ class Entry:
     expected: str | None = None
     hint: str | None = None
     waived: Waived | None = None
+    beside: tuple[str, ...] = ()
 
     @property
     def level(self) -> Level:

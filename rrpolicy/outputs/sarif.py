@@ -17,6 +17,7 @@ from rrpolicy.errors import Place
 from rrpolicy.outputs.fingerprint import NAME, fingerprinted
 from rrpolicy.outputs.outcome import Entry, Kind, Level, Outcome, Subject
 from rrpolicy.outputs.rules import Rule, rules
+from rrpolicy.untrusted.printable import inert
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
@@ -55,7 +56,7 @@ def sarif(outcome: Outcome) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(outcome, subject, entry, mark, order[entry.rule]) for subject, entry, mark in kept],
     }
-    return pretty({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).decode()
+    return inert(pretty({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).decode())
 
 
 def _rule(rule: Rule, kept: list[tuple[Subject, Entry, str]]) -> Json:

@@ -61,6 +61,7 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
         Note("derived from the data", (*map(str, plan.derived), *accept)),
         Note("rests on", outlook.assessment.assumptions),
         Note("released unchanged", tuple(_unchanged(outlook))),
+        Note("expected error of reconstructed shares (root mean square, this table)", tuple(_errors(outlook))),
     ]
     status = 0 if outlook.decision.passed else 1
     summary = f"{policy.mechanism.name} on {plan.records:,} records"
@@ -148,3 +149,9 @@ def _unchanged(outlook: Outlook) -> list[str]:
 
     reasons = {a.release_as: a.why_unchanged for a in outlook.plan.policy.released}
     return [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(outlook.plan)]
+
+
+def _errors(outlook: Outlook) -> list[str]:
+    """Return the expected error of each attribute by itself."""
+    single = [(e.attributes[0], e.error) for e in outlook.errors if len(e.attributes) == 1]
+    return [f"{name}: unknown without data" if error is None else f"{name}: {error:.4g}" for name, error in single]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import Place, Problem
-from rrpolicy.untrusted.printable import visible, visible_lines
+from rrpolicy.untrusted.printable import line, lines, visible
 
 _RED, _BOLD, _CYAN, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[36m", "\x1b[0m"
 _WIDEST = 160
@@ -48,24 +48,24 @@ def document(problems: Sequence[Problem], exit_status: int) -> dict[str, Json]:
 
 def _lines(problem: Problem, *, colour: bool) -> list[str]:
     red, bold, cyan, reset = (_RED, _BOLD, _CYAN, _RESET) if colour else ("", "", "", "")
-    where = f"{bold}{visible(str(problem.place))}:{reset} " if problem.place else ""
-    message = visible_lines(problem.message)
-    lines = [f"{where}{red}{visible(problem.code)}{reset} {message}"]
+    where = f"{bold}{line(str(problem.place))}:{reset} " if problem.place else ""
+    message = lines(problem.message)
+    told = [f"{where}{red}{line(problem.code)}{reset} {message}"]
     if problem.place is not None and problem.place.text.strip():
-        text, caret = _underlined(problem.place)
+        shown, caret = _underlined(problem.place)
         number = str(problem.place.line)
         bar = " " * len(number)
-        lines += [
+        told += [
             f"{cyan}{bar} |{reset}",
-            f"{cyan}{number} |{reset} {text}",
+            f"{cyan}{number} |{reset} {shown}",
             f"{cyan}{bar} |{reset} {red}{caret}{reset}",
         ]
-    for name, told in (("expected", problem.expected), ("hint", problem.hint)):
-        if told is not None:
-            first, *rest = told.rstrip("\n").split("\n")
-            lines.append(f"  {bold}{name}:{reset} {visible(first)}")
-            lines += [f"    {visible(line)}" for line in rest]
-    return lines
+    for name, text in (("expected", problem.expected), ("hint", problem.hint)):
+        if text is not None:
+            first, *rest = text.rstrip("\n").split("\n")
+            told.append(f"  {bold}{name}:{reset} {line(first)}")
+            told += [f"    {line(further)}" for further in rest]
+    return told
 
 
 def _underlined(place: Place) -> tuple[str, str]:
@@ -83,9 +83,9 @@ def _underlined(place: Place) -> tuple[str, str]:
     return before + _tabbed(text) + after, " " * len(before) + pad + caret
 
 
-def _tabbed(line: str) -> str:
+def _tabbed(text: str) -> str:
     """Return a line of a file, visible; tabs stay, as the underline has them, too."""
-    return "\t".join(map(visible, line.split("\t")))
+    return "\t".join(map(line, text.split("\t")))
 
 
 def _cells(text: str) -> int:

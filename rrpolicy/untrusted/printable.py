@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 _UNUSUAL = re.compile(r"[^ -~]")
 _PLAIN = re.compile(r"[\w.:+/-]+")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_COMMAND = re.compile(r"^(\s*)(:)(?=:)|(#)(?=#\[)")
+"""What a runner of CI jobs takes for a command: `::name` that begins a line, `##[name]` anywhere in one."""
 
 
 def listed(names: Iterable[str]) -> str:
@@ -22,6 +24,21 @@ def visible(text: str) -> str:
     Nothing is left out, so that names that differ are shown as different.
     """
     return spelled_out(text, lambda character: ascii(character)[1:-1])
+
+
+def line(text: str) -> str:
+    """Return text as one line of a terminal, or of a CI job's log: visible, and no command to the job's runner."""
+    return _COMMAND.sub(lambda found: f"{found[1] or ''}\\x{ord(found[2] or found[3]):02x}", visible(text))
+
+
+def lines(text: str) -> str:
+    """Return text of several lines, each as `line` has it."""
+    return "\n".join(map(line, text.split("\n")))
+
+
+def inert(document: str) -> str:
+    """Return JSON that says the same, and holds nothing that a runner of CI jobs takes for a command of its own."""
+    return document.replace("##[", "\\u0023#[")
 
 
 def visible_lines(text: str) -> str:

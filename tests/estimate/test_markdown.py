@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from rrpolicy.estimate.counts.columns import category
-from rrpolicy.releasing.handout.markdown import cell, code, fenced, prose
+from rrpolicy.untrusted.markdown import cell, code, fenced, prose
 from rrpolicy.untrusted.printable import visible
 
 HOSTILE = (

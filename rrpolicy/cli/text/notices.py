@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import line
 
 LOG = logging.getLogger("rrpolicy")
 
 
 class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        print(visible(record.getMessage()), file=sys.stderr)
+        print(line(record.getMessage()), file=sys.stderr)
 
 
 @contextmanager

@@ -1,9 +1,11 @@
-"""In which form a command prints what it found, and what `--output-format` offers."""
+"""In which forms a command prints and writes what it found: what `--output-format` and `--also` offer."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
     from rrpolicy.canonical import Json
     from rrpolicy.outputs.outcome import Outcome
 
-FLAG = "--output-format"
+FLAG, ALSO = "--output-format", "--also"
 HELP = "How to print what was found; the exit status is the same. docs/ci.md shows each."
+ALSO_HELP = "Write it to a file in another format as well, such as sarif=plan.sarif; repeat it for several."
 JSON_HELP = f"The same as {FLAG} json."
 
 
@@ -25,50 +28,112 @@ class Output(StrEnum):
     TEXT = "text"
     JSON = "json"
     SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    MARKDOWN = "markdown"
 
 
-def wanted(given: Sequence[str]) -> Output:
-    """Return the form that a call asks for, before anything else of it is understood; text if it names none."""
-    asked = [b for a, b in pairwise(given) if a == FLAG]
-    asked += [a.removeprefix(f"{FLAG}=") for a in given if a.startswith(f"{FLAG}=")]
-    known = [Output(word) for word in asked if word in set(Output)]
-    if known:
-        return known[-1]
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The forms that a call asks for.
+
+    Attributes:
+        form: that is printed.
+        also: those that are written to files.
+    """
+
+    form: Output = Output.TEXT
+    also: tuple[tuple[Output, str], ...] = ()
+
+
+def wanted(given: Sequence[str]) -> Wanted:
+    """Return the forms that a call asks for, before anything else of it is understood: text if it names none."""
+    words = [word for word in _values(given, FLAG) if word in set(Output)]
     json = {"--json", "--format=json"} & {*given} or ("--format", "json") in pairwise(given)
-    return Output.JSON if json else Output.TEXT
+    form = Output(words[-1]) if words else Output.JSON if json else Output.TEXT
+    return Wanted(form, tuple(filter(None, map(_file, _values(given, ALSO)))))
 
 
-def chosen(form: Output, *, json: bool) -> Output:
-    """Return the form that the two options name together.
+def chosen(form: Output, also: Sequence[str] | None, *, json: bool) -> Wanted:
+    """Return the forms that the options name together.
 
     Raises:
-        PolicyError: RR250 if they name two.
+        PolicyError: RR250 if they name two that are to be printed, or no form with a file.
     """
-    if json and form not in {Output.TEXT, Output.JSON}:
-        from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.errors import PolicyError, Problem
 
+    if json and form not in {Output.TEXT, Output.JSON}:
         raise PolicyError(Problem("RR250", f"--json and {FLAG} {form} ask for two forms at once", hint="take one out"))
-    return Output.JSON if json else form
+    files = []
+    for text in also or ():
+        found = _file(text)
+        if found is None:
+            expected = f"FORMAT=FILE, with one of {', '.join(form for form in Output if form is not Output.TEXT)}"
+            raise PolicyError(Problem("RR250", f"{ALSO} '{text}' names no format with a file", expected=expected))
+        files.append(found)
+    return Wanted(Output.JSON if json else form, tuple(files))
 
 
 def show(
-    form: Output, text: Callable[[], Iterable[str]], document: Callable[[], Json], outcome: Callable[[], Outcome]
+    wanted: Wanted, text: Callable[[], Iterable[str]], document: Callable[[], Json], outcome: Callable[[], Outcome]
 ) -> None:
-    """Print what was found on standard output.
+    """Print what was found on standard output, and write it to the files that were asked for.
 
     Args:
-        form: in which.
+        wanted: in which forms.
         text: makes the lines for people.
         document: makes the document of the command.
         outcome: makes what the other formats are made of.
-    """
-    if form is Output.TEXT:
-        from rrpolicy.untrusted.printable import visible
 
-        print("\n".join(map(visible, text())))
-    elif form is Output.JSON:
+    Raises:
+        RefusedError: RR407 or RR408 if a file cannot be written.
+    """
+    if wanted.form is Output.TEXT:
+        from rrpolicy.untrusted.printable import line
+
+        lines = list(map(line, text()))
+        print("\n".join(lines), end="\n" if lines else "")
+    elif wanted.form is Output.JSON:
         print_json(document())
     else:
-        from rrpolicy.outputs.formats import formatted
+        sys.stdout.write(_formatted(wanted.form, outcome))
+    for form, file in wanted.also:
+        if form is Output.JSON:
+            from rrpolicy.canonical import pretty
 
-        sys.stdout.write(formatted(outcome(), form.value))
+            _write(file, pretty(document()))
+        else:
+            _write(file, _formatted(form, outcome).encode())
+
+
+def _formatted(form: Output, outcome: Callable[[], Outcome]) -> str:
+    from rrpolicy.outputs.formats import formatted
+
+    return formatted(outcome(), form.value)
+
+
+def _write(file: str, content: bytes) -> None:
+    """Write a file whole, in place of what the run before wrote."""
+    unfinished = f"{file}.unfinished"
+    try:
+        with open(unfinished, "wb") as written:  # noqa: PTH123 no pathlib on the way of a quick check
+            written.write(content)
+        os.replace(unfinished, file)  # noqa: PTH105
+    except OSError as error:
+        from rrpolicy.errors import unwritable
+
+        raise unwritable(f"'{file}'", error) from error
+
+
+def _values(given: Sequence[str], flag: str) -> list[str]:
+    """Return the values of an option, in order, whichever way they are written."""
+    spaced = [(i + 1, b) for i, (a, b) in enumerate(pairwise(given)) if a == flag]
+    joined = [(i, a.removeprefix(f"{flag}=")) for i, a in enumerate(given) if a.startswith(f"{flag}=")]
+    return [value for _, value in sorted([*spaced, *joined])]
+
+
+def _file(text: str) -> tuple[Output, str] | None:
+    """Return the form and the file that a value of `--also` names; None if it does not."""
+    word, _, file = text.partition("=")
+    return (Output(word), file) if file and word in set(Output) - {Output.TEXT} else None

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.untrusted.printable import line, visible
 
 
 def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence[str] | None] | None = None) -> str:
@@ -26,9 +26,9 @@ def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence
 
 def quoted(word: str) -> str:
     """Return a word for a shell; one with characters that are not seen spells their bytes in octal."""
-    if visible(word) == word:
+    if line(word) == word:
         return shlex.quote(word)
-    return "$'" + "".join(c if visible(c) == c and c not in "\\'" else _octal(c) for c in word) + "'"
+    return "$'" + "".join(c if visible(c) == c and c not in "\\'#:" else _octal(c) for c in word) + "'"
 
 
 def _octal(character: str) -> str:

@@ -10,10 +10,10 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from rrpolicy.engine import quoting
-from rrpolicy.releasing.handout import markdown, r
+from rrpolicy.releasing.handout import r
 from rrpolicy.releasing.handout.treatment import treatment
 from rrpolicy.releasing.handout.weights import typed
-from rrpolicy.untrusted import formulas
+from rrpolicy.untrusted import formulas, markdown
 from rrpolicy.untrusted.printable import visible
 from rrpolicy.untrusted.templates import template_environment
 

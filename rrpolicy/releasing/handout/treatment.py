@@ -8,7 +8,7 @@ from rrpolicy.channel.decoders import Block
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.releasing.handout.markdown import code
+from rrpolicy.untrusted.markdown import code
 
 
 def treatment(axis: AxisWeights | None) -> str:
