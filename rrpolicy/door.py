@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.plan.check import Checked
     from rrpolicy.releasing.plan.opening import PolicyLike
     from rrpolicy.releasing.plan.planning import Planned
+    from rrpolicy.releasing.plan.waivers import Terms
     from rrpolicy.releasing.report.again import Rendered
     from rrpolicy.releasing.verify.outcome import Level, Verification
     from rrpolicy.source.draft.draft import Draft
@@ -46,6 +48,12 @@ def _silent(_what: str, _share: float) -> None:
 
 def _path(path: PathLike | None) -> Path | None:
     return None if path is None else Path(path)
+
+
+def _terms(today: date | None, *, waivers: bool) -> Terms:
+    from rrpolicy.releasing.plan.waivers import Terms
+
+    return Terms(waivers=waivers) if today is None else Terms(today, waivers)
 
 
 def _one_of(name: str, word: str, known: Sequence[str]) -> str:
@@ -79,17 +87,27 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
 
 
 @blaming
-def check(policy: PolicyLike, *, extends: PathLike | None = None, root: PathLike | None = None) -> Checked:
+def check(
+    policy: PolicyLike,
+    *,
+    extends: PathLike | None = None,
+    root: PathLike | None = None,
+    today: date | None = None,
+    waivers: bool = True,
+) -> Checked:
     """Check a policy without data; nothing is written.
 
     Args:
         policy: the file, or a policy that was loaded.
         extends: a baseline that it must extend, by itself or through another.
         root: as for `load_policy`.
+        today: the day on which review dates and waivers are judged; default: today.
+        waivers: whether waivers count.
 
     Returns:
         What the policy alone decides: `findings`, and in `derived` what a plan may tell of the table. It passes unless
-        a requirement fails whatever the data are; what is undecided waits for `plan`.
+        a requirement fails whatever the data are, a review is due or a waiver expired; what is undecided waits for
+        `plan`.
 
     Raises:
         PolicyError: RR2xx, everything that is wrong, at once; RR245 if it does not extend the baseline.
@@ -102,7 +120,7 @@ def check(policy: PolicyLike, *, extends: PathLike | None = None, root: PathLike
     found = opened(policy, root=_path(root))
     if extends is not None:
         demand(found.policy, os.fspath(extends))
-    return checked(found)
+    return checked(found, _terms(today, waivers=waivers))
 
 
 @blaming
@@ -115,6 +133,8 @@ def plan(
     expected_rows: int | None = None,
     root: PathLike | None = None,
     bound: bool = True,
+    today: date | None = None,
+    waivers: bool = True,
     progress: Progress = _silent,
 ) -> Planned:
     """Plan a release: what would be released, at what risk and with what error. Nothing is released.
@@ -130,6 +150,8 @@ def plan(
         root: as for `load_policy`.
         bound: bind the plan to the table by a fresh key, so that `release` takes it for no other table and not for a
             changed one. It costs a pass over the data; without it the plan can only be looked at.
+        today: as for `check`.
+        waivers: as for `check`.
         progress: called with what is being done, and the share done.
 
     Returns:
@@ -146,7 +168,18 @@ def plan(
     from rrpolicy.releasing.plan.planning import planned
     from rrpolicy.source.memory.handed import handed
 
-    return planned(policy, handed(source), _path(out), _path(key), expected_rows, _path(root), progress, bound=bound)
+    terms = _terms(today, waivers=waivers)
+    return planned(
+        policy,
+        handed(source),
+        _path(out),
+        _path(key),
+        expected_rows,
+        _path(root),
+        progress,
+        bound=bound,
+        terms=terms,
+    )
 
 
 @blaming
@@ -158,6 +191,8 @@ def release(
     label: str | None = None,
     key: PathLike | None = None,
     root: PathLike | None = None,
+    today: date | None = None,
+    waivers: bool = True,
     progress: Progress = _silent,
 ) -> Released:
     """Write a release that every requirement allows, or nothing.
@@ -174,6 +209,8 @@ def release(
         key: keep the key here (created 0600), or, for a policy or a plan's file, use the one that is here; default: it
             is destroyed. Whoever has it can test any guess about the table.
         root: as for `load_policy`.
+        today: as for `check`.
+        waivers: as for `check`.
         progress: as for `plan`.
 
     Returns:
@@ -184,12 +221,14 @@ def release(
         PolicyError: RR2xx as for `plan`.
         DataError: RR3xx as for `plan`.
         RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
-            RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`.
+            RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`; RR415 if a review is
+            due, RR416 if a waiver expired.
     """
     from rrpolicy.releasing.bundle.releasing import released
     from rrpolicy.source.memory.handed import handed
 
-    return released(what, Path(out), handed(source), label, _path(key), _path(root), progress)
+    terms = _terms(today, waivers=waivers)
+    return released(what, Path(out), handed(source), label, _path(key), _path(root), progress, terms)
 
 
 @blaming
@@ -201,6 +240,7 @@ def verify(
     level: Level | Literal["public", "audit", "source", "key"] | None = None,
     plan_on: Table | None = None,
     plugins: Sequence[str] = (),
+    today: date | None = None,
     progress: Progress = _silent,
 ) -> Verification:
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
@@ -213,6 +253,7 @@ def verify(
         level: up to which; default: the highest that the inputs allow.
         plan_on: the table that the parameters were chosen on, if not the source.
         plugins: distributions that may be imported if the bundle names them, such as `acme-oue>=1.2`.
+        today: the day on which review dates are looked at, which fail nothing here; default: today.
         progress: as for `plan`.
 
     Returns:
@@ -238,6 +279,7 @@ def verify(
         plan_on=elsewhere.uri,
         plugins=plugins,
         engines={**original.engines, **elsewhere.engines},
+        today=today,
         progress=progress,
     )
 

@@ -119,6 +119,11 @@ class HasProblems(Protocol):
         """Return what stands in the way; nothing if it passes."""
         ...
 
+    @property
+    def exit_status(self) -> int:
+        """Return the exit status of the command that asked."""
+        ...
+
 
 P = TypeVar("P", bound=HasProblems)
 
@@ -133,14 +138,24 @@ class Decided:
         """Return whether nothing stands in the way."""
         return not self.problems
 
+    @property
+    def exit_status(self: HasProblems) -> int:
+        """Return 0 if it passes, 4 if it is refused (RR4xx), else 1."""
+        if not self.problems:
+            return 0
+        refused = any(problem.code.startswith(f"{OWN}{RefusedError.exit_status}") for problem in self.problems)
+        return RefusedError.exit_status if refused else RequirementError.exit_status
+
     def require(self: P) -> P:  # noqa: PYI019 Self has no problems
         """Return it if it passes.
 
         Raises:
-            RequirementError: with its problems (RR1xx), unless it does.
+            RefusedError: with its problems, if one of them refuses it (RR4xx).
+            RequirementError: with its problems (RR1xx), unless it passes.
         """
         if self.problems:
-            raise RequirementError(self.problems)
+            kind = RefusedError if self.exit_status == RefusedError.exit_status else RequirementError
+            raise kind(self.problems)
         return self
 
 

@@ -308,7 +308,7 @@ class UtilityFinding:
         verdict: whether it is met.
         meaning: what the number says.
         place: where the policy states it; no document tells.
-        identity: as of `Finding`; no document tells.
+        identity: what the entry is called, such as `utility/expected-l2?attributes=age`; a waiver names it so.
     """
 
     metric: str
@@ -318,7 +318,7 @@ class UtilityFinding:
     verdict: Verdict
     meaning: str
     place: Place | None = field(default=None, metadata=UNWRITTEN)
-    identity: str = field(default="", compare=False, metadata=UNWRITTEN)
+    identity: str = ""
 
     @property
     def over(self) -> str:

@@ -112,11 +112,19 @@ def _without_data(what: str, place: Place | None) -> PolicyError:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something the plan says about how the channel was chosen."""
+    """Something the plan says about how the channel was chosen, or that needs a person's judgement.
+
+    Attributes:
+        name: what kind of remark it is.
+        text: in words.
+        measure: its number.
+        attribute: the attribute that it speaks of; "" if it is not of one alone.
+    """
 
     name: str
     text: str
     measure: Measure | None = None
+    attribute: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,6 +174,9 @@ class UtilityRow:
     gauge: Gauge | None = field(metadata={"help": "expectation against limit, to be drawn"})
     realised: str | None = field(metadata={"help": "what this draw attained (audit page only)"})
     meaning: str = field(metadata={"help": "what the number says"})
+    waived: str | None = field(
+        default=None, metadata={"help": "until when, by whom and why it may stay unmet; None if nobody waives it"}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +205,10 @@ class Report:
     sections: tuple[Section, ...] = field(metadata={"help": "the mechanism's own sections"})
     provenance: tuple[Fact, ...] = field(
         metadata={"help": "versions, plugins, digests; times and commits on the audit page"}
+    )
+    context: tuple[Fact, ...] = field(
+        default=(),
+        metadata={"help": "what people declared and decided, and no program computed: recipients, waivers, changes"},
     )
 
     def to_json(self) -> dict[str, Json]:

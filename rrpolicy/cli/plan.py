@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.cli.text.pasting import command_line
 
@@ -26,7 +27,9 @@ def command(  # noqa: PLR0917 each option is one
     source: Annotated[str | None, typer.Option(help="Read this table in place of the policy's.")] = None,
     expected_rows: Annotated[int | None, typer.Option(min=1, help="Plan for so many records, without data.")] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
+    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
@@ -49,19 +52,20 @@ def command(  # noqa: PLR0917 each option is one
             expected_rows=expected_rows,
             root=root,
             bound=False,
+            today=None if today is None else today.date(),
+            waivers=not no_waivers,
             progress=report,
         )
     told = _next(found, policy, out, source)
     show(wanted, lambda: (*lines(found.outlook), "", told), found.to_json, lambda: _outcome(found, policy, told))
-    return 0 if found.passed else 1
+    return found.exit_status
 
 
 def _outcome(found: Planned, policy: Path, told: str) -> Outcome:
     from rrpolicy.outputs import subjects
 
-    return subjects.outcome(
-        "plan", 0 if found.passed else 1, [subjects.of_plan(str(policy), found.outlook)], told.removeprefix("next: ")
-    )
+    looked = [subjects.of_plan(str(policy), found.outlook)]
+    return subjects.outcome("plan", found.exit_status, looked, told.removeprefix("next: "))
 
 
 def _next(found: Planned, policy: Path, out: Path | None, source: str | None) -> str:

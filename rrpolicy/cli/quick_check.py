@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +22,20 @@ if TYPE_CHECKING:
     from rrpolicy.outputs.outcome import Outcome
     from rrpolicy.releasing.plan.check import Checked, Stated
 
+TODAY = "Judge review dates and waivers as of this day, such as 2027-01-31; default: today."
+NO_WAIVERS = "Judge as if nothing were waived."
 ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
 
 
-def check_all(policies: Sequence[str], wanted: Wanted, *, extends: str | None = None, root: Path | None = None) -> int:
+def check_all(
+    policies: Sequence[str],
+    wanted: Wanted,
+    *,
+    extends: str | None = None,
+    root: Path | None = None,
+    today: date | None = None,
+    waivers: bool = True,
+) -> int:
     """Check policy files and print what was found.
 
     Args:
@@ -31,11 +43,14 @@ def check_all(policies: Sequence[str], wanted: Wanted, *, extends: str | None = 
         wanted: in which forms it is told.
         extends: a baseline that each policy must extend, by itself or through another.
         root: that the files lie under which the policies name.
+        today: the day on which they are judged; default: today.
+        waivers: whether waivers count.
 
     Returns:
         The worst exit status of any file.
     """
-    found = [_check(name, extends, root, text=wanted.form is Output.TEXT) for name in policies]
+    asked = partial(door.check, extends=extends, root=root, today=today, waivers=waivers)
+    found = [_check(name, asked, text=wanted.form is Output.TEXT) for name in policies]
     worst = max(one.status for one in found)
     show(wanted, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
     if worst == 0 and wanted.form is Output.TEXT:
@@ -63,16 +78,19 @@ class Looked:
     problems: tuple[Problem, ...] = ()
 
 
-def _check(name: str, extends: str | None, root: Path | None, *, text: bool) -> Looked:
+def _check(name: str, asked: Callable[[str], Checked], *, text: bool) -> Looked:
     """Check one file; print it where that is asked for, and in any case why it could not be checked."""
     try:
-        checked = door.check(name, extends=extends, root=root)
+        checked = asked(name)
     except RRPolicyError as error:
-        _refused(name, error.problems)
+        _told(name, error.problems)
         return Looked(name, error.exit_status, None, error.problems)
     if text:
         print("\n".join(map(line, _lines(name, checked))))
-    return Looked(name, 0 if checked.passed else 1, checked)
+    overdue = [problem for problem in checked.problems if problem.code.startswith("RR4")]
+    if overdue:
+        _told(name, overdue)
+    return Looked(name, checked.exit_status, checked)
 
 
 def _outcome(found: Sequence[Looked], status: int) -> Outcome:
@@ -99,6 +117,9 @@ def _policy(one: Looked) -> Json:
         from rrpolicy.policy.diagnostics import to_json
 
         return {"file": one.name, "exit_status": one.status, "problems": to_json(one.problems)}
+    from rrpolicy.policy.diagnostics import to_json
+    from rrpolicy.releasing.plan.waivers import warning_id
+
     policy = checked.policy
     return {
         "file": one.name,
@@ -108,8 +129,11 @@ def _policy(one: Looked) -> Json:
         "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
         "derived": plain(checked.derived),
         "unchanged": {a.name: a.why_unchanged for a in checked.unchanged},
-        "warnings": list(checked.warnings),
-        "problems": [],
+        "governance": policy.governance.to_json(),
+        "governance_digest": policy.governance.digest(),
+        "waived": plain(checked.waived),
+        "warnings": [{"id": warning_id(remark), "text": remark.text} for remark in checked.warnings],
+        "problems": to_json(checked.problems),
     }
 
 
@@ -118,7 +142,8 @@ def _with_origin(finding: Finding, stated: Stated) -> Json:
     return {**finding.to_json(), "origin": stated.origin, "void": stated.void}
 
 
-def _refused(name: str, problems: tuple[Problem, ...]) -> None:
+def _told(name: str, problems: Sequence[Problem]) -> None:
+    """Print problems for people."""
     from rrpolicy.cli.terminal import count_of, wants_colour
     from rrpolicy.policy.diagnostics import render
 
@@ -127,7 +152,8 @@ def _refused(name: str, problems: tuple[Problem, ...]) -> None:
 
 
 def _lines(name: str, checked: Checked) -> list[str]:
-    from rrpolicy.source.units import untold
+    from rrpolicy.policy.identity import identities
+    from rrpolicy.releasing.plan.waivers import warning_id
 
     policy = checked.policy
     roles: dict[str, list[str]] = {}
@@ -137,15 +163,17 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [f"  extends: {', '.join(policy.baselines)}"] if policy.baselines else []
     lines += [f"  {role}: {listed(names)}" for role, names in roles.items()]
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
-    lines += [f"  {g.metric} <= {g.max}: decided by `rrpolicy plan`, which counts the data" for g in policy.gates]
+    lines += [
+        f"  {gate.metric} <= {gate.max}: decided by `rrpolicy plan`, which counts the data [{name}]"
+        for gate, name in zip(policy.gates, identities(policy).gates, strict=True)
+    ]
     lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
     ids = listed(statistic.id for statistic in checked.derived)
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]
-    told = untold(policy)
-    lines += [f"  undecided: {told}"] if told else []
     lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
-    lines += [f"  warning: {warning}" for warning in checked.warnings]
+    lines += [f"  warning: {remark.text} [{warning_id(remark)}]" for remark in checked.warnings]
+    lines += [f"  {waived}" for waived in checked.waived]
     return lines
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.pasting import command_line
 from rrpolicy.untrusted.printable import line
@@ -29,7 +30,9 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     source: Annotated[str | None, typer.Option("--source", help="Read this table in place of the policy's.")] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
+    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
 ) -> int:
     """Write a release that every requirement allows, or nothing.
@@ -42,7 +45,17 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.formats.format import CORE
 
     with progress() as report, notices():
-        found = door.release(what, out, source=source, label=label, key=key, root=root, progress=report)
+        found = door.release(
+            what,
+            out,
+            source=source,
+            label=label,
+            key=key,
+            root=root,
+            today=None if today is None else today.date(),
+            waivers=not no_waivers,
+            progress=report,
+        )
     if json:
         print_json(found.to_json())
         return 0

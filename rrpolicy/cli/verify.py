@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.verify.outcome import Verification
 
 
-def command(
+TODAY = "Look at review dates as of this day, such as 2027-01-31; default: today."
+
+
+def command(  # noqa: PLR0917 each option is one
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
     level: Annotated[
         Literal["public", "audit", "source", "key"] | None,
@@ -28,6 +32,7 @@ def command(
     plan_on: Annotated[
         str | None, typer.Option("--plan-on", help="The table that the parameters were chosen on, if not the source.")
     ] = None,
+    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
     plugins: Annotated[
         list[str] | None,
@@ -48,7 +53,14 @@ def command(
     wanted = chosen(output, also, json=json)
     with progress() as report:
         found = door.verify(
-            bundle, source=source, key=key, level=level, plan_on=plan_on, plugins=plugins or (), progress=report
+            bundle,
+            source=source,
+            key=key,
+            level=level,
+            plan_on=plan_on,
+            plugins=plugins or (),
+            today=None if today is None else today.date(),
+            progress=report,
         )
     status = 0 if found.passed and not (strict and found.undecided) else 1
     show(wanted, lambda: _lines(found), found.to_json, lambda: _outcome(found, bundle, status, strict=strict))
@@ -79,6 +91,7 @@ def _lines(found: Verification) -> list[str]:
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
     stated = dict.fromkeys(claim.meaning for claim in found.claims)
+    lines += [f"note: {note}" for note in found.notes]
     lines += [f"stated, not verified: {'; '.join(stated)}"] if stated else []
     return [*lines, found.last_line()]
 

@@ -18,6 +18,7 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
 from rrpolicy.offer import Software
+from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Role
 from rrpolicy.untrusted.formulas import Handling
 
@@ -136,6 +137,8 @@ class Manifest:
         origins: attribute -> where its parameters come from.
         derived: what it tells of the original.
         assumptions: that the findings rest on.
+        governance: what people declared of the policy and decided on it when it was released.
+        governance_digest: of that.
         test: the draw came from a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
         digest: of all this; "" until then.
@@ -161,6 +164,8 @@ class Manifest:
     origins: Mapping[str, Origin]
     derived: tuple[Derived, ...]
     assumptions: tuple[str, ...]
+    governance: Governance
+    governance_digest: str
     test: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 from rrpolicy.errors import OWN, Problem
 from rrpolicy.finding import CONDITION, VALUE, Companion, Finding, UtilityFinding, Verdict
 from rrpolicy.outputs.fingerprint import key_identity
 from rrpolicy.outputs.outcome import Entry, Kind, Part
-from rrpolicy.releasing.plan.assess import Assessment
-from rrpolicy.releasing.plan.gate import gate, shown
+from rrpolicy.policy.governance import REVIEW, Waiver
+from rrpolicy.policy.model import Policy
+from rrpolicy.releasing.plan.gate import in_the_way, shown, unmet
 from rrpolicy.untrusted.printable import listed
 
 
@@ -23,7 +25,7 @@ def requirement(finding: Finding, *, accepted: Collection[str] | None = None, de
         decided: nothing decides later, so that an undecided one stands in the way.
     """
     given = finding.given if accepted is None else accepted
-    problems = gate(Assessment((finding,), ()), given).problems if finding.verdict is not None else ()
+    problems = in_the_way((finding,), given) if finding.verdict is not None else ()
     told = problems[0] if problems and (decided or finding.verdict is Verdict.FAILED) else None
     kind = _kind(finding) if told is None or told.code != "RR108" else Kind.FAIL
     return Entry(
@@ -46,25 +48,45 @@ def requirement(finding: Finding, *, accepted: Collection[str] | None = None, de
     )
 
 
-def utility(finding: UtilityFinding) -> Entry:
-    """Return the entry of a utility gate."""
-    problems = gate(Assessment((), (finding,))).problems
+def utility(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxyType({})) -> Entry:
+    """Return the entry of a utility gate.
+
+    Args:
+        finding: what is to be expected.
+        waived: the waivers that count, by what they waive.
+    """
+    problem = unmet(finding)
+    waiver = None if problem is None else waived.get(finding.identity)
     title = f"{finding.metric} of {finding.over}" if finding.over else finding.metric
     expected = "" if finding.expected is None else f": {shown(finding.expected)}, at most {float(finding.limit):g}"
     return Entry(
-        rule=problems[0].code if problems else finding.metric,
+        rule=finding.metric if problem is None else problem.code,
         identity=finding.identity or f"utility/{finding.metric}",
         part=Part.GATE,
         kind={Verdict.SATISFIED: Kind.MET, Verdict.FAILED: Kind.FAIL}.get(finding.verdict, Kind.OPEN),
         title=f"{title} <= {float(finding.limit):g}",
-        message=problems[0].message if problems else f"{title} is met{expected}",
-        blocking=bool(problems),
+        message=f"{title} is met{expected}" if problem is None else problem.message,
+        blocking=problem is not None and waiver is None,
         place=finding.place,
         about=finding.meaning,
         achieved=finding.expected,
         limit=Fraction(finding.limit),
-        hint=problems[0].hint if problems else None,
+        hint=None if problem is None else problem.hint,
+        waived=waiver,
     )
+
+
+def judgement(policy: Policy, what: str, message: str, waiver: Waiver | None = None) -> Entry:
+    """Return the entry of a point of judgement, or of a review that is due and waived; it is told of the whole policy.
+
+    Args:
+        policy: that gives cause for it.
+        what: its name, such as `warning/held-by-one?attribute=zip`.
+        message: what it is.
+        waiver: who lets it be.
+    """
+    place = policy.place("context.review_by" if what == REVIEW else "policy")
+    return Entry("warning", what, Part.JUDGEMENT, Kind.REVIEW, what, message, place=place, waived=waiver)
 
 
 def faults(problems: Iterable[Problem]) -> tuple[Entry, ...]:

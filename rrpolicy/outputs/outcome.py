@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Measure
+from rrpolicy.policy.governance import Waiver
 
 BUG = 70
 """The exit status of a defect of rrpolicy itself."""
@@ -65,27 +65,6 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Waived:
-    """Why an entry is accepted although it does not hold.
-
-    Attributes:
-        reason: in the steward's words.
-        approver: who accepted it.
-        until: the last day on which it counts.
-        place: where it is stated.
-    """
-
-    reason: str
-    approver: str
-    until: date
-    place: Place | None = None
-
-    def __str__(self) -> str:
-        """Return it as a reader meets it."""
-        return f"waived by {self.approver} until {self.until}: {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
     """One thing that was asked, and what became of it.
 
@@ -126,7 +105,7 @@ class Entry:
     derived: tuple[str, ...] = ()
     expected: str | None = None
     hint: str | None = None
-    waived: Waived | None = None
+    waived: Waiver | None = None
     beside: tuple[str, ...] = ()
 
     @property

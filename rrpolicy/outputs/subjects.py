@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Problem
-from rrpolicy.outputs.entries import faults, requirement, utility
+from rrpolicy.outputs.entries import faults, judgement, requirement, utility
 from rrpolicy.outputs.fingerprint import stated_name
 from rrpolicy.outputs.outcome import BUG, Entry, Kind, Note, Outcome, Part, Subject
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.policy.identity import identities
+from rrpolicy.releasing.plan.waivers import DUE, warning_id
 
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
+    from rrpolicy.mechanism import Remark
     from rrpolicy.policy.model import Gate, Policy
     from rrpolicy.releasing.plan.check import Checked
     from rrpolicy.releasing.plan.preview import Outlook
+    from rrpolicy.releasing.plan.waivers import Waived
     from rrpolicy.releasing.verify.outcome import Check, Claim, Verification
 
 
@@ -34,10 +37,11 @@ def of_check(file: str, checked: Checked) -> Subject:
     named = identities(policy)
     entries = [requirement(finding, decided=False) for finding in checked.findings]
     entries += [_waiting(gate, identity) for gate, identity in zip(policy.gates, named.gates, strict=True)]
-    entries += [_judge(policy, warning) for warning in checked.warnings]
+    entries += judged(policy, checked.warnings, checked.waived)
+    entries += faults(problem for problem in checked.problems if problem.code in DUE)
     told = [str(statistic) for statistic in checked.derived]
     notes = (Note("may be derived from the data", tuple(told)),) if told else ()
-    status = 0 if checked.passed else 1
+    status = checked.exit_status
     return Subject(
         policy.name, policy.version, file, status, tuple(entries), f"mechanism {policy.mechanism.name}", notes
     )
@@ -47,14 +51,14 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
     """Return what `plan` found."""
     plan, policy = outlook.plan, outlook.plan.policy
     from rrpolicy.releasing.plan.derived import to_accept
-    from rrpolicy.releasing.plan.plan import WARNINGS
-    from rrpolicy.source.units import untold
 
     entries = [requirement(f, accepted=policy.release.accept) for f in outlook.assessment.findings]
-    entries += [utility(finding) for finding in outlook.assessment.utility]
-    warnings = [text for text in (untold(policy),) if text]
-    warnings += [remark.text for remark in plan.remarks if remark.name in WARNINGS]
-    entries += [_judge(policy, warning) for warning in warnings]
+    decision = outlook.decision
+    waived = {one.what: one.waiver for one in decision.waived}
+    entries += [utility(finding, waived) for finding in outlook.assessment.utility]
+    gates = {finding.identity for finding in outlook.assessment.utility}
+    entries += judged(policy, decision.warnings, (one for one in decision.waived if one.what not in gates))
+    entries += faults(problem for problem in decision.problems if problem.code in DUE)
     line = to_accept(policy, plan.derived)
     accept = (f"to accept what it tells, under [release]: {line}",) if line else ()
     notes = [
@@ -63,10 +67,16 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
         Note("released unchanged", tuple(_unchanged(outlook))),
         Note("expected error of reconstructed shares (root mean square, this table)", tuple(_errors(outlook))),
     ]
-    status = 0 if outlook.decision.passed else 1
+    status = decision.exit_status
     summary = f"{policy.mechanism.name} on {plan.records:,} records"
     kept = tuple(note for note in notes if note.lines)
     return Subject(policy.name, policy.version, file, status, tuple(entries), summary, kept)
+
+
+def judged(policy: Policy, warnings: Iterable[Remark], waived: Iterable[Waived]) -> list[Entry]:
+    """Return the entries of points of judgement, those that somebody waived among them."""
+    open_points = [judgement(policy, warning_id(remark), remark.text) for remark in warnings]
+    return [*open_points, *(judgement(policy, one.what, one.message, one.waiver) for one in waived)]
 
 
 def of_table(found: TableCheck, uri: str, status: int) -> Subject:
@@ -136,12 +146,6 @@ def _waiting(gate: Gate, identity: str) -> Entry:
     title = f"{gate.metric} <= {gate.max}"
     limit = Fraction(gate.max)
     return Entry(gate.metric, identity, Part.GATE, Kind.OPEN, title, message, place=gate.place, limit=limit)
-
-
-def _judge(policy: Policy, warning: str) -> Entry:
-    """Return a point of judgement; it is told of the whole policy."""
-    place = policy.place("policy")
-    return Entry("warning", "policy", Part.JUDGEMENT, Kind.REVIEW, "warning", warning, place=place)
 
 
 def _unchanged(outlook: Outlook) -> list[str]:

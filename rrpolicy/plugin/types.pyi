@@ -10,6 +10,12 @@ from rrpolicy.channel.sampling.variates import Parts as Parts
 from rrpolicy.errors import Place as Place, RRPolicyError as RRPolicyError
 from rrpolicy.estimate.release import Release as Release
 from rrpolicy.finding import Profile as Profile, ValueTable as ValueTable
+from rrpolicy.policy.governance import (
+    Change as Change,
+    Context as Context,
+    Governance as Governance,
+    Waiver as Waiver,
+)
 from rrpolicy.policy.model import (
     Bins as Bins,
     CsvSettings as CsvSettings,

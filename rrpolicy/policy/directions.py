@@ -29,6 +29,9 @@ class Direction(Enum):
     UNIT = "when other units of protection are told apart than in the baseline, or none"
     ROLE = "when changed, but to a dropped role, or from insensitive"
     PASSED_ON = "when it names what the baseline does not let be relaxed"
+    WIDENED = "when it lists what the baseline does not list"
+    WIDER = "when it comes later in the order enclave, restricted, public"
+    LATER = "when later"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,9 @@ class Rule:
     Attributes:
         direction: in which the key is weaker.
         why: the reason, for docs/baselines.md.
-        value: of SET, the weaker value; of STATED and ADMITTED, the value that says nothing; of LOWERED and RAISED,
-            the number that stands where none is stated, None for no limit; of CHANGED, NAME where text names no file.
+        value: of SET, the weaker value; of WIDER, the values from the narrowest on; of STATED and ADMITTED, the value
+            that says nothing; of LOWERED and RAISED, the number that stands where none is stated, None for no limit; of
+            CHANGED, NAME where text names no file.
     """
 
     direction: Direction
@@ -51,6 +55,10 @@ _LOCATION = "it says where the data are, or how they are read; the table is the 
 _PERSONS = "it is said to people and decides nothing"
 _REQUIRED = "the baseline's entries hold as they stand, whatever else is required"
 _CODES = "a code less is released as a value, a code more hides a value from the requirements that count it"
+_TOLD = "it says why this policy was made weaker; a baseline's entries are not inherited"
+_DECLARED = "the baseline states it for all that extend it"
+_NARROWED = "what the baseline allows may be narrowed, never widened"
+_WAIVED = "the entry counts as a whole: see `waivers`"
 _DECIDED = "the requirements decide, whatever the mechanism does"
 
 RULES: Mapping[str, Rule] = {
@@ -61,6 +69,10 @@ RULES: Mapping[str, Rule] = {
     "policy.purpose": Rule(Direction.NEVER, _PERSONS),
     "policy.extends": Rule(Direction.NEVER, "`check --extends FILE` demands a baseline"),
     "policy.plugins": Rule(Direction.APPENDED, "what a plugin offers has a name of its own"),
+    "policy.changes.version": Rule(Direction.NEVER, _TOLD),
+    "policy.changes.what": Rule(Direction.NEVER, _TOLD),
+    "policy.changes.why": Rule(Direction.NEVER, _TOLD),
+    "policy.changes.who": Rule(Direction.NEVER, _TOLD),
     "policy.may_relax": Rule(Direction.PASSED_ON, "only the baseline's owner lets the baseline be relaxed"),
     "source.uri": Rule(Direction.NEVER, _LOCATION),
     "source.table": Rule(Direction.NEVER, _LOCATION),
@@ -106,6 +118,27 @@ RULES: Mapping[str, Rule] = {
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
     "release.csv_formulas": Rule(Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"),
+    "context.recipients": Rule(Direction.WIDENED, "somebody else gets the data"),
+    "context.release_model": Rule(Direction.WIDER, "more people get the data", ("enclave", "restricted", "public")),
+    "context.environment": Rule(Direction.CHANGED, _DECLARED, NAME),
+    "context.auxiliary_data": Rule(Direction.APPENDED, "what was considered for the baseline was considered"),
+    "context.legal_basis": Rule(Direction.CHANGED, _DECLARED, NAME),
+    "context.licence": Rule(Direction.CHANGED, _DECLARED, NAME),
+    "context.approver": Rule(Direction.CHANGED, _DECLARED, NAME),
+    "context.auditor": Rule(Direction.CHANGED, _DECLARED, NAME),
+    "context.approved_by": Rule(Direction.NEVER, "an approval is of one policy; a baseline's is not inherited"),
+    "context.review_by": Rule(Direction.LATER, "what the baseline wants looked at again is not"),
+    "context.demands": Rule(Direction.APPENDED, "what the baseline demands stays demanded"),
+    "context.allows.recipients": Rule(Direction.WIDENED, _NARROWED),
+    "context.allows.release_model": Rule(Direction.WIDENED, _NARROWED),
+    "context.allows.environment": Rule(Direction.WIDENED, _NARROWED),
+    "context.allows.legal_basis": Rule(Direction.WIDENED, _NARROWED),
+    "context.allows.licence": Rule(Direction.WIDENED, _NARROWED),
+    "waivers": Rule(Direction.STATED, "what the baseline refuses may pass, or is not looked at again"),
+    "waivers.finding": Rule(Direction.NEVER, _WAIVED),
+    "waivers.reason": Rule(Direction.NEVER, _WAIVED),
+    "waivers.approver": Rule(Direction.NEVER, _WAIVED),
+    "waivers.until": Rule(Direction.NEVER, _WAIVED),
 }
 """Dotted key -> its rule; `*` stands for a column, or for the other options of a plugin."""
 

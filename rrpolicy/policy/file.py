@@ -125,6 +125,11 @@ Code = Annotated[Value, PlainValidator(missing_code), WithJsonSchema({"type": ["
 Delimiter = Annotated[
     str, AfterValidator(_delimiter), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 1})
 ]
+ReleaseModel = Literal["public", "restricted", "enclave"]
+Demanded = Literal[
+    "owner", "purpose", "recipients", "release_model", "environment", "auxiliary_data", "legal_basis", "licence",
+    "approver", "auditor", "approved_by", "review_by",
+]  # fmt: skip
 Encoding = Literal[
     "utf-8", "utf-16", "latin-1", "iso-8859-2", "iso-8859-7", "iso-8859-9", "iso-8859-15", "windows-1250",
     "windows-1251", "windows-1252", "windows-1253", "windows-1254", "cp437", "cp850", "cp852", "mac-roman", "koi8-r",
@@ -168,6 +173,15 @@ class Table(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
+class ChangeEntry(Table):
+    """Why the policy was made weaker."""
+
+    version: Semver = Field(description="The version of the policy from which on it is weaker.")
+    what: Line = Field(description="The entry or key that became weaker, as `rrpolicy diff` names it.")
+    why: Line = Field(description="The reason.")
+    who: Line = Field(description="Who decided it: a role, such as data protection officer.")
+
+
 class PolicyTable(Table):
     """Who answers for the release, and what it is for."""
 
@@ -178,6 +192,54 @@ class PolicyTable(Table):
     extends: Line | None = Field(None, description="A baseline policy, relative to this file; it is a floor.")
     plugins: list[Line] | None = Field(None, description="Distributions to load plugins from, such as acme-oue>=1.2.")
     may_relax: list[Relaxable] | None = Field(None, description="What policies that extend this one may relax.")
+    changes: list[ChangeEntry] = Field([], description="Why the policy was made weaker, version by version.")
+
+
+class AllowsTable(Table):
+    """What the context may say, of policies that extend this one and of this one."""
+
+    recipients: list[Line] | None = Field(None, description="Who may get the data.")
+    release_model: list[ReleaseModel] | None = Field(None, description="How the data may be given.")
+    environment: list[Line] | None = Field(None, description="Where the data may be used.")
+    legal_basis: list[Line] | None = Field(None, description="What the release may rest on.")
+    licence: list[Line] | None = Field(None, description="Under which licences the data may be released.")
+
+
+class ContextTable(Table):
+    """What auditors ask and no program can compute. All of it is published with the release; none of it changes one."""
+
+    recipients: list[Line] = Field([], description="Who gets the data, such as accredited researchers.")
+    release_model: ReleaseModel | None = Field(
+        None, description="public: to everybody; restricted: to who signs for it; enclave: inside a secure environment."
+    )
+    environment: Line | None = Field(None, description="Where the data will be used, and under which controls.")
+    auxiliary_data: list[Line] = Field(
+        [], description="Other data, that recipients may have, which were considered; a baseline's are added to."
+    )
+    legal_basis: Line | None = Field(None, description="What the release rests on in law.")
+    licence: Line | None = Field(None, description="Of the released data: an SPDX identifier, or an address.")
+    approver: Line | None = Field(None, description="Who is to approve the policy: a role.")
+    auditor: Line | None = Field(None, description="Who is to audit the release: a role.")
+    approved_by: Line | None = Field(
+        None, description="Who approved this policy: a role; a baseline's approval is not inherited."
+    )
+    review_by: date | None = Field(
+        None, description="The last day on which all this holds; past it, check and release end with exit status 4."
+    )
+    demands: list[Demanded] = Field([], description="What has to be stated; of a baseline, in all that extend it.")
+    allows: AllowsTable = Field(AllowsTable(), description="What may be stated; of a baseline, in all that extend it.")
+
+
+class WaiverEntry(Table):
+    """Something that would stand in the way, and may stay so until a day. Never a [[privacy]] entry."""
+
+    finding: Line = Field(
+        description="What is waived: a utility gate, such as utility/expected-l2?attributes=age; a point of judgement, "
+        "such as warning/held-by-one; or review_by. `rrpolicy check` lists the names."
+    )
+    reason: Line = Field(description="Why it may stay so.")
+    approver: Line = Field(description="Who lets it be: a role.")
+    until: date = Field(description="The last day on which it does.")
 
 
 class CsvTable(Table):
@@ -301,3 +363,5 @@ class PolicyFile(Table):
     mechanism: MechanismTable = Field(MechanismTable(), description="How it is made to hold.")
     utility: list[UtilityEntry] = Field([], description="What the release must still be good for; every entry.")
     release: ReleaseTable = Field(ReleaseTable(), description="What is written, and what may be told.")
+    context: ContextTable = Field(ContextTable(), description="What people declare of the release.")
+    waivers: list[WaiverEntry] = Field([], description="What may stay as it is for a while, and who lets it.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.baseline.inherit import read_merged
+from rrpolicy.policy.declared import governance
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.resolve import Find, Resolver
@@ -44,6 +45,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
     attributes = resolver.attributes()
     release = resolver.release()
     resolver.formula_names(release, attributes)
+    declared = governance(merged.root, head, problems)
     known = resolver.catalogue(catalogue)
     if known is None:
         raise _refusal(problems)
@@ -66,6 +68,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
         mechanism=mechanism,
         gates=tuple(gates),
         release=release,
+        governance=declared,
         folder=os.path.dirname(path) or ".",  # noqa: PTH120
         places={key: node.place for key, node in merged.root.walk()},
         files=_files(merged.root),

@@ -21,6 +21,7 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
 from rrpolicy.policy.culprit import culprit
+from rrpolicy.policy.governance import Governance
 from rrpolicy.untrusted.formulas import Handling
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
@@ -325,7 +326,8 @@ class Policy:
     """A resolved policy. `attributes` keeps the order of the file; that is the order of the released columns.
 
     `files` are those it was read from: itself, its baselines and hierarchies. `baselines` are those it extends, the
-    nearest first.
+    nearest first. `governance` is what people declare and decided: it has a digest of its own, and is no part of the
+    policy's.
     """
 
     name: str
@@ -339,6 +341,7 @@ class Policy:
     mechanism: MechanismChoice
     gates: tuple[Gate, ...]
     release: ReleaseSettings
+    governance: Governance = field(default=Governance(), compare=False)
     folder: str = field(default=".", compare=False)
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
     files: tuple[str, ...] = field(default=(), compare=False)

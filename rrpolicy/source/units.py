@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Snapshot
 
 
+UNTOLD = "untested-units"
+"""The name of the remark that units were not told apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
     """How many units have how many records.

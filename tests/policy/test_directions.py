@@ -43,7 +43,7 @@ def keys(model: type[BaseModel], above: str = "") -> Iterator[str]:
 
 
 def test_every_key_has_a_direction_and_every_direction_a_key():
-    options = {"privacy.decided_by"}  # of some models: keys that `privacy.*` stands for, too
+    options = {"privacy.decided_by", "waivers"}  # of some models: `privacy.*` stands for it, too; and whole entries
     assert sorted(keys(PolicyFile)) == sorted(set(RULES) - options)
     assert all(rule.why for rule in RULES.values())
 
@@ -66,7 +66,25 @@ BASE = {
     "privacy": {},
     "mechanism": {"name": '"flip"', "plan_on": '"census.duckdb"', "plan_on_table": '"people"'},
     "release": {"accept": '["marginal:sex"]'},
+    "context": {
+        "recipients": '["students", "schools"]',
+        "release_model": '"restricted"',
+        "environment": '"a reading room"',
+        "legal_basis": '"Statistics Act"',
+        "licence": '"CC-BY-4.0"',
+        "approver": '"data protection officer"',
+        "auditor": '"audit office"',
+        "review_by": "2027-06-30",
+    },
+    "context.allows": {
+        "recipients": '["students", "schools", "everybody"]',
+        "release_model": '["restricted", "public"]',
+        "environment": '["a reading room", "a laptop"]',
+        "legal_basis": '["Statistics Act", "consent"]',
+        "licence": '["CC-BY-4.0", "ODbL-1.0"]',
+    },
 }
+WAIVER = '[{ finding = "%s", reason = "a trial", approver = "owner", until = 2027-01-31 }]'
 
 # key of the table -> for each case: section, key and value that the policy states, and whether it is weaker
 CASES: dict[str, list[tuple[str, str, str, bool]]] = {
@@ -141,6 +159,38 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
         ("privacy", "decided_by", '"estimate"', True),
         ("privacy", "decided_by", '"bound"', False),
     ],
+    "context.recipients": [
+        ("context", "recipients", '["students", "everybody"]', True),
+        ("context", "recipients", '["schools"]', False),
+    ],
+    "context.release_model": [
+        ("context", "release_model", '"public"', True),
+        ("context", "release_model", '"restricted"', False),
+    ],
+    "context.environment": [("context", "environment", '"a laptop"', True)],
+    "context.legal_basis": [("context", "legal_basis", '"consent"', True)],
+    "context.licence": [("context", "licence", '"ODbL-1.0"', True)],
+    "context.approver": [("context", "approver", '"owner"', True)],
+    "context.auditor": [("context", "auditor", '"owner"', True)],
+    "context.review_by": [
+        ("context", "review_by", "2027-07-01", True),
+        ("context", "review_by", "2027-06-29", False),
+        ("context", "review_by", "2027-06-30", False),
+    ],
+    **{
+        f"context.allows.{key}": [
+            ("context.allows", key, f"{known}, {more}]", True),
+            ("context.allows", key, f"{known}]", False),
+        ]
+        for key, known, more in (
+            ("recipients", '["students", "schools"', '"newspapers"'),
+            ("release_model", '["restricted"', '"enclave"'),
+            ("environment", '["a reading room"', '"anywhere"'),
+            ("legal_basis", '["Statistics Act"', '"habit"'),
+            ("licence", '["CC-BY-4.0"', '"none"'),
+        )
+    },
+    "waivers": [("", "waivers", WAIVER % "review_by", True)],
     "policy.may_relax": [("policy", "may_relax", '["min_rows"]', True), ("policy", "may_relax", "[]", False)],
 }
 FREE = {Direction.NEVER, Direction.APPENDED}
@@ -149,8 +199,8 @@ ONE_BY_ONE = [(key, *case) for key, cases in CASES.items() for case in cases]
 
 def written(sections: dict[str, dict[str, str]]) -> str:
     tables = (
-        "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in table.items())])
-        for name, table in sections.items()
+        "\n".join([f"[{name}]" if name else "", *(f"{key} = {value}" for key, value in table.items())])
+        for name, table in sorted(sections.items(), key=lambda item: item[0] != "")
         if name != "privacy"
     )
     options = [f"{key} = {value}" for key, value in sections.get("privacy", {}).items()]
@@ -192,7 +242,7 @@ def test_the_baseline_may_let_it_be_relaxed(load, write, case):
     if RULES[rule].direction is Direction.ROLE:
         assert key not in RELAXABLE
         return
-    relaxed = key if section == "policy" else f"{section}.{key}"
+    relaxed = key if section in {"", "policy"} else f"{section}.{key}"
     for names in ((relaxed.replace("policy.may_relax", "min_rows"),), (relaxed, "domain")):
         if {n.rpartition(".")[2] for n in names} <= set(RELAXABLE):
             assert extended(load, write, section, key, value, relaxed=names) == []
@@ -305,7 +355,7 @@ def test_values_of_a_wrong_kind_are_problems_of_their_own(load, write, place):
     for file, value in product(("base.toml", "child.toml"), WRONG):
         sections = {name: {s: dict(table) for s, table in BASE.items()} for name in ("base.toml", "child.toml")}
         sections["child.toml"]["policy"]["extends"] = '"base.toml"'
-        sections[file][section][key] = value
+        sections[file].setdefault(section, {})[key] = value
         write(written(sections["base.toml"]), "base.toml")
         child = write(written(sections["child.toml"]), "child.toml")
         with suppress(PolicyError):

@@ -27,6 +27,7 @@ from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.opening import Opened, open_policy
 from rrpolicy.releasing.plan.plan import make_plan
+from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.tables.sink import FolderSink, Written
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import policy_text
@@ -183,7 +184,8 @@ def outcome(opened: Opened, original: Any, elsewhere: Any = None) -> Outcome:
         plan = make_plan(opened.policy, opened.registry, original, elsewhere=elsewhere)
         plan = replace(plan, channel=plan.channel.settle(original))
         assessment = assess(plan.policy, opened.registry, plan.channel, original, plan.derived)
-        gate(assessment, [d.id for d in plan.derived]).require()
+        accepting = replace(opened.policy.release, accept=tuple(d.id for d in plan.derived))
+        gate(assessment, replace(opened.policy, release=accepting), Terms()).require()
     except RRPolicyError:
         return Outcome(frozenset(), None)
     form = plan.policy.release.format

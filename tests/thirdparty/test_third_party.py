@@ -139,6 +139,7 @@ def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
     from rrpolicy.releasing.bundle.execute import release
     from rrpolicy.releasing.plan.assess import assess
     from rrpolicy.releasing.plan.keys import source_tag
+    from rrpolicy.releasing.plan.waivers import Terms
     from rrpolicy.releasing.verify.outcome import Level
     from rrpolicy.releasing.verify.verify import verify
     from rrpolicy.source.opening import open_original
@@ -148,7 +149,7 @@ def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
     key = bytes(range(32))
     with open_original(opened.policy, opened.registry.sources, folder / "scratch") as original:
         plan = make_plan(opened.policy, opened.registry, original)
-        assert gate(assess(plan.policy, opened.registry, plan.channel, original)).passed
+        assert gate(assess(plan.policy, opened.registry, plan.channel, original), plan.policy, Terms()).passed
         plan = plan.with_tag(source_tag(key, original.content()))
         bundle = release(plan, opened.policy, opened.registry, original, key, folder / "bundle")
         truth = original.counts("sex").n

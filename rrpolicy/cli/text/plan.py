@@ -11,14 +11,13 @@ from rrpolicy.channel.promises import built_in
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.gate import shown
-from rrpolicy.releasing.plan.plan import WARNINGS
 from rrpolicy.releasing.plan.preview import parameters, unchanged
-from rrpolicy.source.units import untold
+from rrpolicy.releasing.plan.waivers import WARNINGS
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Remark
-    from rrpolicy.policy.model import Attribute, Policy
+    from rrpolicy.policy.model import Attribute
     from rrpolicy.releasing.plan.check import Stated
     from rrpolicy.releasing.plan.plan import Plan
     from rrpolicy.releasing.plan.preview import Outlook
@@ -35,7 +34,8 @@ def lines(outlook: Outlook) -> list[str]:
     text += _section("rests on", outlook.assessment.assumptions)
     text += _section("derived from the data", _derived(plan))
     text += ["", "parameters", *_parameters(outlook)]
-    text += _section("warnings", [*_untold(policy), *(r.text for r in plan.remarks if r.name in WARNINGS)])
+    text += _section("waived", [*map(str, outlook.decision.waived)])
+    text += _section("warnings", [remark.text for remark in outlook.decision.warnings])
     text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
     text += ["", "requirements"]
     explained: set[str] = set()
@@ -55,11 +55,6 @@ def lines(outlook: Outlook) -> list[str]:
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
     return ["", title, *(f"  {item}" for item in items)] if items else []
-
-
-def _untold(policy: Policy) -> list[str]:
-    said = untold(policy)
-    return [said] if said else []
 
 
 def _derived(plan: Plan) -> list[str]:

@@ -6,6 +6,8 @@ import os.path
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
+from typing import Any
 
 from rrpolicy.errors import Problem
 from rrpolicy.policy.directions import NAME, RULES, Direction, Rule
@@ -90,6 +92,9 @@ def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
             yield _Compared(f"attributes.{name}.{last}", name, old, table.get(last), table, before is not None)
     elif section == "privacy":
         yield from _of_entries(last, base, child)
+    elif key == "waivers":
+        if child.get(key) is not None:
+            yield _Compared(key, None, base.get(key), child.get(key), child, named=True)
     elif section and last != "*":
         above = child.get(*section.split("."))
         if above is not None and (above.get(last) is not None or _another_mechanism(section, base, child)):
@@ -147,21 +152,35 @@ def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
         case Direction.SET if new is not None and new.value == rule.value:
             if old is None or old.value != rule.value:
                 yield new, f"sets {one.told} to {spelled(new.value)}, which the baseline does not"
-        case Direction.LOWERED | Direction.RAISED if new is not None:
-            limit = rule.value if old is None else old.value
-            if _beyond(new.value, limit, rule.direction):
-                verb = "raises" if rule.direction is Direction.RAISED else "lowers"
-                yield new, f"{verb} {one.told} from {limit} to {new.value}"
+        case Direction.LOWERED | Direction.RAISED | Direction.LATER | Direction.WIDER if new is not None:
+            yield from _beyond(one, new, rule)
+        case Direction.WIDENED if new is not None and old is not None:
+            yield from _stated(one, new)
         case Direction.CHANGED if old is not None and not one.dropped and (new is None or not _same(old, new, rule)):
             yield new or one.above, f"has another {one.told} than the baseline"
         case Direction.FINER if old is not None and not one.dropped:
             yield from _finer(one, old)
 
 
-def _beyond(number: object, limit: object, direction: Direction) -> bool:
-    if not isinstance(number, int) or not isinstance(limit, int):
-        return False
-    return number > limit if direction is Direction.RAISED else number < limit
+_VERBS = {
+    Direction.LOWERED: "lowers",
+    Direction.RAISED: "raises",
+    Direction.LATER: "puts off",
+    Direction.WIDER: "widens",
+}
+
+
+def _beyond(one: _Compared, new: Node, rule: Rule) -> Iterator[tuple[Node, str]]:
+    """Yield that a value lies beyond the baseline's, or beyond the one that stands where none is stated."""
+    order = rule.value if isinstance(rule.value, tuple) else ()
+    unstated = None if order else rule.value
+    limit = unstated if one.old is None else one.old.value
+    number: Any
+    bound: Any
+    number, bound = (order.index(v) if v in order else None if order else v for v in (new.value, limit))
+    comparable = type(number) is type(bound) and isinstance(number, (int, date))
+    if comparable and (number < bound if rule.direction is Direction.LOWERED else number > bound):
+        yield new, f"{_VERBS[rule.direction]} {one.told} from {limit} to {new.value}"
 
 
 def _stated(one: _Compared, new: Node) -> Iterator[tuple[Node, str]]:
@@ -173,7 +192,9 @@ def _stated(one: _Compared, new: Node) -> Iterator[tuple[Node, str]]:
     known = [item.plain() for item in one.old.items] if one.old is not None else []
     for item in new.items:
         if item.plain() not in known:
-            yield item, f"lists {spelled(item.value)} under {one.told}, which the baseline does not"
+            waived = item.get("finding")
+            does = f"lists {spelled(item.value)} under {one.told}" if waived is None else f"waives {waived.value}"
+            yield waived or item, f"{does}, which the baseline does not"
 
 
 def _finer(one: _Compared, old: Node) -> Iterator[tuple[Node, str]]:

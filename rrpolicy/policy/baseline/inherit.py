@@ -125,14 +125,24 @@ def _listed(root: Node, *keys: str) -> frozenset[str]:
     return frozenset(i.value for i in _items(root, *keys) if isinstance(i.value, str))
 
 
+_OF_ONE = (("policy", "changes"), ("context", "approved_by"))
+"""What is said of one policy alone, and is not inherited."""
+_ADDED = (
+    *(("privacy",), ("utility",), ("waivers",), ("policy", "plugins")),
+    *(("context", "auxiliary_data"), ("context", "demands")),
+)
+"""Lists that a policy adds to."""
+
+
 def _fold(base: Node, child: Node) -> Node:
     """Return the child over the baseline."""
+    for section, key in _OF_ONE:
+        base = _without(base, section, key)
     folded = _over(base, child)
-    for section in ("privacy", "utility"):
-        _append(folded, base, child, section)
-    policy, base_policy, child_policy = folded.get("policy"), base.get("policy"), child.get("policy")
-    if policy is not None and base_policy is not None and child_policy is not None:
-        _append(policy, base_policy, child_policy, "plugins")
+    for *above, key in _ADDED:
+        into, old, new = folded.get(*above), base.get(*above), child.get(*above)
+        if into is not None and old is not None and new is not None:
+            _append(into, old, new, key)
     attributes, new = base.get("attributes"), child.get("attributes")
     if attributes is not None and new is not None:
         folded.table["attributes"] = Node({**attributes.table, **new.table}, new.place, new.key, new.wrong)
@@ -142,6 +152,15 @@ def _fold(base: Node, child: Node) -> Node:
     _rebase(folded, base, child, "source", "uri")
     _rebase(folded, base, child, "mechanism", "plan_on")
     return folded
+
+
+def _without(node: Node, section: str, key: str) -> Node:
+    """Return a tree without a key of one of its tables."""
+    table = node.get(section)
+    if table is None or key not in table.table:
+        return node
+    kept = {name: one for name, one in table.table.items() if name != key}
+    return Node({**node.table, section: Node(kept, table.place, table.key, table.wrong)}, node.place, node.key)
 
 
 def _over(base: Node, child: Node) -> Node:

@@ -45,6 +45,7 @@ def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> di
         "version": policy.version,
         "description": policy.purpose,
         "contributors": [{"title": policy.owner, "roles": ["publisher"]}] if policy.owner else [],
+        **_licences(manifest.governance.context.licence),
         "resources": [_resource(t, manifest, public, formats[manifest.data.format]) for t in manifest.tables],
         "rrpolicy": {
             "schema": manifest.schema,
@@ -54,8 +55,21 @@ def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> di
             "channel": plain(manifest.channel),
             "decoders": plain(manifest.decoders),
             "assumptions": plain(manifest.assumptions),
+            "governance": manifest.governance.to_json(),
+            "governance_digest": manifest.governance_digest,
         },
     }
+
+
+def _licences(licence: str | None) -> dict[str, Json]:
+    """Return the licence as the standard has it: by the name of a known one, or by an address."""
+    if licence is None:
+        return {}
+    if re.fullmatch(r"https?://\S+", licence):
+        return {"licenses": [{"path": licence}]}
+    if re.fullmatch(r"[A-Za-z0-9._+-]+", licence):
+        return {"licenses": [{"name": licence}]}
+    return {}  # in words it stands in the governance alone
 
 
 def _resource(table: TableSpec, manifest: Manifest, public: Path, written: Format) -> Json:

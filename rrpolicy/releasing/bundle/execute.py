@@ -28,6 +28,7 @@ from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.keys import source_tag, tag_bytes
 from rrpolicy.releasing.plan.plan import Plan, fingerprint, refuse_contradictions, same_software
+from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.tables.sink import FolderSink, Written
 from rrpolicy.source.memory.kinds import given_as
 
@@ -51,6 +52,7 @@ def release(  # noqa: PLR0917 each is another thing
     staging: Staging | None = None,
     streams: Streams | None = None,
     elsewhere: Original | None = None,
+    terms: Terms | None = None,
     progress: Progress = lambda *_: None,
 ) -> Path:
     """Write a release.
@@ -67,6 +69,7 @@ def release(  # noqa: PLR0917 each is another thing
         staging: of the same target, if the caller has opened it (the original may spill into its scratch).
         streams: of a test's seed; the release then says so and `verify` refuses it.
         elsewhere: the table that the plan's parameters were chosen on, if it was not the source.
+        terms: on which day it is judged, and whether waivers count; today's and yes by default.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -74,8 +77,8 @@ def release(  # noqa: PLR0917 each is another thing
 
     Raises:
         RequirementError: RR101 to RR104, RR108; nothing is drawn.
-        RefusedError: RR401 if the plan is stale, RR402 if the folder exists, RR414 if its channel contradicts itself or
-            the policy; RR407, RR408, RR410.
+        RefusedError: RR415, RR416 if a review is due or a waiver expired; RR401 if the plan is stale, RR402 if the
+            folder exists, RR414 if its channel contradicts itself or the policy; RR407, RR408, RR410.
     """
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
@@ -83,7 +86,7 @@ def release(  # noqa: PLR0917 each is another thing
     refuse_contradictions(plan.channel, plan.policy)
     progress("assessing", 0.1)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
-    gate(assessment, plan.policy.release.accept).require()
+    gate(assessment, policy, terms or Terms()).require()
     with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
         written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress, registry.formats)
         original.unchanged()
@@ -186,7 +189,12 @@ def write_public(executed: Executed) -> Manifest:
     """Write everything that goes beside the data, and return the manifest."""
     public = executed.staging.public
     manifest = manifests.manifest(
-        executed.plan, executed.assessment, executed.written, label=executed.label, test=executed.test
+        executed.plan,
+        executed.assessment,
+        executed.written,
+        label=executed.label,
+        test=executed.test,
+        governance=executed.policy.governance,
     )
     for name, content in {
         **beside(manifest, public, executed.registry.formats),

@@ -19,6 +19,7 @@ from rrpolicy.manifest.manifest import (
     StatedRequirement,
     Units,
 )
+from rrpolicy.policy.governance import UNDECLARED, Governance
 from rrpolicy.policy.model import Attribute, Role
 
 if TYPE_CHECKING:
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
 
 
 def manifest(
-    plan: Plan, assessment: Assessment, written: Mapping[str, Written], *, label: str | None, test: bool
+    plan: Plan,
+    assessment: Assessment,
+    written: Mapping[str, Written],
+    *,
+    label: str | None,
+    test: bool,
+    governance: Governance = UNDECLARED,
 ) -> Manifest:
     """Return the manifest without the digests of the files beside it.
 
@@ -39,6 +46,7 @@ def manifest(
         written: the data files.
         label: of the release, such as `2026-11`.
         test: the draw came from a test's seed; verify refuses it.
+        governance: of the policy as its file states it now.
     """
     policy, channel, settings = plan.policy, plan.channel, plan.policy.release
     described = channel.to_public_json()
@@ -67,6 +75,8 @@ def manifest(
         origins=plan.origins,
         derived=plan.derived,
         assumptions=assessment.assumptions,
+        governance=governance,
+        governance_digest=governance.digest(),
         test=test,
     )
 

@@ -32,6 +32,7 @@ from rrpolicy.releasing.plan.keys import (
 from rrpolicy.releasing.plan.opening import Opened, open_policy
 from rrpolicy.releasing.plan.plan import Plan, make_plan
 from rrpolicy.releasing.plan.planning import Planned, Progress
+from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.source.elsewhere import open_elsewhere
 from rrpolicy.source.memory.handed import Handed
@@ -117,13 +118,14 @@ def released(  # noqa: PLR0917 each is another thing
     key: Path | None,
     root: Path | None,
     progress: Progress,
+    terms: Terms | None = None,
 ) -> Released:
     """Write a release; see `rrpolicy.release` for the arguments and errors."""
     order = _order(what, handed, root)
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
-        _execute(order, staging, label, key, progress)
+        _execute(order, staging, label, key, progress, terms)
     return _found(order.opened.policy, out, key)
 
 
@@ -175,7 +177,9 @@ def _as_stated(policy: Policy, handed: Handed, root: Path | None) -> tuple[Opene
     return opened, file
 
 
-def _execute(order: Order, staging: Staging, label: str | None, key: Path | None, progress: Progress) -> None:
+def _execute(  # noqa: PLR0917 each is another thing
+    order: Order, staging: Staging, label: str | None, key: Path | None, progress: Progress, terms: Terms | None
+) -> None:
     """Draw into the staging folder with the key held, read or made; the bundle appears."""
     plan_file, opened = order.plan_file, order.opened
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
@@ -203,6 +207,7 @@ def _execute(order: Order, staging: Staging, label: str | None, key: Path | None
                 policy_file=order.policy_file,
                 staging=staging,
                 elsewhere=elsewhere,
+                terms=terms,
                 progress=progress,
             )
     if key is None and beside is not None:

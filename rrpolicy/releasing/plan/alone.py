@@ -41,6 +41,7 @@ def held_by_one(policy: Policy, channel: Channel, original: Original) -> Iterato
                     f"'{attribute.name}' is released unchanged; values that one record alone has: {singles:,}. Whoever"
                     " knows such a value of a person finds the person's record",
                     Measure(float(singles)),
+                    attribute.name,
                 )
 
 

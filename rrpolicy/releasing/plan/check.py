@@ -16,7 +16,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.promises import hold_protocols
 from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
-from rrpolicy.mechanism import Outline
+from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, conclude
@@ -26,6 +26,8 @@ from rrpolicy.releasing.plan.derived import impossible, possible
 from rrpolicy.releasing.plan.gate import failed
 from rrpolicy.releasing.plan.kept_formulas import foreseen
 from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.releasing.plan.waivers import Terms, Waived, due, part, unfounded
+from rrpolicy.source.units import UNTOLD, untold
 
 MANY_RECORDS = 2**62
 
@@ -35,7 +37,7 @@ class Checked(Decided):
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
     `derived` is what a plan may derive from the data, `unchanged` are the attributes that the policy by its own choice
-    releases as they are. `warnings` need a person's judgement.
+    releases as they are. `terms` are the day on which it was judged.
     """
 
     policy: Policy
@@ -43,12 +45,31 @@ class Checked(Decided):
     derived: tuple[Derived, ...]
     stated: tuple[Stated, ...]
     unchanged: tuple[Attribute, ...]
-    warnings: tuple[str, ...] = ()
+    terms: Terms
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return the requirements that fail whatever the data are (RR101); what waits for `plan` is no problem yet."""
-        return failed(self.findings)
+        """Return what fails whatever the data are (RR101), and what the day brings (RR415, RR416).
+
+        What waits for `plan` is no problem yet.
+        """
+        return (*failed(self.findings), *due(self.policy, self.terms)[0])
+
+    @property
+    def warnings(self) -> tuple[Remark, ...]:
+        """Return the points of judgement that nobody waived."""
+        return self._judged[0]
+
+    @property
+    def waived(self) -> tuple[Waived, ...]:
+        """Return what would be a problem or a warning, and is let be."""
+        return (*due(self.policy, self.terms)[1], *self._judged[1])
+
+    @property
+    def _judged(self) -> tuple[tuple[Remark, ...], tuple[Waived, ...]]:
+        said = untold(self.policy)
+        points = (*((Remark(UNTOLD, said),) if said else ()), *foreseen(self.policy))
+        return part(points, self.policy.governance, self.terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +89,19 @@ class Stated:
         return (f" (from {self.origin})" if self.origin else "") + (f" ({self.void})" if self.void else "")
 
 
-def check(opened: Opened) -> Checked:
+def check(opened: Opened, terms: Terms | None = None) -> Checked:
     """Check a policy without data.
 
     Args:
         opened: a policy that loaded, with its registry.
+        terms: on which day it is judged, and whether waivers count; today's and yes by default.
 
     Raises:
         PolicyError: everything that is wrong, at once (RR22x to RR238).
         RefusedError: a plugin failed.
     """
     policy, registry = opened.policy, opened.registry
-    problems = list(refusals(policy, registry))
+    problems = [*refusals(policy, registry), *unfounded(policy)]
     outline: Outline | None = None
     try:
         outline = outlined(policy, registry)
@@ -110,7 +132,7 @@ def check(opened: Opened) -> Checked:
         replace(finding, identity=name).under(derived, elsewhere=policy.mechanism.elsewhere)
         for finding, name in zip(decided, identities(policy).requirements, strict=True)
     )
-    return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy), foreseen(policy))
+    return Checked(policy, findings, derived, stated(policy, registry), outline.unchanged(policy), terms or Terms())
 
 
 def outlined(policy: Policy, registry: Registry) -> Outline:

@@ -1,39 +1,76 @@
-"""The gate: every requirement and every utility limit must hold. What is undecided does not."""
+"""The gate: every requirement must hold, and every utility limit that nobody waives. What is undecided does not."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rrpolicy.errors import Decided, Problem
 from rrpolicy.finding import CONDITION, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.mechanism import Remark
+from rrpolicy.policy.governance import Waiver
+from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.derived import accept_line
+from rrpolicy.releasing.plan.waivers import Terms, Waived, due, part
 from rrpolicy.untrusted.printable import listed
 
 
 @dataclass(frozen=True, slots=True)
 class Decision(Decided):
-    """Whether a release may be made, and what stands in its way (RR101, RR103, RR104, RR108)."""
+    """Whether a release may be made.
+
+    Attributes:
+        problems: what stands in its way (RR101, RR103, RR104, RR108, RR415, RR416).
+        waived: what would, and is let be.
+        warnings: points of judgement that nobody waived.
+    """
 
     problems: tuple[Problem, ...]
+    waived: tuple[Waived, ...] = ()
+    warnings: tuple[Remark, ...] = ()
 
 
-def gate(assessment: Assessment, accepted: Collection[str] = ()) -> Decision:
-    """Decide from findings alone; nothing drawn is ever looked at.
+def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterable[Remark] = ()) -> Decision:
+    """Decide from findings, and what people declared; nothing drawn is ever looked at.
 
     Args:
         assessment: of the channel.
-        accepted: ids of derived statistics that a finding may be conditional on.
+        policy: as its file states it now: what it accepts, and what is waived of it.
+        terms: on which day, and whether waivers count.
+        warnings: points of judgement.
     """
-    privacy = [_requirement(f) for f in assessment.findings if f.verdict is not Verdict.SATISFIED]
-    privacy += [
-        _conditional(f, accepted)
-        for f in assessment.findings
-        if f.verdict is Verdict.SATISFIED and not set(f.given) <= set(accepted)
-    ]
-    utility = [_utility(u) for u in assessment.utility if u.verdict is not Verdict.SATISFIED]
-    return Decision(tuple(privacy + utility))
+    privacy = in_the_way(assessment.findings, policy.release.accept)
+    utility, waived = _gates(assessment.utility, terms.in_force(policy.governance))
+    overdue, put_off = due(policy, terms)
+    left, judged = part(warnings, policy.governance, terms)
+    return Decision((*privacy, *utility, *overdue), (*waived, *put_off, *judged), left)
+
+
+def _gates(
+    utility: Iterable[UtilityFinding], force: Mapping[str, Waiver]
+) -> tuple[tuple[Problem, ...], tuple[Waived, ...]]:
+    """Part the utility gates that are not met: those that nobody waives, and those that somebody does."""
+    problems, waived = [], []
+    for finding in utility:
+        problem, waiver = unmet(finding), force.get(finding.identity)
+        if problem is not None and waiver is not None:
+            waived.append(Waived(finding.identity, problem.message, waiver))
+        elif problem is not None:
+            problems.append(problem)
+    return tuple(problems), tuple(waived)
+
+
+def in_the_way(findings: Sequence[Finding], accepted: Collection[str]) -> tuple[Problem, ...]:
+    """Return what of the requirements stands in the way (RR101, RR103, RR108).
+
+    Args:
+        findings: of requirements.
+        accepted: ids of derived statistics that they may be conditional on.
+    """
+    wrong = [_requirement(f) for f in findings if f.verdict is not Verdict.SATISFIED]
+    loose = [f for f in findings if f.verdict is Verdict.SATISFIED and not set(f.given) <= set(accepted)]
+    return (*wrong, *(_conditional(f, accepted) for f in loose))
 
 
 def failed(findings: Iterable[Finding]) -> tuple[Problem, ...]:
@@ -67,12 +104,14 @@ def _conditional(finding: Finding, accepted: Collection[str]) -> Problem:
     )
 
 
-def _utility(finding: UtilityFinding) -> Problem:
+def unmet(finding: UtilityFinding) -> Problem | None:
+    """Return why a utility gate is not met (RR103, RR104); None if it is."""
+    if finding.verdict is Verdict.SATISFIED:
+        return None
     if finding.verdict is Verdict.FAILED and finding.expected is not None:
         message = f"{finding.metric}: {shown(finding.expected)} is over {float(finding.limit):g}"
-        return Problem(
-            "RR104", message, finding.place, hint="raise `max`, relax a requirement, or release fewer attributes"
-        )
+        hint = "raise `max`, relax a requirement, or release fewer attributes; or have it waived"
+        return Problem("RR104", message, finding.place, hint=hint)
     return Problem("RR103", f"{finding.metric} is undecided", finding.place, hint="plan with the data")
 
 

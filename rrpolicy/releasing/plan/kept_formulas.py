@@ -14,7 +14,7 @@ KEPT = "csv-formulas"
 """The name of these remarks."""
 
 
-def foreseen(policy: Policy) -> tuple[str, ...]:
+def foreseen(policy: Policy) -> tuple[Remark, ...]:
     """Return the warning that a policy gives cause for before any data; none if it does not."""
     return _warning(policy, [a.release_as for a in policy.released if _may_run(a, policy)])
 
@@ -27,8 +27,7 @@ def kept_formulas(policy: Policy, channel: Channel) -> Iterator[Remark]:
         channel: as it will be drawn.
     """
     columns = [column for table in channel.tables() for column in table.columns]
-    for text in _warning(policy, [column.name for column in columns if _runs(column, policy)]):
-        yield Remark(KEPT, text)
+    yield from _warning(policy, [column.name for column in columns if _runs(column, policy)])
 
 
 def _may_run(attribute: Attribute, policy: Policy) -> bool:
@@ -49,7 +48,7 @@ def _named(name: str, policy: Policy) -> bool:
     return policy.release.format == "csv" and formulas.runs([name])
 
 
-def _warning(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:
+def _warning(policy: Policy, names: Sequence[str]) -> tuple[Remark, ...]:
     if policy.release.csv_formulas == "escape" or not names:
         return ()
     listed = ", ".join(f"'{name}'" for name in names)
@@ -57,4 +56,4 @@ def _warning(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:
         f"text of {listed} may begin with {formulas.TOLD}, and CSV files of the release keep it: a spreadsheet that "
         'opens them may run it as a formula. csv_formulas = "escape", the default, prevents it'
     )
-    return (told,)
+    return (Remark(KEPT, told),)

@@ -25,7 +25,7 @@ from rrpolicy.offer import Software
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.stored import policy_from_json
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.plan.alone import HELD_BY_ONE, held_by_one
+from rrpolicy.releasing.plan.alone import held_by_one
 from rrpolicy.releasing.plan.check import (
     nowhere_to_plan,
     outlined,
@@ -35,14 +35,13 @@ from rrpolicy.releasing.plan.check import (
     unexplained,
 )
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
-from rrpolicy.releasing.plan.kept_formulas import KEPT, kept_formulas
+from rrpolicy.releasing.plan.kept_formulas import kept_formulas
+from rrpolicy.releasing.plan.waivers import unfounded
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 SCHEMA = "rrpolicy.plan/1"
-WARNINGS = frozenset({HELD_BY_ONE, KEPT})
-"""Names of the remarks that need a person's judgement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Plan:
         software: rrpolicy's version and the plugins.
         origins: attribute -> where its parameters come from.
         unrounded: attribute -> the solution before rounding down.
-        remarks: what the mechanism says of its choice, and warnings (see `WARNINGS`).
+        remarks: what the mechanism says of its choice, and points that need a judgement.
         derived: what public/ will tell of the table beyond the number of records.
         source_tag: HMAC of the source's content under the plan's key; None if no key was made.
         plan_on: fingerprint of the table that parameters were chosen on; None if that was the source.
@@ -264,6 +263,7 @@ def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[P
     """Return what is wrong with a policy whatever the table is, as `check` does; gates that no metric answers, too."""
     assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
     known = (
+        *unfounded(policy),
         *unanswered(policy, registry, outline),
         *unexplained(policy, outline),
         *nowhere_to_plan(policy, outline),

@@ -17,6 +17,7 @@ from rrpolicy.releasing.plan.keys import KeyFile, new_key, refuse_existing_key, 
 from rrpolicy.releasing.plan.opening import Opened, PolicyLike, opened
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.plan.preview import MarginalError, Outlook, look_ahead
+from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.source.memory.handed import Handed
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Planned(Decided):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what stands in the way of a release (RR101, RR103, RR104, RR108)."""
+        """Return what stands in the way of a release (RR101, RR103, RR104, RR108, RR415, RR416)."""
         return self.outlook.decision.problems
 
     @property
@@ -107,6 +108,7 @@ def planned(  # noqa: PLR0917 each is another thing
     progress: Progress,
     *,
     bound: bool,
+    terms: Terms | None = None,
 ) -> Planned:
     """Plan; see `rrpolicy.plan` for the arguments and errors."""
     if expected_rows is not None and (out is not None or handed.uri is not None):
@@ -121,14 +123,16 @@ def planned(  # noqa: PLR0917 each is another thing
         refuse_existing_key(kept)
     made = opened(policy, handed, root)
     if expected_rows is not None:
-        outlook = look_ahead(made.policy, made.registry, expected_rows, progress)
+        outlook = look_ahead(made.policy, made.registry, expected_rows, progress, terms=terms)
         return Planned(outlook, made, root, outlook.to_json())
-    outlook, held = _looked(made, progress, bound=bound, written=out is not None)
+    outlook, held = _looked(made, progress, terms, bound=bound, written=out is not None)
     found = Planned(outlook, made, root, outlook.to_json(), held)
     return _written(found, out, kept) if out is not None and kept is not None and found.passed else found
 
 
-def _looked(made: Opened, progress: Progress, *, bound: bool, written: bool) -> tuple[Outlook, KeyFile | None]:
+def _looked(
+    made: Opened, progress: Progress, terms: Terms | None, *, bound: bool, written: bool
+) -> tuple[Outlook, KeyFile | None]:
     """Look ahead on the table, and bind the plan to it by a fresh key if that is asked for, or it is to be written."""
     from rrpolicy.scratch import scratch
     from rrpolicy.source.elsewhere import open_elsewhere
@@ -141,7 +145,7 @@ def _looked(made: Opened, progress: Progress, *, bound: bool, written: bool) -> 
         open_original(made.policy, sources, spilled.folder) as original,
         open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
     ):
-        outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere)
+        outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere, terms)
         binds = bound or (written and outlook.decision.passed)
         return _bound(outlook, original) if binds else (outlook, None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -20,6 +20,8 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.codec.fields import called
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError
+from rrpolicy.mechanism import Remark
+from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.assess import Assessment, assess
@@ -27,6 +29,8 @@ from rrpolicy.releasing.plan.check import Stated, stated
 from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.gate import Decision, gate
 from rrpolicy.releasing.plan.plan import Plan, make_plan
+from rrpolicy.releasing.plan.waivers import WARNINGS, Terms, warning_id
+from rrpolicy.source.units import UNTOLD, untold
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -52,6 +56,7 @@ class Outlook:
         decision: of the gate.
         errors: of every one-way and two-way marginal.
         stated: where each requirement comes from, in the order of the findings.
+        governance: what people declare of the policy, as its file states it now; no part of the plan.
     """
 
     plan: Plan
@@ -59,6 +64,7 @@ class Outlook:
     decision: Decision
     errors: tuple[MarginalError, ...]
     stated: tuple[Stated, ...]
+    governance: Governance
 
     def with_tag(self, source_tag: str) -> Outlook:
         """Return the outlook of the plan with the HMAC of its source."""
@@ -78,24 +84,37 @@ class Outlook:
             "expected_errors": plain(self.errors),
             "dropped": [a.name for a in policy.attributes.values() if a.role.dropped],
             "unchanged": list(unchanged(self.plan)),
+            "governance": self.governance.to_json(),
+            "governance_digest": self.governance.digest(),
+            "waived": plain(self.decision.waived),
+            "warnings": [{"id": warning_id(remark), "text": remark.text} for remark in self.decision.warnings],
         }
 
 
-def look_ahead(
+def look_ahead(  # noqa: PLR0917 those of `make_plan`, and one more
     policy: Policy,
     registry: Registry,
     original: Original | int,
     progress: Callable[[str, float], None] = lambda *_: None,
     elsewhere: Original | None = None,
+    terms: Terms | None = None,
 ) -> Outlook:
-    """Plan and assess; see `make_plan` for the arguments and errors."""
+    """Plan and assess; see `make_plan` for the arguments and errors; `terms` are today's by default."""
     plan = make_plan(policy, registry, original, progress, elsewhere)
     progress("assessing", 0.5)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     progress("expecting errors", 0.9)
     errors = marginal_errors(plan, original)
-    decision = gate(assessment, plan.policy.release.accept)
-    return Outlook(plan, assessment, decision, errors, stated(policy, registry))
+    decision = gate(assessment, policy, terms or Terms(), warnings(plan))
+    return Outlook(plan, assessment, decision, errors, stated(policy, registry), policy.governance)
+
+
+def warnings(plan: Plan) -> Iterator[Remark]:
+    """Yield what of a plan needs a person's judgement."""
+    said = untold(plan.policy)
+    if said is not None:
+        yield Remark(UNTOLD, said)
+    yield from (remark for remark in plan.remarks if remark.name in WARNINGS)
 
 
 def unchanged(plan: Plan) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.releasing.report.attributes import panels, treated_so
+from rrpolicy.releasing.report.context import context_facts
 from rrpolicy.releasing.report.findings import decision, finding_row, utility_row
 from rrpolicy.releasing.report.wording import worded
 from rrpolicy.report import FindingRow, Report, UtilityRow
@@ -91,7 +92,7 @@ def public_report(
     from rrpolicy.releasing.report.marginals import marginals
 
     rows = tuple(finding_row(finding, models or {}) for finding in manifest.findings)
-    useful = tuple(map(utility_row, manifest.utility))
+    useful = tuple(utility_row(finding, waivers=manifest.governance.waivers) for finding in manifest.utility)
     passed, sentence = _decided(manifest, rows, useful)
     return Report(
         page="public",
@@ -109,6 +110,7 @@ def public_report(
         utility=useful,
         sections=sections,
         provenance=_provenance(manifest),
+        context=context_facts(manifest.governance, manifest.governance_digest),
     )
 
 
@@ -127,7 +129,7 @@ def audit_report(
 
     page = public_report(public, manifest, released=released, models=audit.models, formats=audit.formats)
     rows = tuple(finding_row(finding, audit.models, _file_of(finding, audit.policy_file)) for finding in audit.findings)
-    useful = _utility(audit)
+    useful = _utility(audit, manifest)
     passed, sentence = _decided(manifest, rows, useful)
     return replace(
         page,
@@ -207,10 +209,10 @@ def _file_of(finding: Finding, own: str | None) -> str | None:
     return POLICY if finding.place.file == own else Path(finding.place.file).name
 
 
-def _utility(audit: AuditPieces) -> tuple[UtilityRow, ...]:
+def _utility(audit: AuditPieces, manifest: Manifest) -> tuple[UtilityRow, ...]:
     realised = audit.realised or (None,) * len(audit.utility)
     pairs = zip(audit.utility, realised, strict=True)
-    return tuple(utility_row(finding, measure) for finding, measure in pairs)
+    return tuple(utility_row(finding, measure, manifest.governance.waivers) for finding, measure in pairs)
 
 
 def _assumptions(public: Sequence[str], rows: Sequence[FindingRow]) -> tuple[str, ...]:

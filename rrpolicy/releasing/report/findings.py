@@ -16,6 +16,7 @@ from rrpolicy.finding import (
     UtilityFinding,
     Verdict,
 )
+from rrpolicy.policy.governance import Waiver
 from rrpolicy.releasing.report.not_covered import not_covered
 from rrpolicy.releasing.report.wording import FEWER, apart, direction, gauge, margin, worded
 from rrpolicy.report import CompanionRow, FindingRow, Histogram, UtilityRow
@@ -93,12 +94,15 @@ def _place(place: Place | None, file: str | None) -> str | None:
     return f"{f'{file}, ' if file else ''}line {place.line}{key}"
 
 
-def utility_row(finding: UtilityFinding, realised: Measure | str | None = None) -> UtilityRow:
+def utility_row(
+    finding: UtilityFinding, realised: Measure | str | None = None, waivers: Sequence[Waiver] = ()
+) -> UtilityRow:
     """Return a [[utility]] entry as the page shows it.
 
     Args:
         finding: with the number, if the page may show it.
         realised: what the draw attained, or why that is not available; audit page only.
+        waivers: of the policy.
     """
     expected, limit = finding.expected, float(finding.limit)
     population = finding.options.get("target") == "population"
@@ -115,13 +119,24 @@ def utility_row(finding: UtilityFinding, realised: Measure | str | None = None) 
         gauge=None if expected is None else gauge(expected.value, limit, "at most"),
         realised=worded(realised) if isinstance(realised, Measure) else realised,
         meaning=finding.meaning,
+        waived=_waived(finding, waivers),
     )
+
+
+def _waived(finding: UtilityFinding, waivers: Sequence[Waiver]) -> str | None:
+    """Return who lets stand what is not met; a waiver of what is met says nothing."""
+    if finding.verdict is Verdict.SATISFIED:
+        return None
+    return next((str(waiver) for waiver in waivers if waiver.finding == finding.identity), None)
 
 
 def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
     """Return whether everything holds, and the sentence that heads the page."""
     privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED]
-    useful = [(f"{row.metric} {row.limit}", row.verdict) for row in utility if row.verdict is not None]
+    counted = [row for row in utility if row.verdict is not None and row.waived is None]
+    useful = [(f"{row.metric} {row.limit}", row.verdict) for row in counted]
+    waived = sum(row.waived is not None for row in utility)
+    let_be = f" {figure(waived)} utility limit{' is' if waived == 1 else 's are'} not met and waived." if waived else ""
     failing = [f"{name} ({verdict})" for name, verdict in privacy + useful if verdict != Verdict.SATISFIED.value]
     if failing:
         asked = len(privacy) + len(useful)
@@ -136,6 +151,6 @@ def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> t
     if any(row.given for row in findings):
         kept += f", {CONDITION}"
     if not useful:
-        return True, f"{kept}."
+        return True, f"{kept}.{let_be}"
     also = "the utility limit" if len(useful) == 1 else f"all {figure(len(useful))} utility limits"
-    return True, f"{kept}, and so {'does' if len(useful) == 1 else 'do'} {also}."
+    return True, f"{kept}, and so {'does' if len(useful) == 1 else 'do'} {also}.{let_be}"

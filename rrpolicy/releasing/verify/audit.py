@@ -26,6 +26,7 @@ from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
 from rrpolicy.releasing.plan.plan import Plan, fingerprint
 from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.releasing.tables.read import open_table
+from rrpolicy.releasing.verify.governed import check_as_written, check_decided
 from rrpolicy.releasing.verify.outcome import Level, Log
 from rrpolicy.releasing.verify.public import FILE as RELEASE
 from rrpolicy.releasing.verify.public import PublicSide, check_finding
@@ -120,6 +121,7 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
     log.check("audit.json: policy_files", listed == sorted(set(listed)), "RR113", failure)
     _check_modes(log, folder)
     _check_reference(log, record, side)
+    check_decided(log, side.manifest, record)
     plan = _read_plan(log, folder, side, uri, start)
     stated = _read_findings(log, folder)
     if plan is None or stated is None:
@@ -246,6 +248,7 @@ def _as_written(log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, s
         return None
     failure = "audit/policy.toml does not mean the policy that the release was made under"
     log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure, side.by)
+    check_as_written(log, side.manifest, policy, RELEASE, side.by)
     if policy.mechanism.name not in side.registry.mechanisms:
         log.undecided.append(f"the options of the mechanism as written ({policy.mechanism.name} is not loaded)")
     needed = set(auditing.files_of(toml, policy.files))

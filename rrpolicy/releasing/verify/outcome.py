@@ -80,6 +80,7 @@ class Verification(Decided):
         findings: recomputed at this level, of the channel that is stated; only a release that is verified is its draw.
         undecided: what this level cannot recompute.
         claims: what the bundle states and the inputs at hand do not confirm.
+        notes: what the day brings, and what was waived; nothing of it fails.
         reproduced: how the redraw agreed: "byte for byte", "row for row"; None if it did not, or below level key.
         policy: what the policy is called that the release states, with its version; "" if that cannot be read.
         version: likewise.
@@ -94,6 +95,7 @@ class Verification(Decided):
     reproduced: str | None = None
     policy: str = ""
     version: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def conditional(self) -> tuple[str, ...]:
@@ -120,6 +122,7 @@ class Verification(Decided):
             "undecided": [*self.undecided, *self._loose],
             "stated": plain(self.claims),
             "reproduced": self.reproduced,
+            "notes": list(self.notes),
         }
 
     @property
@@ -150,6 +153,7 @@ class Log:
     findings: list[Finding] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
     claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     reproduced: str | None = None
     policy: str = ""
     version: str = ""
@@ -197,4 +201,5 @@ class Log:
             self.reproduced,
             self.policy,
             self.version,
+            tuple(self.notes),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,10 @@ from rrpolicy.releasing.bundle.execute import beside
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.derived import RELEASED
 from rrpolicy.releasing.plan.plan import same_software
+from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.tables.written import open_written
+from rrpolicy.releasing.verify.governed import check_declared
 from rrpolicy.releasing.verify.outcome import Log
 from rrpolicy.releasing.verify.records import alike, check_files, read_sealed, same
 
@@ -94,7 +97,9 @@ class PublicSide:
         return counted(self.folder, self.manifest, self.registry.formats)
 
 
-def verify_public(log: Log, public: Path, scratch: Path, plugins: Sequence[str] = ()) -> PublicSide | None:
+def verify_public(
+    log: Log, public: Path, scratch: Path, plugins: Sequence[str] = (), today: date | None = None
+) -> PublicSide | None:
     """Check public/ by itself; None if it is too broken for anything further.
 
     Args:
@@ -102,6 +107,7 @@ def verify_public(log: Log, public: Path, scratch: Path, plugins: Sequence[str] 
         public: the folder.
         scratch: for reading the data files.
         plugins: distributions that the caller allows.
+        today: the day on which review dates are looked at; default: today.
 
     Raises:
         RefusedError: RR404 if a plugin that the caller lists is missing, RR412 if the release needs one that the caller
@@ -119,6 +125,7 @@ def verify_public(log: Log, public: Path, scratch: Path, plugins: Sequence[str] 
         return None
     for meaning, name in CLAIMS:
         log.claim(FILE, meaning, name)
+    check_declared(log, manifest, FILE, Terms().today if today is None else today)
     if not (_check_spelled(log, document, manifest) and _check_description(log, side)):
         return None
     data = _data_files(side)

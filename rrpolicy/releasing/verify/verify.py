@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ def verify(
     plan_on: str | None = None,
     plugins: Sequence[str] = (),
     engines: Mapping[str, Source] | None = None,
+    today: date | None = None,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Verification:
     """Verify a bundle, or its public/ folder alone.
@@ -59,6 +61,7 @@ def verify(
         plan_on: uri of the table that the parameters were chosen on, if that was not the source; from level source on.
         plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
         engines: of tables in memory, by the scheme of their uris.
+        today: the day on which review dates are looked at; default: today.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -90,7 +93,7 @@ def verify(
             if public != bundle:
                 _check_top(log, bundle)
             progress("public", 0.1)
-            side = _public(log, public, spilled.folder, plugins)
+            side = _public(log, public, spilled.folder, plugins, today)
             if side is not None and level > Level.PUBLIC:
                 side = replace(side, registry=side.registry.opening(engines or {}))
                 further = (folder, key, plan_on, spilled.folder, progress)
@@ -113,10 +116,10 @@ def _alone(public: Path, level: Level | None, *, given: bool) -> None:
         raise PolicyError(Problem("RR250", message, expected="the whole bundle, for any level above", hint=hint))
 
 
-def _public(log: Log, public: Path, scratch: Path, plugins: Sequence[str]) -> PublicSide | None:
+def _public(log: Log, public: Path, scratch: Path, plugins: Sequence[str], today: date | None) -> PublicSide | None:
     """Check public/; what contradicts itself there is a finding, not an error of this call."""
     try:
-        return verify_public(log, public, scratch, plugins)
+        return verify_public(log, public, scratch, plugins, today)
     except (DataError, PolicyError) as error:
         log.check("readable", False, "RR110", f"release.json cannot be read: {error.problems[0].message}")  # noqa: FBT003
         return None

@@ -1,0 +1,44 @@
+"""What people declared of a release and decided on it, as the pages show it: stated, not computed."""
+
+from __future__ import annotations
+
+from rrpolicy.policy.governance import Governance
+from rrpolicy.section import Fact
+
+MODELS = {
+    "public": "public: anybody may have the data",
+    "restricted": "restricted: who signs for them may have the data",
+    "enclave": "enclave: the data stay inside a secure environment",
+}
+NAMES = {
+    "recipients": "Recipients",
+    "release_model": "Release model",
+    "environment": "Environment",
+    "auxiliary_data": "Other data that were considered",
+    "legal_basis": "Legal basis",
+    "licence": "Licence",
+    "approver": "To approve",
+    "auditor": "To audit",
+    "approved_by": "Approved by",
+    "review_by": "To be reviewed by",
+}
+
+
+def context_facts(governance: Governance, digest: str) -> tuple[Fact, ...]:
+    """Return what is stated, each under its name; nothing if nothing is.
+
+    Args:
+        governance: of the policy when it was released.
+        digest: of that.
+    """
+    stated = governance.context.to_json()
+    facts = [Fact(name, _worded(stated[key])) for key, name in NAMES.items() if key in stated]
+    facts += [Fact(f"Waiver of {waiver.finding}", str(waiver)) for waiver in governance.waivers]
+    facts += [Fact(f"Changed in {c.version}: {c.what}", f"{c.why} ({c.who})") for c in governance.changes]
+    return (*facts, Fact("Digest of what was declared", digest)) if facts else ()
+
+
+def _worded(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return MODELS.get(str(value), str(value))
