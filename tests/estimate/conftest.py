@@ -17,6 +17,7 @@ import pytest
 from rrpolicy.canonical import file_digest, own_digest
 from rrpolicy.channel.decoders import Decoder
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.policy.governance import UNDECLARED
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -137,6 +138,8 @@ def manifest(axes: Sequence[Axis], records: int, file_format: str, carried: Sequ
         "origins": {},
         "derived": [],
         "assumptions": [],
+        "governance": UNDECLARED.to_json(),
+        "governance_digest": UNDECLARED.digest(),
         "files": {},
         "digest": DIGEST,
     }

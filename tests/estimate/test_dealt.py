@@ -23,6 +23,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
 from rrpolicy.offer import Software
+from rrpolicy.policy.governance import UNDECLARED
 from rrpolicy.releasing.handout.files import public_files
 from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.counts import tabulate
@@ -80,6 +81,8 @@ def manifest(channel: AnatomyChannel, records: int, form: Any, paths: Mapping[st
         origins={},
         derived=(),
         assumptions=("tests only",),
+        governance=UNDECLARED,
+        governance_digest=UNDECLARED.digest(),
     ).sealed({})
 
 

@@ -24,6 +24,7 @@ from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.mechanism import Remark
+from rrpolicy.policy.governance import UNDECLARED
 from rrpolicy.releasing.report import attributes as report_attributes
 from rrpolicy.releasing.report import fill
 from rrpolicy.releasing.report import wording as figures
@@ -194,6 +195,8 @@ def public(tmp_path: Path) -> Path:
         "origins": {},
         "derived": [{"id": "domain:area", "meaning": "the categories of area were observed in the data"}],
         "assumptions": ["one person is one record"],
+        "governance": UNDECLARED.to_json(),
+        "governance_digest": UNDECLARED.digest(),
         "files": {},
     }
     for attribute in document["attributes"]:

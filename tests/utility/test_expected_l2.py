@@ -18,6 +18,7 @@ from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Standing
 from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
 from rrpolicy.offer import Software
+from rrpolicy.policy.governance import UNDECLARED
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.expected_l2 import ExpectedL2, Options
@@ -124,6 +125,8 @@ def write_public(folder, product, codes):
         origins={},
         derived=(),
         assumptions=(),
+        governance=UNDECLARED,
+        governance_digest=UNDECLARED.digest(),
     )
     sealed = manifest.sealed({"data.parquet": file_digest(folder / "data.parquet")})
     (folder / "release.json").write_text(json.dumps(sealed.to_json()))
