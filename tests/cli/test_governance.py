@@ -181,7 +181,7 @@ def test_what_is_declared_reaches_every_document(policy, capsys):
     for page in ("public/report.html", "audit/report.html"):
         text = Path("bundle", page).read_text()
         assert "accredited researchers" in text
-        assert "Not met, and waived until" in text
+        assert "waived until 2027-01-31 by data protection officer" in text
         assert "1 utility limit is not met and waived" in text
 
 

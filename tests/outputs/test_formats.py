@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,8 @@ from markdown_it import MarkdownIt
 from rrpolicy.cli.text.output import Output
 from rrpolicy.errors import Place
 from rrpolicy.outputs.formats import FORMATS, formatted
-from rrpolicy.outputs.outcome import Entry, Kind, Outcome, Part, Subject, Waived
+from rrpolicy.outputs.outcome import Entry, Kind, Outcome, Part, Subject
+from rrpolicy.policy.governance import Waiver
 from tests.outputs.conftest import ACCEPT, DP, GATE, PK, ROOT, call
 
 HOSTILE = [
@@ -46,7 +46,7 @@ def hostile(tmp_path, text):
             text,
             text,
             blocking=True,
-            waived=Waived(text, text, date(2027, 1, 31), place),
+            waived=Waiver(text, text, text, "2027-01-31", place),
         ),
         Entry("RR208", text, Part.PROBLEM, Kind.ERROR, text, text, blocking=True, place=place),
     )
@@ -179,13 +179,15 @@ def test_junit_tells_errors_undecided_and_what_waits_apart(write, tmp_path):
 
 
 def test_what_is_waived_is_told_as_waived_everywhere(tmp_path):
-    waived = Waived("a survey is under way", "data protection officer", date(2027, 1, 31), Place("p.toml", 9, 1))
+    waived = Waiver(
+        "utility/m", "a survey is under way", "data protection officer", "2027-01-31", Place("p.toml", 9, 1)
+    )
     entry = Entry("RR104", "utility/x", Part.GATE, Kind.FAIL, "x <= 1", "x: 2 is over 1", waived=waived)
     outcome = Outcome("plan", 0, (Subject("p", "1", "p.toml", 0, (entry,)),), tmp_path)
 
     (suite,) = JUnitXml.fromstring(formatted(outcome, "junit").encode())
     assert suite.skipped == 1
-    assert "data protection officer until 2027-01-31" in next(iter(suite)).result[0].message
+    assert "until 2027-01-31 by data protection officer" in next(iter(suite)).result[0].message
     (result,) = json.loads(formatted(outcome, "sarif"))["runs"][0]["results"]
     (suppression,) = result["suppressions"]
     assert (suppression["kind"], suppression["status"]) == ("inSource", "accepted")
