@@ -72,7 +72,7 @@ def command(  # noqa: PLR0917 each option is one
     show(
         wanted,
         lambda: _lines(found),
-        lambda: {"exit_status": status, **found.to_json()},
+        lambda: {**found.to_json(), "exit_status": status},
         lambda: _outcome(found, uri, status),
     )
     return status

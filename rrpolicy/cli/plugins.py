@@ -34,6 +34,7 @@ def command(
         from rrpolicy.codec.writing import plain
 
         document: Json = {
+            "schema": "rrpolicy.plugins/1",
             "plugins": plain(registry.plugins),
             "offers": {what: list(names) for what, names in _offers(registry).items()},
             "installed_but_not_loaded": list(waiting),

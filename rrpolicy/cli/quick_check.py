@@ -138,8 +138,8 @@ def _policy(one: Looked) -> Json:
 
 
 def _with_origin(finding: Finding, stated: Stated) -> Json:
-    """Return a finding with the baseline that it comes from, and why it adds nothing, if so."""
-    return {**finding.to_json(), "origin": stated.origin, "void": stated.void}
+    """Return a finding with its entry's name, the baseline that it comes from, and why it adds nothing, if so."""
+    return {**finding.to_json(), "entry": finding.identity, "origin": stated.origin, "void": stated.void}
 
 
 def _told(name: str, problems: Sequence[Problem]) -> None:

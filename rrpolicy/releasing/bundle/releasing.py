@@ -85,6 +85,7 @@ class Released:
     def to_json(self) -> dict[str, Json]:
         """Return the document of `rrpolicy release --json`."""
         return {
+            "schema": "rrpolicy.released/1",
             "bundle": str(self.bundle),
             "key": None if self.key is None else str(self.key),
             "findings": plain(self.findings),

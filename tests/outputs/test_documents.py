@@ -1,0 +1,76 @@
+"""Every JSON document that a command prints names its schema and version, and fits the schema that is committed."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from tests.outputs.conftest import ACCEPT, DP, PK, ROOT, call
+
+ORIGIN = ROOT / "rrpolicy" / "schemas"
+
+
+def fits(text: str, name: str) -> dict:
+    document = json.loads(text)
+    assert document["schema"] == f"rrpolicy.{name}/1"
+    schema = json.loads((ORIGIN / f"rrpolicy.{name}-1.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"surprise": 1}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({k: v for k, v in document.items() if k != "schema"}, schema)
+    return document
+
+
+def test_check_tells_of_good_and_bad_policies_in_one_document(write):
+    good, bad = write(DP), write(PK.replace("k = 2", "k = 1"), name="policies/bad.toml")
+    status, text = call("check", good, bad, "nowhere.toml", "--json")
+    document = fits(text, "check")
+
+    assert status == document["exit_status"] == 2
+    assert [p["exit_status"] for p in document["policies"]] == [0, 2, 2]
+    assert document["policies"][0]["findings"][0]["entry"] == "privacy/local-dp"
+    assert call("check", good, bad, "nowhere.toml", "--output-format", "json")[1] == text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["plan", "nowhere.toml"], ["verify", "nowhere"], ["chek"], ["plan", "--loud"], ["estimate", "nowhere"], ["query"]],
+)
+def test_what_goes_wrong_is_one_document_of_every_command(write, arguments):
+    write(PK)
+    status, text = call(*arguments, "--json")
+    document = fits(text, "problems")
+    assert document["exit_status"] == status
+    assert document["problems"]
+
+
+def test_a_defect_is_the_same_document(write, monkeypatch):
+    from rrpolicy import door
+
+    monkeypatch.setattr(door, "check", lambda *_, **__: 1 / 0)
+    status, text = call("check", write(PK), "--json")
+    assert status == fits(text, "problems")["exit_status"] == 70
+
+
+def test_plan_release_verify_and_what_reads_a_release(write):
+    path = write(PK, ACCEPT)
+    assert json.loads(call("plan", path, "--json")[1])["schema"] == "rrpolicy.plan/1"
+    fits(call("release", path, "--out", "out", "--json")[1], "released")
+    for level in ("public", "audit"):
+        fits(call("verify", "out", "--level", level, "--json")[1], "verification")
+    fits(call("verify", "out", "--source", "demo:survey", "--json")[1], "verification")
+    for arguments in (["estimate", "out", "--by", "sex"], ["query", "out", "SELECT count(*) FROM release"]):
+        assert json.loads(call(*arguments, "--json")[1])["schema"].startswith("rrpolicy.")
+
+
+def test_tables_and_plugins(write, tmp_path):
+    write(PK)
+    (tmp_path / "t.csv").write_text("sex,age,disease\n" + "f,20,flu\nm,30,none\n" * 3)
+    measured = ["check-table", "t.csv", "--qi", "sex,age", "--sensitive", "disease", "--json"]
+    assert fits(call(*measured)[1], "check-table")["exit_status"] == 0
+    assert fits(call(*measured, "--k", "4")[1], "check-table")["exit_status"] == 1
+    fits(call("plugins", "--json")[1], "plugins")
