@@ -91,15 +91,18 @@ def check(
     policy: PolicyLike,
     *,
     extends: PathLike | None = None,
+    source: Table | Literal[True] | None = None,
     root: PathLike | None = None,
     today: date | None = None,
     waivers: bool = True,
 ) -> Checked:
-    """Check a policy without data; nothing is written.
+    """Check a policy without data, or with a table beside it; nothing is written.
 
     Args:
         policy: the file, or a policy that was loaded.
         extends: a baseline that it must extend, by itself or through another.
+        source: hold a table against it, too, as for `plan`: are names, types and values as the policy says? True is the
+            policy's own. Nothing is planned.
         root: as for `load_policy`.
         today: the day on which review dates and waivers are judged; default: today.
         waivers: whether waivers count.
@@ -111,16 +114,29 @@ def check(
 
     Raises:
         PolicyError: RR2xx, everything that is wrong, at once; RR245 if it does not extend the baseline.
-        RefusedError: RR404 to RR406 if a plugin is missing or broken.
+        DataError: RR3xx, everything in the table that the policy does not foresee, at once.
+        RefusedError: RR404 to RR406 if a plugin is missing or broken; RR410, RR421 as for `plan`.
     """
     from rrpolicy.releasing.plan.check import check as checked
     from rrpolicy.releasing.plan.check import demand
     from rrpolicy.releasing.plan.opening import opened
 
-    found = opened(policy, root=_path(root))
+    if source is None:
+        found = opened(policy, root=_path(root))
+    else:
+        from rrpolicy.source.memory.handed import handed
+
+        found = opened(policy, handed(None if source is True else source), _path(root))
     if extends is not None:
         demand(found.policy, os.fspath(extends))
-    return checked(found, _terms(today, waivers=waivers))
+    decided = checked(found, _terms(today, waivers=waivers))
+    if source is None:
+        return decided
+    from dataclasses import replace
+
+    from rrpolicy.releasing.plan.fitting import fitting
+
+    return replace(decided, records=fitting(found))
 
 
 @blaming

@@ -134,13 +134,14 @@ def _command(name: str, arguments: list[str]) -> int:
     import typer
 
     module = importlib.import_module(f"rrpolicy.cli.{re.sub('[- ]', '_', name)}")
+    spelled: Callable[[Sequence[str]], Sequence[str]] = getattr(module, "spelled", tuple)
     raised: list[BaseException] = []
     app = typer.Typer(
         add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
     )
     app.command(help=module.command.__doc__)(_held(module.command, raised))
     try:
-        status = app(arguments, prog_name=f"rrpolicy {name}", standalone_mode=False)
+        status = app(list(spelled(arguments)), prog_name=f"rrpolicy {name}", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except Exception as error:

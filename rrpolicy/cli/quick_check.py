@@ -32,6 +32,7 @@ def check_all(
     wanted: Wanted,
     *,
     extends: str | None = None,
+    source: str | None = None,
     root: Path | None = None,
     today: date | None = None,
     waivers: bool = True,
@@ -42,6 +43,7 @@ def check_all(
         policies: the files.
         wanted: in which forms it is told.
         extends: a baseline that each policy must extend, by itself or through another.
+        source: a table that is held against each; "" for the policy's own, None for none.
         root: that the files lie under which the policies name.
         today: the day on which they are judged; default: today.
         waivers: whether waivers count.
@@ -49,7 +51,8 @@ def check_all(
     Returns:
         The worst exit status of any file.
     """
-    asked = partial(door.check, extends=extends, root=root, today=today, waivers=waivers)
+    table = True if source == "" else source
+    asked = partial(door.check, extends=extends, source=table, root=root, today=today, waivers=waivers)
     found = [_check(name, asked, text=wanted.form is Output.TEXT) for name in policies]
     worst = max(one.status for one in found)
     show(wanted, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
@@ -132,6 +135,7 @@ def _policy(one: Looked) -> Json:
         "governance": policy.governance.to_json(),
         "governance_digest": policy.governance.digest(),
         "waived": plain(checked.waived),
+        "records": checked.records,
         "warnings": [{"id": warning_id(remark), "text": remark.text} for remark in checked.warnings],
         "problems": to_json(checked.problems),
     }
@@ -174,6 +178,8 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [f"  assumption: '{a.name}' links nobody: {a.assume_unlinkable}" for a in assumed]
     lines += [f"  warning: {remark.text} [{warning_id(remark)}]" for remark in checked.warnings]
     lines += [f"  {waived}" for waived in checked.waived]
+    if checked.records is not None:
+        lines.append(f"  table: {checked.records:,} records; names, types and values are as the policy says")
     return lines
 
 

@@ -39,6 +39,7 @@ def of_check(file: str, checked: Checked) -> Subject:
     entries += [_waiting(gate, identity) for gate, identity in zip(policy.gates, named.gates, strict=True)]
     entries += judged(policy, checked.warnings, checked.waived)
     entries += faults(problem for problem in checked.problems if problem.code in DUE)
+    entries += [] if checked.records is None else [_fits(policy, checked.records)]
     told = [str(statistic) for statistic in checked.derived]
     notes = (Note("may be derived from the data", tuple(told)),) if told else ()
     status = checked.exit_status
@@ -139,6 +140,12 @@ def _stated(claim: Claim) -> Entry:
     message = f"stated in {claim.file} and not verified: {claim.meaning}"
     identity = f"stated/{claim.file}/{claim.field}"
     return Entry("stated", identity, Part.CHECK, Kind.INFORMATIONAL, claim.meaning, message)
+
+
+def _fits(policy: Policy, records: int) -> Entry:
+    message = f"the table, of {records:,} records, has the names, types and values that the policy says"
+    place = policy.place("source.uri")
+    return Entry("table", "source", Part.CHECK, Kind.MET, "the table is as the policy says", message, place=place)
 
 
 def _waiting(gate: Gate, identity: str) -> Entry:

@@ -37,7 +37,8 @@ class Checked(Decided):
     """What is decided without data; `undecided` findings wait for `plan`. `stated` speaks of each finding.
 
     `derived` is what a plan may derive from the data, `unchanged` are the attributes that the policy by its own choice
-    releases as they are. `terms` are the day on which it was judged.
+    releases as they are. `terms` are the day on which it was judged. `records` is the number of records of the table,
+    if that was held against the policy; the findings are decided without it.
     """
 
     policy: Policy
@@ -46,6 +47,7 @@ class Checked(Decided):
     stated: tuple[Stated, ...]
     unchanged: tuple[Attribute, ...]
     terms: Terms
+    records: int | None = None
 
     @property
     def problems(self) -> tuple[Problem, ...]:

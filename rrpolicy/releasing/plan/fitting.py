@@ -1,0 +1,30 @@
+"""Whether a policy's table is as the policy says: names, types and domains, before anything is planned."""
+
+from __future__ import annotations
+
+from rrpolicy.releasing.plan.opening import Opened
+
+
+def fitting(opened: Opened) -> int:
+    """Read a policy's table as `plan` reads it, and plan nothing.
+
+    Args:
+        opened: the policy, with the table that the caller names or holds.
+
+    Returns:
+        The number of records.
+
+    Raises:
+        DataError: RR3xx, everything that the policy does not foresee, at once.
+        RefusedError: RR410 if the table changes meanwhile; RR421 if there can be no scratch folder.
+    """
+    from rrpolicy.scratch import scratch
+    from rrpolicy.source.opening import open_original
+
+    with (
+        opened.registry.naming_engines(),
+        scratch() as spilled,
+        open_original(opened.policy, opened.registry.sources, spilled.folder) as original,
+    ):
+        original.unchanged()
+        return original.records
