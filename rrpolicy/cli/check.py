@@ -41,6 +41,6 @@ def command(
 
 def spelled(arguments: Sequence[str]) -> list[str]:
     """Return the call with a `--source` that no table follows spelled out: as the policies' own."""
-    followed = [*arguments[1:], "-"]
+    followed = [*arguments, "-"][1:]
     bare = [a == "--source" and b.startswith("-") for a, b in zip(arguments, followed, strict=True)]
     return ["--source=" if alone else word for word, alone in zip(arguments, bare, strict=True)]
