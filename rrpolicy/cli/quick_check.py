@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rrpolicy import door
 from rrpolicy.canonical import Json
@@ -51,7 +51,7 @@ def check_all(
     Returns:
         The worst exit status of any file.
     """
-    table = True if source == "" else source
+    table: str | Literal[True] | None = True if source == "" else source
     asked = partial(door.check, extends=extends, source=table, root=root, today=today, waivers=waivers)
     found = [_check(name, asked, text=wanted.form is Output.TEXT) for name in policies]
     worst = max(one.status for one in found)
