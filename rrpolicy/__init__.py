@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rrpolicy.door import check, check_table, init, load_policy, open_release, plan, release, render, verify
+    from rrpolicy.door import check, check_table, diff, init, load_policy, open_release, plan, release, render, verify
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
 
 __version__ = "0.1.0"
@@ -20,6 +20,7 @@ __all__ = [
     "__version__",
     "check",
     "check_table",
+    "diff",
     "init",
     "load_policy",
     "open_release",

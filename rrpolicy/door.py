@@ -24,6 +24,7 @@ from rrpolicy.blame.raised import blaming
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+    from rrpolicy.govern.diff.altered import Difference
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.policy.model import Policy
     from rrpolicy.releasing.bundle.releasing import Released, What
@@ -196,6 +197,50 @@ def plan(
         bound=bound,
         terms=terms,
     )
+
+
+@blaming
+def diff(
+    old: PolicyLike,
+    new: PolicyLike,
+    *,
+    data: bool = False,
+    source: Table | None = None,
+    expected_rows: int | None = None,
+    root: PathLike | None = None,
+    progress: Progress = _silent,
+) -> Difference:
+    """Compare two policies, or the policies of two folders by their names; nothing is released or written.
+
+    Args:
+        old: a policy's file, a folder of policies, `REVISION:PATH` of the git repository that the working directory
+            lies in, a release, or a policy that was loaded.
+        new: the same, after the change.
+        data: plan each policy on its own table, for the guarantees and errors before and after.
+        source: plan both on this table, as for `plan`.
+        expected_rows: plan both for so many records, without data.
+        root: as for `load_policy`; those of a revision lie in that revision.
+        progress: as for `plan`.
+
+    Returns:
+        Each change with its effect (weaker, incomparable, stronger or neutral) and its price, the weakest first, and
+        whether only the data changed. It passes unless something is weaker, or cannot be told not to be, without a
+        greater version and a new [[policy.changes]] entry (RR140).
+
+    Raises:
+        PolicyError: RR2xx if a policy is wrong; RR250 if the call makes no sense; RR282 if there is no such revision;
+            RR260 if a release has no audit/ with its policy.
+        DataError: RR3xx as for `plan`.
+        RefusedError: as for `plan`.
+    """
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.govern.diff.compare import compare
+    from rrpolicy.source.memory.handed import handed
+
+    if data + (source is not None) + (expected_rows is not None) > 1:
+        raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
+    on = expected_rows if not (data or source is not None) else handed(source)
+    return compare(old, new, on, _path(root), progress)
 
 
 @blaming

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, str] = {
     "init": "Draft a policy from a table, with guessed roles to be edited.",
     "check": "Check policies: no data needed, nothing written.",
+    "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",
     "plan": "Show what would be released, at what risk and with what error.",
     "release": "Write a release that every requirement allows, or nothing.",
     "verify": "Recompute what a release promises, as far as the inputs allow.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Problem
+from rrpolicy.govern.diff.altered import PRICED, Effect
 from rrpolicy.outputs.entries import faults, judgement, requirement, utility
 from rrpolicy.outputs.fingerprint import stated_name
 from rrpolicy.outputs.outcome import BUG, Entry, Kind, Note, Outcome, Part, Subject
@@ -16,6 +17,7 @@ from rrpolicy.policy.identity import identities
 from rrpolicy.releasing.plan.waivers import DUE, warning_id
 
 if TYPE_CHECKING:
+    from rrpolicy.govern.diff.altered import Altered, Comparison
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.mechanism import Remark
     from rrpolicy.policy.model import Gate, Policy
@@ -78,6 +80,38 @@ def judged(policy: Policy, warnings: Iterable[Remark], waived: Iterable[Waived])
     """Return the entries of points of judgement, those that somebody waived among them."""
     open_points = [judgement(policy, warning_id(remark), remark.text) for remark in warnings]
     return [*open_points, *(judgement(policy, one.what, one.message, one.waiver) for one in waived)]
+
+
+def of_comparison(found: Comparison) -> Subject:
+    """Return what `diff` found of one policy: every change is an entry, and what it costs stands beside them."""
+    only = found.only_data
+    told = () if only is None else (f"policy {only.policy}", f"governance {only.governance}", f"statement {only.id}")
+    notes = [Note("only the data changed", told)]
+    for kind, title in PRICED.items():
+        lines = [str(price) for price in found.prices.numbers if price.kind is kind and price.known]
+        notes.append(Note(f"{title}, from {found.prices.known}", tuple(lines)))
+    summary = f"{found.effect}, compared with {found.old.file} ({found.old.version})"
+    entries = tuple(_change(change) for change in found.changes)
+    new, status = found.new, 0 if found.passed else 1
+    return Subject(new.name, new.version, new.file, status, entries, summary, tuple(n for n in notes if n.lines))
+
+
+def _change(change: Altered) -> Entry:
+    kinds = {Effect.WEAKER: Kind.REVIEW, Effect.INCOMPARABLE: Kind.REVIEW}
+    problem = change.problem
+    return Entry(
+        rule=change.effect.value if problem is None else problem.code,
+        identity=change.key,
+        part=Part.CHANGE,
+        kind=kinds.get(change.effect, Kind.INFORMATIONAL) if problem is None else Kind.FAIL,
+        title=f"{change.key} is {change.effect}",
+        message=f"{change.key}: {change.why}" if problem is None else problem.message,
+        blocking=problem is not None,
+        place=change.places.new if problem is None else problem.place,
+        about="" if problem is not None else f"A change of a policy that is {change.effect}.",
+        expected=None if problem is None else problem.expected,
+        hint=None if problem is None else problem.hint,
+    )
 
 
 def of_table(found: TableCheck, uri: str, status: int) -> Subject:

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from rrpolicy.source.original import TableOriginal
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
+_UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342"})
+"""Codes, beside RR300 to RR309, of a table that cannot be read, whatever the policy says."""
+
+
+def unreadable(error: DataError) -> bool:
+    """Return whether a table cannot be read at all; else it can, and does not fit the policy."""
+    return any(problem.code.startswith("RR30") or problem.code in _UNREADABLE for problem in error.problems)
 
 
 @contextmanager

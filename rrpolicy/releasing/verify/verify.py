@@ -33,10 +33,6 @@ BELOW = {
 }
 
 
-UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342"})
-"""Codes, beside RR300 to RR309, of a table that cannot be read, whatever the policy says."""
-
-
 def verify(
     bundle: Path,
     level: Level | None = None,
@@ -167,10 +163,11 @@ def _source(opening: AbstractContextManager[Original]) -> Iterator[Original]:
         try:
             original = stack.enter_context(opening)
         except DataError as error:
-            unlike = [p for p in error.problems if not p.code.startswith("RR30") and p.code not in UNREADABLE]
-            if len(unlike) < len(error.problems):
+            from rrpolicy.source.opening import unreadable
+
+            if unreadable(error):
                 raise
-            raise DataError([_another(problem) for problem in unlike]) from error
+            raise DataError([_another(problem) for problem in error.problems]) from error
         yield original
 
 

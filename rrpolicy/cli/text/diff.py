@@ -1,0 +1,75 @@
+"""A difference as text: what it comes to first, then each change, the weakest first, then the numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from rrpolicy.canonical import Json
+from rrpolicy.govern.diff.altered import PRICED, Altered, Comparison, Difference, Outcome, Prices, Sense
+
+_LONGEST = 60
+
+
+def lines(difference: Difference) -> list[str]:
+    """Return the difference, line by line; it reads without colour."""
+    text: list[str] = []
+    for comparison in difference.comparisons:
+        text += [*([""] if text else []), *_comparison(comparison)]
+    text += [f"new, with nothing to compare it with: {file}" for file in difference.added]
+    text += [f"not there any more: {file}" for file in difference.removed]
+    return text or ["no policies to compare"]
+
+
+def _comparison(found: Comparison) -> Iterator[str]:
+    old, new = found.old, found.new
+    versions = f"{old.version} -> {new.version}" if old.version != new.version else new.version
+    yield f"{new.name} {versions}: {old.file} -> {new.file}"
+    only = found.only_data
+    if only is not None:
+        yield "  only the data changed: both policies, and what people declare of them, have the same digests"
+        yield f"    policy {only.policy}"
+        yield f"    governance {only.governance}"
+        yield f"    statement {only.id}"
+    else:
+        yield f"  {_summary(found)}"
+    for change in found.changes:
+        yield from _change(change)
+    yield from _prices(found.prices)
+
+
+def _summary(found: Comparison) -> str:
+    counts = {effect: sum(change.effect is effect for change in found.changes) for effect in type(found.effect)}
+    told = ", ".join(f"{count} {effect}" for effect, count in counts.items() if count)
+    return f"{found.effect}: {told}" if told else "neutral: nothing that a release feels"
+
+
+def _change(change: Altered) -> Iterator[str]:
+    sense = " (utility)" if change.sense is Sense.UTILITY else ""
+    yield f"  {change.effect:<12} {change.key}{sense}: {_value(change.before)} -> {_value(change.after)}"
+    yield f"  {'':<12} {change.why}"
+    place = change.places.new or change.places.old
+    if place is not None:
+        yield f"  {'':<12} at {place}"
+
+
+def _value(value: Json) -> str:
+    if value is None:
+        return "(none)"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _prices(prices: Prices) -> Iterator[str]:
+    if prices.before.passed is not None and prices.after.passed is not None:
+        outcomes = [_outcome(side) for side in (prices.before, prices.after)]
+        yield f"  a release before: {outcomes[0]}; after: {outcomes[1]}"
+    for kind, title in PRICED.items():
+        told = [price for price in prices.numbers if price.kind is kind and price.known]
+        if told:
+            yield f"  {title}, from {prices.known}"
+            yield from (f"    {price}" for price in told)
+
+
+def _outcome(outcome: Outcome) -> str:
+    return "passes" if outcome.passed else f"is refused ({', '.join(dict.fromkeys(outcome.problems))})"

@@ -1,0 +1,1 @@
+"""Two policies compared: what is weaker, what is stronger, and what it costs."""

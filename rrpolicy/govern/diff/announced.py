@@ -1,0 +1,68 @@
+"""Whether what became weaker was made so on purpose: a greater version, and an entry that says why and who decided."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rrpolicy.errors import Problem
+from rrpolicy.govern.diff.altered import Altered
+from rrpolicy.govern.diff.sides import Side
+
+_DECLARED = ("context.", "waivers/")
+"""What is no part of the policy's digest, and so of no version of it."""
+
+
+def announced(old: Side, new: Side, changes: Sequence[Altered]) -> Iterator[Altered]:
+    """Yield each change; one that is weaker, or cannot be told not to be, with its problem if it is not announced.
+
+    Args:
+        old: the policy before.
+        new: the policy after: it needs a greater version, and a [[policy.changes]] entry for each such change that the
+            old one does not have. What people declare ([context], [[waivers]]) has no version: an entry is enough.
+        changes: that were found.
+    """
+    greater = _precedence(new.policy.version) > _precedence(old.policy.version)
+    before = set(old.policy.governance.changes)
+    told = {(c.what, c.version) for c in new.policy.governance.changes if c not in before}
+    for change in changes:
+        bumped = greater or change.key.startswith(_DECLARED)
+        named = (change.key, new.policy.version) in told
+        problem = (
+            None
+            if not change.effect.announced or (bumped and named)
+            else _problem(change, new, bumped=bumped, named=named)
+        )
+        yield replace(change, problem=problem)
+
+
+def _problem(change: Altered, new: Side, *, bumped: bool, named: bool) -> Problem:
+    version = new.policy.version if bumped else _next(new.policy.version)
+    lacks = [] if bumped else [f"the version is not greater than before ({new.policy.version})"]
+    lacks += [] if named else ["no new [[policy.changes]] entry of this version names it"]
+    message = f"{change.key} is {change.effect}, and {' and '.join(lacks)}"
+    head = [] if bumped else [f'under [policy], version = "{version}"; and']
+    hint = "\n".join([*head, entry(change.key, version)])
+    return Problem("RR140", message, change.places.new or new.at("policy.version"), "a change that was decided", hint)
+
+
+def entry(what: str, version: str) -> str:
+    """Return the [[policy.changes]] entry to paste."""
+    filled = {"version": version, "what": what, "why": "fill in: the reason", "who": "fill in: the role that decided"}
+    lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in filled.items())
+    return "\n".join(["after the keys of [policy]:", "[[policy.changes]]", *lines])
+
+
+def _next(version: str) -> str:
+    """Return the next minor version."""
+    major, minor, *_ = re.split(r"[.+-]", version)
+    return f"{major}.{int(minor) + 1}.0"
+
+
+def _precedence(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]:
+    """Return what semantic versions are ordered by: numbers, then releases above their pre-releases, part by part."""
+    core, _, early = re.sub(r"\+.*", "", version).partition("-")
+    parts = ((0, int(p), "") if p.isdigit() else (1, 0, p) for p in early.split(".") if p)
+    return tuple(map(int, core.split("."))), not early, tuple(parts)

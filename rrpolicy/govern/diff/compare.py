@@ -1,0 +1,77 @@
+"""Two files, folders, revisions or releases compared, policy by policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.govern.diff.altered import Altered, Comparison, Difference, Effect, Known, Places, Prices, Sense
+from rrpolicy.govern.diff.announced import announced
+from rrpolicy.govern.diff.entries import gates, plain_options, requirements
+from rrpolicy.govern.diff.keys import columns, settings
+from rrpolicy.govern.diff.pricing import Progress, prices
+from rrpolicy.govern.diff.sides import Side, open_sides
+from rrpolicy.policy.directions import RULES
+from rrpolicy.releasing.plan.opening import PolicyLike
+from rrpolicy.source.memory.handed import Handed
+
+
+def compare(
+    old: PolicyLike, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress
+) -> Difference:
+    """Compare; see `rrpolicy.diff` for the arguments and errors.
+
+    Args:
+        old: what was.
+        new: what is.
+        on: what the prices are computed from, as for `prices`.
+        root: that the files lie under which the policies name.
+        progress: called with what is being done, and the share done.
+    """
+    before, after = open_sides(old, root), open_sides(new, root)
+    if len(before) == len(after) == 1:
+        return Difference((_comparison(before[0], after[0], on, progress),))
+    one, other = _by_name(before), _by_name(after)
+    pairs = [(one[name], side) for name, side in other.items() if name in one]
+    added = tuple(side.file for name, side in other.items() if name not in one)
+    removed = tuple(side.file for name, side in one.items() if name not in other)
+    return Difference(tuple(_comparison(*pair, on, progress) for pair in pairs), added, removed)
+
+
+def _by_name(sides: tuple[Side, ...]) -> Mapping[str, Side]:
+    found: dict[str, Side] = {}
+    for side in sides:
+        first = found.setdefault(side.policy.name, side)
+        if first is not side:
+            message = f"{first.file} and {side.file} are both called '{side.policy.name}'"
+            hint = "policies of a folder are matched by name: give each its own, or compare file by file"
+            raise PolicyError(Problem("RR250", message, side.at("policy.name"), hint=hint))
+    return found
+
+
+def _comparison(old: Side, new: Side, on: Handed | int | None, progress: Progress) -> Comparison:
+    found = prices(old, new, on, progress)
+    changes = [*settings(old, new), *columns(old, new), *requirements(old, new), *gates(old, new)]
+    changes += _mechanism(old, new, found)
+    order = list(Effect)
+    changes.sort(key=lambda change: order.index(change.effect))
+    return Comparison(old.compared, new.compared, tuple(announced(old, new, changes)), found)
+
+
+def _mechanism(old: Side, new: Side, found: Prices) -> Iterator[Altered]:
+    """Yield what changed of the mechanism: its effect is what became of the guarantees."""
+    one, other = old.policy.mechanism, new.policy.mechanism
+    rule = RULES["mechanism.name"]
+    does, of = found.effect, f"recomputed from {found.known}"
+    if does is None:
+        does = Effect.INCOMPARABLE
+        hint = "" if found.known is Known.TABLE else ": plan both with --data or --expected-rows"
+        of = f"the guarantees could not be recomputed from {found.known}{hint}"
+    why = f"{rule.why}; {does} by the guarantees, {of}" if does is not Effect.INCOMPARABLE else of
+    before, after = ({"name": m.name, **plain_options(m.options)} for m in (one, other))
+    keys = ["name"] if one.name != other.name else dict.fromkeys([*before, *after])
+    for key in (f"mechanism.{name}" for name in keys if before.get(name) != after.get(name)):
+        name = key.removeprefix("mechanism.")
+        places = Places(old.at(key), new.at(key))
+        yield Altered(key, does, before.get(name), after.get(name), why, Sense.PROTECTION, places)

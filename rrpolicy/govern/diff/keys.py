@@ -1,0 +1,153 @@
+"""The keys of two policies side by side: every default stands, and what is spelled otherwise is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rrpolicy.codec.writing import plain
+from rrpolicy.govern.diff.altered import Altered, Effect, Places, Sense
+from rrpolicy.govern.diff.sides import Side
+from rrpolicy.govern.diff.weaker import OBSERVED, effect
+from rrpolicy.policy.directions import RULES
+from rrpolicy.policy.model import Attribute, Policy
+
+_UNRESOLVED = ("policy.may_relax", "context.demands")
+"""Keys that only policies which extend this one feel: they are read from the file."""
+_ALLOWS = "context.allows"
+_REASONS = {
+    Effect.WEAKER: "weaker",
+    Effect.STRONGER: "stronger the other way",
+    Effect.INCOMPARABLE: "weaker in one respect, stronger in another",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """What a policy says under a key.
+
+    Attributes:
+        rule: the key of the table of directions.
+        compared: what its direction is told by.
+        shown: the value as plain data.
+    """
+
+    rule: str
+    compared: Any
+    shown: Any
+
+
+def settings(old: Side, new: Side) -> Iterator[Altered]:
+    """Yield each key of [policy], [source], [release], [context] and [[waivers]] that changed, and `plan_on`."""
+    yield from _altered(old, new, _settings(old), _settings(new))
+
+
+def columns(old: Side, new: Side) -> Iterator[Altered]:
+    """Yield what changed of each column; of one that comes, goes, or is dropped, that alone."""
+    before, after = old.policy.attributes, new.policy.attributes
+    for name in dict.fromkeys([*before, *after]):
+        one, other = before.get(name), after.get(name)
+        if one is None or other is None:
+            yield from _whole_column(old, new, one, other)
+        elif one.role.dropped or other.role.dropped:
+            key = f"attributes.{name}.role"
+            yield from _altered(old, new, {key: _role(one)}, {key: _role(other)})
+        else:
+            yield from _altered(old, new, _column(one, old.policy), _column(other, new.policy))
+    common = [[name for name in one if name in other] for one, other in ((before, after), (after, before))]
+    if common[0] != common[1]:
+        why = "the released columns stand in another order"
+        yield Altered("attributes", Effect.NEUTRAL, plain(common[0]), plain(common[1]), why)
+
+
+def _altered(old: Side, new: Side, before: Mapping[str, _Stated], after: Mapping[str, _Stated]) -> Iterator[Altered]:
+    for key in dict.fromkeys([*before, *after]):
+        one, other = before.get(key), after.get(key)
+        stated = one or other
+        assert stated is not None
+        compared = [None if side is None else side.compared for side in (one, other)]
+        shown_old, shown_new = (None if side is None else plain(side.shown) for side in (one, other))
+        if compared[0] == compared[1] and shown_old == shown_new:
+            continue
+        rule = RULES[stated.rule]
+        does = effect(rule, *compared)
+        why = rule.why if does is Effect.NEUTRAL else f"{_REASONS[does]}: {rule.why}"
+        yield Altered(key, does, shown_old, shown_new, why, Sense.PROTECTION, Places(old.at(key), new.at(key)))
+
+
+def _settings(side: Side) -> dict[str, _Stated]:
+    policy = side.policy
+    source, context = policy.source, policy.governance.context
+    found: dict[str, Any] = {
+        **{f"policy.{name}": getattr(policy, name) for name in ("name", "version", "owner", "purpose")},
+        "policy.extends": tuple(side.extends),
+        "policy.plugins": policy.plugins,
+        **{f"source.{name}": getattr(source, name) for name in ("uri", "table", "min_rows", "population", "missing")},
+        "source.unit": policy.unit,
+        **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
+        **{f"source.csv.{field.name}": getattr(source.csv, field.name) for field in fields(source.csv)},
+        **{f"mechanism.{name}": getattr(policy.mechanism, name) for name in ("plan_on", "plan_on_table")},
+        **{f"release.{field.name}": getattr(policy.release, field.name) for field in fields(policy.release)},
+        **{f"context.{field.name}": getattr(context, field.name) for field in fields(context)},
+    }
+    for key in (*_UNRESOLVED, *(k for k in RULES if k.startswith(_ALLOWS))):
+        found[key] = side.listed(key)
+    stated = {key: _Stated(key, value, value) for key, value in found.items() if value not in (None, ())}
+    for waiver in policy.governance.waivers:
+        stated[f"waivers/{waiver.finding}"] = _Stated("waivers", (waiver.finding, waiver.until), waiver)
+    return stated
+
+
+def _role(attribute: Attribute) -> _Stated:
+    return _Stated("attributes.*.role", attribute.role.value, attribute.role.value)
+
+
+def _column(attribute: Attribute, policy: Policy) -> dict[str, _Stated]:
+    """Return what is said of a released column; categories as they are told apart before `outside` and `nulls`."""
+    spare = {"outside": attribute.outside, "nulls": attribute.nulls}
+    levels = () if attribute.hierarchy is None else attribute.hierarchy[1:]
+    found: dict[str, _Stated] = {"role": _role(attribute)}
+    if attribute.bins is not None:
+        edges = attribute.bins.edges
+        found["bins"] = _Stated("attributes.*.bins", edges, list(edges))
+        found["labels"] = _Stated("attributes.*.labels", None, attribute.bins.labels)
+    categories = _categories(attribute)
+    if attribute.bins is None and categories is not None:
+        found["domain"] = _Stated("attributes.*.domain", categories, categories)
+    for key, value in (
+        *spare.items(),
+        ("scale", attribute.scale),
+        ("hierarchy", levels),
+        ("release_as", attribute.release_as),
+        ("assume_unlinkable", attribute.assume_unlinkable),
+        ("unchanged", attribute.why_unchanged),
+        ("missing", policy.reading.codes(attribute.name)),
+    ):
+        if value is not None:
+            found[key] = _Stated(f"attributes.*.{key}", value, value)
+    return {f"attributes.{attribute.name}.{key}": stated for key, stated in found.items()}
+
+
+def _categories(attribute: Attribute) -> Any:
+    if attribute.observed:
+        return OBSERVED
+    if attribute.domain is None:
+        return None
+    spare = (attribute.outside, attribute.nulls)
+    return tuple(value for value in attribute.domain if value not in spare)
+
+
+def _whole_column(old: Side, new: Side, one: Attribute | None, other: Attribute | None) -> Iterator[Altered]:
+    attribute = one or other
+    assert attribute is not None
+    key = f"attributes.{attribute.name}"
+    before, after = (None if a is None else a.role.value for a in (one, other))
+    places = Places(None if one is None else old.at(key), None if other is None else new.at(key))
+    if attribute.role.dropped:
+        does, why = Effect.NEUTRAL, "the column is not released either way"
+    elif one is None:
+        does, why = Effect.WEAKER, "weaker: one more column is released of each person"
+    else:
+        does, why = Effect.STRONGER, "stronger: the column is released no more"
+    yield Altered(key, does, before, after, why, Sense.PROTECTION, places)

@@ -1,0 +1,194 @@
+"""Policies of a git revision, with the baselines and hierarchies of the same revision.
+
+git is asked, as nothing else knows every way in which it names and keeps revisions. The policy may lie in a repository
+that somebody else wrote, whose settings name programs to start: only plumbing is called that reads objects and starts
+none of them (no hooks, pagers, filters, monitors or helpers), every transport is forbidden, so that an object which is
+missing is never fetched, and what the surroundings say of repositories is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.policy.folder.repository import top
+from rrpolicy.policy.folder.root import LARGEST
+
+_SAFE = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never")
+POLICY = re.compile(rb"^[ \t]*schema[ \t]*=[ \t]*[0-9]", re.MULTILINE)
+"""What a file says that is a policy."""
+_MOST = 1000
+"""Files of one revision that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A commit of the repository that the working directory lies in.
+
+    Attributes:
+        named: as the caller named it.
+        commit: its number.
+        repository: the top of the work tree.
+        git: the program.
+    """
+
+    named: str
+    commit: str
+    repository: Path
+    git: str
+
+    @classmethod
+    def of(cls, named: str) -> Revision:
+        """Find a revision.
+
+        Raises:
+            PolicyError: RR282 if there is none of that name, no repository, or no git.
+        """
+        git, repository = shutil.which("git"), top(Path.cwd())
+        if git is None or repository is None:
+            lacks = "git is not installed" if git is None else "the working directory lies in no git repository"
+            raise PolicyError(Problem("RR282", f"'{named}' names a revision, and {lacks}"))
+        found = cls(named, "", repository, os.path.abspath(git))  # noqa: PTH100
+        if named.startswith("-"):
+            raise found._unknown("it is no revision")
+        commit = found._asked("rev-parse", "--quiet", "--verify", f"{named}^{{commit}}").decode().strip()
+        return cls(named, commit, repository, found.git)
+
+    def policies(self, path: str) -> tuple[str, ...]:
+        """Return the policies that a path names: itself if it is a file, else those of the folder.
+
+        Raises:
+            PolicyError: RR282 if the revision has no such path.
+        """
+        path = self._inside(path)
+        kind = self._kind(path)
+        if kind == "blob":
+            return (path,)
+        if kind != "tree":
+            raise self._unknown(f"it has no file or folder '{path}'")
+        listed = self._asked("ls-tree", "-z", "--name-only", f"{self.commit}:{path}").decode(errors="replace")
+        names = [posixpath.join(path, name) for name in listed.split("\0") if name.endswith(".toml")]
+        contents = self._contents(names[:_MOST])
+        return tuple(name for name, content in contents.items() if POLICY.search(content))
+
+    def write(self, policy: str, folder: Path) -> Path:
+        """Write a policy, its baselines and its hierarchies below a folder; return where the policy is.
+
+        A file that the revision does not hold is left out, and whoever reads the policy says so.
+
+        Raises:
+            PolicyError: RR282 if git cannot read a file, or it is too large.
+        """
+        todo, written = [policy], set[str]()
+        while todo and len(written) < _MOST:
+            contents = self._contents([name for name in dict.fromkeys(todo) if name not in written])
+            written |= {*todo}
+            todo = []
+            for name, content in contents.items():
+                to = folder / name
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.write_bytes(content)
+                todo += [file for file in _named(name, content) if file not in written]
+        return folder / policy
+
+    def _inside(self, path: str) -> str:
+        """Return a path from the top of the repository; one that begins with a dot starts where the caller is."""
+        if path.startswith("."):
+            path = posixpath.join(Path.cwd().resolve().relative_to(self.repository).as_posix(), path)
+        path = posixpath.normpath(path or ".")
+        if path.startswith(("..", "/")) or "\n" in path:
+            raise self._unknown(f"'{path}' lies outside of the repository")
+        return "" if path == "." else path
+
+    def _kind(self, path: str) -> str:
+        if not path:
+            return "tree"
+        listed = self._asked("ls-tree", "-z", self.commit, "--", path).decode(errors="replace")
+        return listed.split(" ")[1] if listed else ""
+
+    def _contents(self, names: list[str]) -> dict[str, bytes]:
+        """Return the files that the revision holds, links inside of it followed."""
+        asked = "".join(f"{self.commit}:{name}\n" for name in names).encode()
+        sizes = self._asked("cat-file", "--batch-check", "--follow-symlinks", given=asked)
+        large = [n for n, size in zip(names, _sizes(sizes), strict=False) if size > LARGEST]
+        if large:
+            raise self._unknown(f"'{large[0]}' is larger than {LARGEST >> 20} MiB")
+        answer = self._asked("cat-file", "--batch", "--follow-symlinks", given=asked)
+        return dict(_parted(names, answer))
+
+    def _asked(self, command: str, *arguments: str, given: bytes = b"") -> bytes:
+        options = [word for setting in _SETTINGS for word in ("-c", setting)]
+        surroundings = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        line = [self.git, "--no-pager", "--literal-pathspecs", *options, command, *arguments]
+        found = subprocess.run(  # noqa: S603 a fixed command, and names that git takes for no options
+            line, input=given, capture_output=True, cwd=self.repository, env={**surroundings, **_SAFE}, check=False
+        )
+        if found.returncode:
+            said = found.stderr.decode(errors="replace").strip().splitlines()
+            raise self._unknown(said[0].removeprefix("fatal: ") if said else "git knows none of that name")
+        return found.stdout
+
+    def _unknown(self, why: str) -> PolicyError:
+        expected = "a branch, tag or commit, then a path from the top of the repository: main:policies/x.toml"
+        return PolicyError(Problem("RR282", f"the revision '{self.named}': {why}", expected=expected))
+
+
+def _sizes(answer: bytes) -> Iterator[int]:
+    """Yield the size of each object that was asked for; 0 of what is none.
+
+    Of a link that leads nowhere git tells more, on a line of its own, which begins with no number of an object.
+    """
+    for line in answer.decode(errors="replace").splitlines():
+        parts = line.rsplit(" ", 2)
+        if parts[-1].isdigit() and len(parts) == 3 and parts[1] == "blob":  # noqa: PLR2004
+            yield int(parts[-1])
+        elif parts[-1] in {"missing", "ambiguous"} or (len(parts) > 1 and parts[1] == "tree"):
+            yield 0
+
+
+def _parted(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield each file that an answer of `cat-file --batch` holds."""
+    at = 0
+    for name in names:
+        head, _, _ = answer[at:].partition(b"\n")
+        at += len(head) + 1
+        words = head.rsplit(b" ", 2)
+        if words[-1].isdigit():
+            size = int(words[-1])
+            if words[-2] == b"blob":
+                yield name, answer[at : at + size]
+            at += size + 1
+
+
+def _named(name: str, content: bytes) -> Iterator[str]:
+    """Yield the files that a policy names, from the top of the repository; nothing if it is none."""
+    if not POLICY.search(content):
+        return
+    try:
+        document = tomllib.loads(content.decode())
+    except (ValueError, RecursionError):
+        return
+    policy, attributes = document.get("policy"), document.get("attributes")
+    named = [policy.get("extends")] if isinstance(policy, dict) else []
+    tables = attributes.values() if isinstance(attributes, dict) else ()
+    named += [table.get("hierarchy") for table in tables if isinstance(table, dict)]
+    for each in named:
+        if isinstance(each, str) and "\n" not in each:
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(name), each))
+            if not path.startswith(("..", "/")):
+                yield path

@@ -1,0 +1,171 @@
+"""The policies that a caller names to compare: of files, folders, git revisions, or a release."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
+from rrpolicy.govern.diff.altered import Compared
+from rrpolicy.govern.diff.revision import POLICY, Revision
+from rrpolicy.policy.baseline.inherit import read_merged
+from rrpolicy.policy.folder.root import LARGEST, Root
+from rrpolicy.policy.model import Policy
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.bundle.audit import NAME
+from rrpolicy.releasing.bundle.audit import POLICY as POLICY_FILE
+from rrpolicy.releasing.plan.opening import Opened, PolicyLike, open_policy, opened
+from rrpolicy.scratch import scratch
+from rrpolicy.untrusted.document import UnreadableError, read_document
+from rrpolicy.untrusted.file import read_regular
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.tree.document import Node
+
+_REVISION = re.compile(r"(?P<revision>[^:]+):(?P<path>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One policy to compare.
+
+    Attributes:
+        file: as the caller named it.
+        opened: the policy with its plugins.
+        tree: the file with its baselines folded in; None of a policy that was loaded.
+        extends: the baselines that it extends, from its own folder, the nearest first.
+        moved: the folder that its files were read from, and how places name it.
+    """
+
+    file: str
+    opened: Opened
+    tree: Node | None
+    extends: tuple[str, ...]
+    moved: tuple[str, str] = ("", "")
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy."""
+        return self.opened.policy
+
+    @property
+    def registry(self) -> Registry:
+        """Return the plugins that it may use."""
+        return self.opened.registry
+
+    @property
+    def compared(self) -> Compared:
+        """Return what a comparison tells of it."""
+        policy = self.policy
+        return Compared(self.file, policy.name, policy.version, policy.digest(), policy.governance.digest())
+
+    def at(self, key: str) -> Place | None:
+        """Return where a dotted key stands, or the nearest key above it."""
+        return self.shown(self.policy.place(key))
+
+    def shown(self, place: Place | None) -> Place | None:
+        """Return a place in the file as the caller named it."""
+        return None if place is None else _renamed(place, *self.moved)
+
+    def listed(self, key: str) -> tuple[Any, ...]:
+        """Return the list that stands under a dotted key of the file."""
+        node = None if self.tree is None else self.tree.get(*key.split("."))
+        return () if node is None else tuple(item.plain() for item in node.items)
+
+
+def open_sides(named: PolicyLike, root: Path | None = None) -> tuple[Side, ...]:
+    """Open what a caller names: one policy, or every policy of a folder.
+
+    Args:
+        named: a policy's file, a folder of policies, `REVISION:PATH`, a release, or a policy that was loaded.
+        root: that the files lie under which the policies name; those of a revision lie in that revision.
+
+    Raises:
+        PolicyError: RR2xx if a policy is wrong; RR282 if there is no such revision; RR260 if a release has no audit/,
+            or its policy is not the one that it was made under.
+        RefusedError: for plugins, as `open_policy`.
+    """
+    if isinstance(named, Policy):
+        return (_side(named.files[0] if named.files else named.name, opened(named), None),)
+    path = Path(named)
+    written = None if path.exists() else _REVISION.fullmatch(os.fspath(named))
+    if written is not None:
+        return tuple(_of_revision(Revision.of(written["revision"]), written["path"]))
+    if (path / "public").is_dir():
+        return (_of_release(path),)
+    if not path.is_dir():
+        return (_of_file(path, root),)
+    found = tuple(_of_file(file, root) for file in sorted(path.glob("*.toml")) if is_policy(file))
+    if not found:
+        message = f"{path} holds no policy, and is no release"
+        raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that holds some"))
+    return found
+
+
+def is_policy(file: Path) -> bool:
+    """Return whether a file says that it is a policy: `schema = 1`."""
+    try:
+        return POLICY.search(read_regular(file, LARGEST)) is not None
+    except OSError:
+        return False
+
+
+def _of_file(path: Path, root: Path | None) -> Side:
+    return _side(str(path), open_policy(path, root=root), _tree(path, root))
+
+
+def _tree(path: Path, root: Path | None) -> Node:
+    return read_merged(path, [], Root.of(path, root)).root
+
+
+def _side(file: str, made: Opened, tree: Node | None, moved: tuple[str, str] = ("", "")) -> Side:
+    folder = made.policy.folder
+    extends = tuple(os.path.relpath(baseline, folder) for baseline in made.policy.baselines)
+    return Side(file, made, tree, extends, moved)
+
+
+def _of_revision(revision: Revision, path: str) -> Iterator[Side]:
+    with scratch() as spilled:
+        folder = spilled.folder / "revision"
+        moved = (str(folder), f"{revision.named}:")
+        for name in revision.policies(path):
+            file = revision.write(name, folder)
+            try:
+                side = _side(f"{revision.named}:{name}", open_policy(file, root=folder), _tree(file, folder), moved)
+            except RRPolicyError as error:
+                raise type(error)([_told(problem, *moved) for problem in error.problems]) from error
+            here = str(revision.repository / Path(name).parent)  # where its table is: data are in no revision
+            policy = replace(side.policy, folder=here)
+            yield replace(side, opened=replace(side.opened, policy=policy))
+
+
+def _of_release(bundle: Path) -> Side:
+    """Return the policy as it was written when a release was made."""
+    try:
+        record = read_document(bundle / "audit" / NAME)
+        file = bundle / "audit" / POLICY_FILE
+        made = open_policy(file, root=file.parent)
+    except UnreadableError as error:
+        raise PolicyError(Problem("RR260", f"{bundle} has no audit/ to read the policy from: {error}")) from error
+    if made.policy.digest() != record.get("policy_digest"):
+        message = f"the policy in {bundle} is not the one that the release was made under"
+        raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` says what was changed"))
+    return _side(str(bundle), made, _tree(file, file.parent))
+
+
+def _told(problem: Problem, folder: str, shown: str) -> Problem:
+    """Return a problem of a policy that was read from another folder, as its caller named it."""
+    words = (None if t is None else t.replace(folder + os.sep, shown) for t in (problem.message, problem.hint))
+    message, hint = words
+    place = None if problem.place is None else _renamed(problem.place, folder, shown)
+    return replace(problem, message=message or "", hint=hint, place=place)
+
+
+def _renamed(place: Place, folder: str, shown: str) -> Place:
+    """Return a place whose file is told by another folder."""
+    inside = folder and place.file.startswith(folder + os.sep)
+    return replace(place, file=shown + place.file[len(folder) + 1 :]) if inside else place

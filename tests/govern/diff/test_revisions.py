@@ -1,0 +1,150 @@
+"""Policies of git revisions: the same commit's baselines and hierarchies, and nothing of the repository is started."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rrpolicy
+from rrpolicy.cli.main import main
+from rrpolicy.errors import PolicyError
+
+BASELINE = ('owner = "survey unit"', 'owner = "survey unit"\nextends = "base/floor.toml"')
+FLOOR = 'schema = 1\n[policy]\nmay_relax = ["assume_unlinkable", "other_columns"]\n[source]\nmin_rows = {}\n'
+
+
+def commit(git, message="change"):
+    git("add", "--all")
+    git("commit", "--quiet", "--message", message)
+
+
+def test_a_revision_brings_its_own_baselines_and_hierarchies(write, git):
+    ages = ("bins = [16, 30, 45, 65, inf] }", 'bins = [16, 30, 45, 65, inf], hierarchy = "ages.csv" }')
+    minimum = ("min_rows = 100\n", "")
+    write("policies/survey.toml", BASELINE, ages, minimum)
+    floor = write("policies/base/floor.toml", text=FLOOR.format(200))
+    write("policies/ages.csv", text="[16, 30);young\n[30, 45);young\n[45, 65);old\n[65, inf);old\n")
+    commit(git)
+    floor.write_text(FLOOR.format(150))
+
+    (comparison,) = rrpolicy.diff("HEAD:policies/survey.toml", "policies/survey.toml").comparisons
+    (change,) = comparison.changes
+    assert (change.key, change.effect, change.before, change.after) == ("source.min_rows", "weaker", 200, 150)
+    assert change.places.old.file == "HEAD:policies/base/floor.toml"
+    assert change.places.new.file == "policies/base/floor.toml"
+    (problem,) = comparison.problems
+    assert problem.place.file == "policies/base/floor.toml"
+
+
+@pytest.mark.parametrize("path", ["policies/survey.toml", "policies", "policies/", "./policies/survey.toml"])
+@pytest.mark.parametrize("revision", ["HEAD~1", "first", "main^"])
+def test_revisions_are_named_as_git_names_them(write, git, revision, path):
+    write("policies/survey.toml")
+    write("policies/notes.toml", text="title = 'no policy'\n")
+    commit(git)
+    git("tag", "first")
+    write("policies/survey.toml", ("k = 2", "k = 3"))
+    commit(git)
+
+    found = rrpolicy.diff(f"{revision}:{path}", "HEAD:policies")
+    assert found.effect == "stronger"
+
+
+def test_links_inside_a_revision_are_followed_and_those_out_of_it_are_not(write, git, tmp_path):
+    write("elsewhere.toml", text=FLOOR.format(300))
+    write("policies/survey.toml", ("min_rows = 100\n", ""), BASELINE)
+    (tmp_path / "policies" / "base").mkdir()
+    link = tmp_path / "policies" / "base" / "floor.toml"
+    link.symlink_to("../../elsewhere.toml")
+    commit(git)
+    write("now.toml", ("min_rows = 100", "min_rows = 400"))
+
+    (comparison,) = rrpolicy.diff("HEAD:policies/survey.toml", "now.toml").comparisons
+    assert next(c for c in comparison.changes if c.key == "source.min_rows").before == 300
+    link.unlink()
+    link.symlink_to("/etc/passwd")
+    commit(git)
+    with pytest.raises(PolicyError) as caught:
+        rrpolicy.diff("HEAD:policies/survey.toml", "now.toml")
+    assert [p.code for p in caught.value.problems] == ["RR240"]
+    assert "/run-" not in str(caught.value)
+
+
+@pytest.mark.parametrize("named", ["nowhere:x.toml", "HEAD:nowhere.toml", "--all:x.toml", "HEAD:../x.toml", "HEAD:/etc"])
+def test_what_is_no_revision_is_told(write, git, named, capsys):
+    write("x.toml")
+    commit(git)
+
+    assert main(["diff", "--", named, "x.toml"]) == 2
+    assert "RR282" in capsys.readouterr().err
+
+
+def test_without_a_repository_there_are_no_revisions(write, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write("x.toml")
+
+    assert main(["diff", "main:x.toml", "x.toml"]) == 2
+    assert "lies in no git repository" in capsys.readouterr().err
+
+
+def test_a_policy_of_a_revision_that_is_wrong_is_told_by_its_name_there(write, git, capsys):
+    write("x.toml", ("k = 2", "k = 0"))
+    commit(git)
+    write("y.toml")
+
+    assert main(["diff", "HEAD:x.toml", "y.toml", "--json"]) == 2
+    (problem, *_) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["file"] == "HEAD:x.toml"
+
+
+def test_nothing_is_started_that_a_repository_names(write, git, tmp_path):
+    witness = tmp_path / "witness"
+    touch = f"touch '{witness}'"
+    write("x.toml")
+    write(".gitattributes", text="*.toml filter=evil diff=evil merge=evil\n")
+    commit(git)
+    blob = git("rev-parse", "HEAD:x.toml").strip()
+    for name in ("post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman"):
+        hook = write(f".git/hooks/{name}", text=f"#!/bin/sh\n{touch}\n")
+        hook.chmod(0o755)
+    for key, value in {
+        "core.fsmonitor": touch,
+        "core.pager": touch,
+        "pager.cat-file": touch,
+        "pager.ls-tree": touch,
+        "core.sshCommand": touch,
+        "core.editor": touch,
+        "core.alternateRefsCommand": touch,
+        "filter.evil.smudge": touch,
+        "filter.evil.clean": touch,
+        "filter.evil.process": touch,
+        "diff.evil.textconv": touch,
+        "diff.external": touch,
+        "alias.cat-file": f"!{touch}",
+        "alias.ls-tree": f"!{touch}",
+        "alias.rev-parse": f"!{touch}",
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::sh -c \"{touch}\"",
+        "protocol.ext.allow": "always",
+        "credential.helper": f"!{touch}",
+    }.items():
+        git("config", key, value)
+    witness.unlink(missing_ok=True)
+
+    assert rrpolicy.diff("HEAD:x.toml", "x.toml").comparisons[0].only_data is not None
+    (tmp_path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()  # git would fetch what is missing
+    with pytest.raises(PolicyError):
+        rrpolicy.diff("HEAD:x.toml", "x.toml")
+    assert not witness.exists()
+
+
+def test_surroundings_of_a_hook_do_not_lead_elsewhere(write, git, monkeypatch, tmp_path):
+    write("x.toml")
+    commit(git)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", "nowhere")
+
+    assert rrpolicy.diff("HEAD:x.toml", "x.toml").comparisons[0].only_data is not None
