@@ -9,7 +9,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.govern.diff.altered import Altered, Comparison, Difference, Effect, Known, Places, Prices, Sense
 from rrpolicy.govern.diff.announced import announced
 from rrpolicy.govern.diff.entries import gates, plain_options, requirements
-from rrpolicy.govern.diff.keys import columns, settings
+from rrpolicy.govern.diff.keys import columns, settings, waivers
 from rrpolicy.govern.diff.pricing import Progress, prices
 from rrpolicy.govern.diff.sides import Side, open_sides
 from rrpolicy.policy.directions import RULES
@@ -52,7 +52,7 @@ def _by_name(sides: tuple[Side, ...]) -> Mapping[str, Side]:
 
 def _comparison(old: Side, new: Side, on: Handed | int | None, progress: Progress) -> Comparison:
     found = prices(old, new, on, progress)
-    changes = [*settings(old, new), *columns(old, new), *requirements(old, new), *gates(old, new)]
+    changes = [*settings(old, new), *waivers(old, new), *columns(old, new), *requirements(old, new), *gates(old, new)]
     changes += _mechanism(old, new, found)
     order = list(Effect)
     changes.sort(key=lambda change: order.index(change.effect))

@@ -10,7 +10,7 @@ from rrpolicy.codec.writing import plain
 from rrpolicy.govern.diff.altered import Altered, Effect, Places, Sense
 from rrpolicy.govern.diff.sides import Side
 from rrpolicy.govern.diff.weaker import OBSERVED, effect
-from rrpolicy.policy.directions import RULES
+from rrpolicy.policy.directions import RULES, Direction, Rule
 from rrpolicy.policy.model import Attribute, Policy
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
@@ -39,7 +39,7 @@ class _Stated:
 
 
 def settings(old: Side, new: Side) -> Iterator[Altered]:
-    """Yield each key of [policy], [source], [release], [context] and [[waivers]] that changed, and `plan_on`."""
+    """Yield each key of [policy], [source], [release] and [context] that changed, and `plan_on`."""
     yield from _altered(old, new, _settings(old), _settings(new))
 
 
@@ -93,10 +93,27 @@ def _settings(side: Side) -> dict[str, _Stated]:
     }
     for key in (*_UNRESOLVED, *(k for k in RULES if k.startswith(_ALLOWS))):
         found[key] = side.listed(key)
-    stated = {key: _Stated(key, value, value) for key, value in found.items() if value not in (None, ())}
-    for waiver in policy.governance.waivers:
-        stated[f"waivers/{waiver.finding}"] = _Stated("waivers", (waiver.finding, waiver.until), waiver)
+    stated = {key: _Stated(key, value, value) for key, value in found.items() if value not in {None, ()}}
+    if policy.governance.changes:
+        stated["policy.changes"] = _Stated("policy.changes.what", None, policy.governance.changes)
     return stated
+
+
+def waivers(old: Side, new: Side) -> Iterator[Altered]:
+    """Yield each waiver that came, went, or holds until another day."""
+    before, after = ({w.finding: w for w in side.policy.governance.waivers} for side in (old, new))
+    rule = RULES["waivers"]
+    for finding in dict.fromkeys([*before, *after]):
+        one, other = before.get(finding), after.get(finding)
+        if one == other:
+            continue
+        if one is not None and other is not None:
+            does = effect(Rule(Direction.LATER, rule.why), one.until, other.until)
+        else:
+            does = effect(rule, one, other)
+        why = "the same until the same day" if does is Effect.NEUTRAL else f"{_REASONS[does]}: {rule.why}"
+        at = (None if w is None else side.shown(w.place) for w, side in ((one, old), (other, new)))
+        yield Altered(f"waivers/{finding}", does, plain(one), plain(other), why, Sense.PROTECTION, Places(*at))
 
 
 def _role(attribute: Attribute) -> _Stated:

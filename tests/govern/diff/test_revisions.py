@@ -71,7 +71,9 @@ def test_links_inside_a_revision_are_followed_and_those_out_of_it_are_not(write,
     assert "/run-" not in str(caught.value)
 
 
-@pytest.mark.parametrize("named", ["nowhere:x.toml", "HEAD:nowhere.toml", "--all:x.toml", "HEAD:../x.toml", "HEAD:/etc"])
+@pytest.mark.parametrize(
+    "named", ["nowhere:x.toml", "HEAD:nowhere.toml", "--all:x.toml", "HEAD:../x.toml", "HEAD:/etc"]
+)
 def test_what_is_no_revision_is_told(write, git, named, capsys):
     write("x.toml")
     commit(git)
@@ -127,7 +129,7 @@ def test_nothing_is_started_that_a_repository_names(write, git, tmp_path):
         "core.repositoryFormatVersion": "1",
         "extensions.partialClone": "origin",
         "remote.origin.promisor": "true",
-        "remote.origin.url": f"ext::sh -c \"{touch}\"",
+        "remote.origin.url": f'ext::sh -c "{touch}"',
         "protocol.ext.allow": "always",
         "credential.helper": f"!{touch}",
     }.items():

@@ -1,0 +1,213 @@
+"""`rrpolicy diff`: what it says, what it asks for, and what only the data changed means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+import rrpolicy
+from rrpolicy.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[3]
+ENTRY = '[[policy.changes]]\nversion = "{}"\nwhat = "{}"\nwhy = "no table was left"\nwho = "data protection officer"\n'
+BUMP = ('version = "1.0.0"', 'version = "1.1.0"')
+WEAKER = ("k = 2", "k = 1.5")
+SOURCE = "[source]\n"
+
+
+def entry(what: str, version: str = "1.1.0") -> tuple[str, str]:
+    return SOURCE, ENTRY.format(version, what) + "\n" + SOURCE
+
+
+def told(capsys) -> dict:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_weakening_is_refused_and_what_is_printed_lets_it_pass(write, capsys):
+    old, new = write("old.toml"), write("new.toml", WEAKER)
+
+    assert main(["diff", str(old), str(new)]) == 1
+    printed = capsys.readouterr()
+    assert "weaker       privacy/pk-anonymity" in printed.out
+    assert f"{new}:18:9: RR140 privacy/pk-anonymity is weaker" in printed.err
+    paste = printed.err[printed.err.index("[[policy.changes]]") :].split("\n\n")[0]
+    assert 'version = "1.1.0"' in printed.err
+    filled = "\n".join(line.strip() for line in paste.splitlines()).replace("fill in: ", "")
+    answered = write("answered.toml", WEAKER, BUMP, (SOURCE, filled + "\n\n" + SOURCE))
+    assert main(["diff", str(old), str(answered)]) == 0
+    assert main(["diff", str(old), str(answered), "--json"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacks"),
+    [
+        ([WEAKER], ["version", "entry"]),
+        ([WEAKER, BUMP], ["entry"]),
+        ([WEAKER, entry("privacy/pk-anonymity", "1.0.0")], ["version"]),
+        ([WEAKER, BUMP, entry("privacy/pk-anonymity", "1.0.0")], ["entry"]),
+        ([WEAKER, BUMP, entry("privacy/local-dp")], ["entry"]),
+        (
+            [WEAKER, ('version = "1.0.0"', 'version = "1.0.0-rc.1"'), entry("privacy/pk-anonymity", "1.0.0-rc.1")],
+            ["version"],
+        ),
+        ([WEAKER, BUMP, entry("privacy/pk-anonymity")], []),
+    ],
+)
+def test_version_and_entry_are_both_asked_for(write, changes, lacks):
+    found = rrpolicy.diff(write("old.toml"), write("new.toml", *changes))
+
+    assert found.passed == (not lacks)
+    message = "".join(problem.message for problem in found.problems)
+    assert ("the version is not greater" in message) == ("version" in lacks)
+    assert ("no new [[policy.changes]] entry" in message) == ("entry" in lacks)
+
+
+def test_an_entry_that_was_there_before_announces_nothing(write):
+    said = entry("privacy/pk-anonymity", "1.1.0")
+    old = write("old.toml", BUMP, said)
+    new = write("new.toml", BUMP, said, WEAKER)
+
+    assert not rrpolicy.diff(old, new).passed
+
+
+def test_what_is_declared_needs_no_version(write):
+    context = '[context]\nreview_by = 2027-01-01\nrelease_model = "enclave"\n\n'
+    later = context.replace("2027", "2028").replace("enclave", "restricted")
+    old = write("old.toml", (SOURCE, context + SOURCE))
+    silent = rrpolicy.diff(old, write("silent.toml", (SOURCE, later + SOURCE)))
+    entries = "".join(ENTRY.format("1.0.0", what) for what in ("context.review_by", "context.release_model"))
+    answered = rrpolicy.diff(old, write("answered.toml", (SOURCE, entries + later + SOURCE)))
+
+    assert {c.key: c.effect.value for c in silent.comparisons[0].changes} == {
+        "context.review_by": "weaker",
+        "context.release_model": "weaker",
+    }
+    assert [p.code for p in silent.problems] == ["RR140", "RR140"]
+    assert answered.passed
+    assert answered.comparisons[0].old.digest == answered.comparisons[0].new.digest
+    assert answered.comparisons[0].only_data is None
+
+
+def test_a_waiver_is_weaker_and_an_earlier_end_stronger(write):
+    gate = ("[mechanism]", '[[utility]]\nmetric = "expected-l2"\nattributes = ["sex"]\nmax = 0.5\n\n[mechanism]')
+    waiver = '[[waivers]]\nfinding = "utility/expected-l2?attributes=sex"\nreason = "first month"\napprover = "steward"\nuntil = {}\n\n'
+    files = [write("none.toml", gate)]
+    files += [write(f"{y}.toml", gate, (SOURCE, waiver.format(f"{y}-01-01") + SOURCE)) for y in (2097, 2098)]
+    effects = [
+        rrpolicy.diff(a, b).effect.value for a, b in ((files[0], files[1]), (files[1], files[2]), (files[2], files[1]))
+    ]
+
+    assert effects == ["weaker", "weaker", "stronger"]
+
+
+def test_may_relax_of_a_baseline_is_weaker(write):
+    found = rrpolicy.diff(write("old.toml"), write("new.toml", ("[source]", 'may_relax = ["min_rows"]\n\n[source]')))
+
+    (change,) = found.comparisons[0].changes
+    assert (change.key, change.effect.value) == ("policy.may_relax", "weaker")
+
+
+def test_what_means_the_same_is_no_change(write):
+    same = [("k = 2", 'k = "4/2" # the same'), ("min_rows = 100", "min_rows = 1_00"), ('"4/5"', "0.8")]
+    (comparison,) = rrpolicy.diff(write("old.toml"), write("new.toml", *same)).comparisons
+
+    assert comparison.changes == ()
+    assert comparison.only_data is not None
+
+
+def test_only_the_data_changed_since_a_release(write, tmp_path, capsys):
+    policy = write("survey.toml", WEAKER, ('sex = "4/5", age = "3/5"', 'sex = "3/5", age = "2/5"'))
+    release = tmp_path / "october"
+    rrpolicy.release(policy, release, source="demo:survey?records=500")
+    november = write("november.toml", ("demo:survey", "demo:survey?records=700"), text=policy.read_text())
+
+    assert main(["diff", str(release), str(november), "--json"]) == 0
+    (comparison,) = told(capsys)["comparisons"]
+    statement = comparison["only_data_changed"]
+    assert [(c["key"], c["effect"]) for c in comparison["changes"]] == [("source.uri", "neutral")]
+    body = {key: value for key, value in statement.items() if key != "id"}
+    spelled = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    assert statement["id"] == "sha256:" + hashlib.sha256(spelled).hexdigest()
+    assert statement["policy"] == json.loads((release / "audit" / "audit.json").read_text())["policy_digest"]
+    assert main(["diff", str(release), str(november)]) == 0
+    assert "only the data changed" in capsys.readouterr().out
+
+
+def test_a_release_whose_policy_was_swapped_is_refused(write, tmp_path, capsys):
+    policy = write("survey.toml", WEAKER, ('sex = "4/5", age = "3/5"', 'sex = "3/5", age = "2/5"'))
+    rrpolicy.release(policy, tmp_path / "october", source="demo:survey?records=500")
+    kept = tmp_path / "october" / "audit" / "policy.toml"
+    kept.write_text(kept.read_text().replace("k = 1.5", "k = 1.2"))
+
+    assert main(["diff", str(tmp_path / "october"), str(policy)]) == 2
+    assert "RR260" in capsys.readouterr().err
+
+
+def test_the_mechanism_is_as_good_as_its_guarantees(write):
+    looser = ('sex = "4/5"', 'sex = "9/10"')
+    old, new = write("old.toml"), write("new.toml", looser)
+    alone = rrpolicy.diff(old, new)
+    priced = [rrpolicy.diff(a, b, expected_rows=1000) for a, b in ((old, new), (new, old))]
+
+    assert alone.effect == "incomparable"
+    assert [found.effect.value for found in priced] == ["weaker", "stronger"]
+    prices = priced[0].comparisons[0].prices
+    (guarantee,) = [price for price in prices.numbers if price.kind == "guarantee"]
+    assert guarantee.before.value > guarantee.after.value
+    exact = 1 + 999 * (4 / 1) ** -2 * ((3 / 5) / (2 / 15)) ** -2  # N - 1 times the cross ratios of both columns
+    assert guarantee.before.value == pytest.approx(exact)
+    assert priced[0].comparisons[0].changes[0].key == "mechanism.keep_probability"
+
+
+def test_a_requirement_that_is_taken_out_still_has_a_number(write):
+    dp = '[[privacy]]\nmodel = "local-dp"\nepsilon = 9\n\n'
+    old, new = write("old.toml", ("[[privacy]]", dp + "[[privacy]]")), write("new.toml")
+    numbers = rrpolicy.diff(old, new, expected_rows=1000).comparisons[0].prices.numbers
+    (price,) = [p for p in numbers if p.of.startswith("privacy/local-dp")]
+
+    assert price.before.value == pytest.approx(price.after.value)
+
+
+def test_folders_are_compared_by_the_names_of_their_policies(write, tmp_path, capsys):
+    write("old/a.toml")
+    write("old/gone.toml", ('"survey"', '"gone"'))
+    write("new/renamed.toml", WEAKER)
+    write("new/b.toml", ('"survey"', '"more"'))
+
+    assert main(["diff", str(tmp_path / "old"), str(tmp_path / "new"), "--json"]) == 1
+    document = told(capsys)
+    assert [c["new"]["file"] for c in document["comparisons"]] == [str(tmp_path / "new" / "renamed.toml")]
+    assert (len(document["added"]), len(document["removed"])) == (1, 1)
+    assert document["problems"][0]["code"] == "RR140"
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "markdown", "junit", "github", "gitlab"])
+def test_every_format_tells_what_is_not_announced(write, form, capsys):
+    old, new = write("old.toml"), write("new.toml", WEAKER)
+
+    assert main(["diff", str(old), str(new), "--output-format", form]) == 1
+    assert "privacy/pk-anonymity" in capsys.readouterr().out.replace("\\", "")
+
+
+@pytest.mark.parametrize("more", [["--data", "--expected-rows", "5"], ["--source", "x.csv", "--expected-rows", "5"]])
+def test_prices_are_of_one_thing(write, more, capsys):
+    file = str(write("x.toml"))
+
+    assert main(["diff", file, file, *more]) == 2
+    assert "RR250" in capsys.readouterr().err
+
+
+def test_a_policy_that_is_wrong_is_told_as_check_tells_it(write, capsys):
+    assert main(["diff", str(write("old.toml")), str(write("new.toml", ("k = 2", "kk = 2")))]) == 2
+    assert "RR205" in capsys.readouterr().err
+
+
+def test_a_table_that_does_not_fit_lets_nothing_pass(write):
+    old, new = write("old.toml", WEAKER), write("new.toml", WEAKER, ("min_rows = 100", "min_rows = 900"))
+    prices = rrpolicy.diff(old, new, source="demo:survey?records=500").comparisons[0].prices
+
+    assert prices.after.problems == ("RR318",)
+    assert prices.after.passed is False
