@@ -32,7 +32,7 @@ def test_a_weakening_is_refused_and_what_is_printed_lets_it_pass(write, capsys):
     assert main(["diff", str(old), str(new)]) == 1
     printed = capsys.readouterr()
     assert "weaker       privacy/pk-anonymity" in printed.out
-    assert f"{new}:18:9: RR140 privacy/pk-anonymity is weaker" in printed.err
+    assert f"{new}:20:9: RR140 privacy/pk-anonymity is weaker" in printed.err
     paste = printed.err[printed.err.index("[[policy.changes]]") :].split("\n\n")[0]
     assert 'version = "1.1.0"' in printed.err
     filled = "\n".join(line.strip() for line in paste.splitlines()).replace("fill in: ", "")
