@@ -1,11 +1,11 @@
 """The one public door: what the command line does, as functions. `import rrpolicy` offers them by name.
 
-A function that asks (`check`, `plan`, `verify`, `check_table`) returns what was found: `passed`, `problems`, and
-`require()`, which raises them. A function that writes (`release`, `render`) writes all of it or raises; `plan` with
-`out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy or the data always
-raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line prints, and whose
-`exit_status` is its exit status; what a plugin raises unexpectedly is RR413, which names it. Messages name arguments as
-the command line does: `--plan-on` is `plan_on`.
+A function that asks (`check`, `diff`, `plan`, `verify`, `check_table`) returns what was found: `passed`, `problems`,
+and `require()`, which raises them. A function that writes (`release`, `render`) writes all of it or raises; `plan`
+with `out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy or the data
+always raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line prints, and
+whose `exit_status` is its exit status; what a plugin raises unexpectedly is RR413, which names it. Messages name
+arguments as the command line does: `--plan-on` is `plan_on`.
 
 Nothing is printed; what goes beside a result is logged by the logger `rrpolicy`. Nothing heavy is imported before a
 function is called.
