@@ -41,6 +41,8 @@ COMMANDS: dict[str, str] = {
     "explain": "Explain a code such as RR203.",
     "demo": "Write the demo table and a policy for it.",
 }
+GOVERNING = frozenset({"diff"})
+"""Commands whose files stand in `rrpolicy/cli/govern/`."""
 
 INTERRUPTED, BROKEN_PIPE, BUG = LEFT + 2, LEFT + 13, 70
 
@@ -124,6 +126,12 @@ def _run(given: list[str]) -> int:
     return _command(name, given[2 if name == " ".join(given[:2]) else 1 :])
 
 
+def module_of(name: str) -> str:
+    """Return the module of a command, such as `rrpolicy.cli.check_table`, `rrpolicy.cli.govern.diff`."""
+    own = f"govern.{name}" if name in GOVERNING else name
+    return f"rrpolicy.cli.{re.sub('[- ]', '_', own)}"
+
+
 def _command(name: str, arguments: list[str]) -> int:
     files = [a for a in arguments if not a.startswith("-")]
     plain = {a for a in arguments if a.startswith("-")} <= {"--json", *(f"{FLAG}={form}" for form in Output)}
@@ -134,7 +142,7 @@ def _command(name: str, arguments: list[str]) -> int:
         return check_all(files, chosen(printed, None, json="--json" in arguments))
     import typer
 
-    module = importlib.import_module(f"rrpolicy.cli.{re.sub('[- ]', '_', name)}")
+    module = importlib.import_module(module_of(name))
     spelled: Callable[[Sequence[str]], Sequence[str]] = getattr(module, "spelled", tuple)
     raised: list[BaseException] = []
     app = typer.Typer(

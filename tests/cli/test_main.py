@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -43,7 +42,7 @@ def test_help_lists_every_command_without_importing_one(capsys):
 
 @pytest.mark.parametrize("name", frame.COMMANDS)
 def test_every_command_exists_and_explains_itself(name, capsys):
-    assert callable(importlib.import_module(f"rrpolicy.cli.{re.sub('[- ]', '_', name)}").command)
+    assert callable(importlib.import_module(frame.module_of(name)).command)
     assert frame.main([name, "--help"]) == 0
     assert f"rrpolicy {name}" in capsys.readouterr().out
 

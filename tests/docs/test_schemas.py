@@ -56,8 +56,8 @@ def test_every_committed_schema_is_of_an_artifact() -> None:
     assert names == {f"rrpolicy.{name}-1.json" for name in known} | {"rrpolicy.policy-1.json"}
 
 
-PRINTED = ("check", "problems", "verification", "check-table", "released", "plugins")
-"""Documents that commands print, each held to its schema in tests/outputs."""
+PRINTED = ("check", "problems", "verification", "check-table", "released", "plugins", "diff")
+"""Documents that commands print, each held to its schema in tests/outputs or tests/govern."""
 
 
 def test_the_policy_schema_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 import rrpolicy
@@ -22,8 +23,16 @@ def entry(what: str, version: str = "1.1.0") -> tuple[str, str]:
     return SOURCE, ENTRY.format(version, what) + "\n" + SOURCE
 
 
+SCHEMA = json.loads((ROOT / "rrpolicy" / "schemas" / "rrpolicy.diff-1.json").read_text())
+
+
 def told(capsys) -> dict:
-    return json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(document, SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"surprise": 1}, SCHEMA)
+    return document
 
 
 def test_a_weakening_is_refused_and_what_is_printed_lets_it_pass(write, capsys):
@@ -33,12 +42,14 @@ def test_a_weakening_is_refused_and_what_is_printed_lets_it_pass(write, capsys):
     printed = capsys.readouterr()
     assert "weaker       privacy/pk-anonymity" in printed.out
     assert f"{new}:20:9: RR140 privacy/pk-anonymity is weaker" in printed.err
-    paste = printed.err[printed.err.index("[[policy.changes]]") :].split("\n\n")[0]
+    paste = printed.err[printed.err.index("    [[policy.changes]]") :].split("\n\n")[0]
     assert 'version = "1.1.0"' in printed.err
     filled = "\n".join(line.strip() for line in paste.splitlines()).replace("fill in: ", "")
     answered = write("answered.toml", WEAKER, BUMP, (SOURCE, filled + "\n\n" + SOURCE))
     assert main(["diff", str(old), str(answered)]) == 0
-    assert main(["diff", str(old), str(answered), "--json"]) == 0
+    capsys.readouterr()
+    assert main(["diff", str(old), str(answered), "--expected-rows", "1000", "--json"]) == 0
+    assert told(capsys)["comparisons"][0]["changes"][0]["announced"] is True
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.text.output import FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
 
 if TYPE_CHECKING:
     from rrpolicy.govern.diff.altered import Difference
@@ -30,6 +30,7 @@ def command(
     *,
     data: Annotated[bool, typer.Option("--data", help="Plan each policy on its own table.")] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
     """Compare two policies: what is weaker, what is stronger, and what it costs. Nothing is released or written.
@@ -40,12 +41,12 @@ def command(
     from rrpolicy.cli.text.diff import lines
     from rrpolicy.cli.text.progress import progress
 
-    form = chosen(output, json=json)
+    wanted = chosen(output, also, json=json)
     with progress() as report:
         found = door.diff(old, new, data=data, source=source, expected_rows=expected_rows, root=root, progress=report)
     status = 0 if found.passed else 1
     document = {"exit_status": status, **found.to_json()}
-    show(form, lambda: lines(found), lambda: document, lambda: _outcome(found, status))
+    show(wanted, lambda: lines(found), lambda: document, lambda: _outcome(found, status))
     if status:
         _print_problems(found)
     return status

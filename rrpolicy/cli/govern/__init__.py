@@ -1,0 +1,1 @@
+"""Commands on policies beyond one release: one file a command; no logic."""
