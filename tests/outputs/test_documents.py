@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import jsonschema
 import pytest
 
 from tests.outputs.conftest import ACCEPT, DP, PK, ROOT, call
 
+GUIDE = (ROOT / "docs" / "ci.md").read_text()
 ORIGIN = ROOT / "rrpolicy" / "schemas"
 
 
@@ -63,8 +65,9 @@ def test_plan_release_verify_and_what_reads_a_release(write):
     for level in ("public", "audit"):
         fits(call("verify", "out", "--level", level, "--json")[1], "verification")
     fits(call("verify", "out", "--source", "demo:survey", "--json")[1], "verification")
-    for arguments in (["estimate", "out", "--by", "sex"], ["query", "out", "SELECT count(*) FROM release"]):
-        assert json.loads(call(*arguments, "--json")[1])["schema"].startswith("rrpolicy.")
+    reading = {"estimate": ["--by", "sex"], "answer": ["SELECT count(*) FROM release"]}
+    for (kind, arguments), command in zip(reading.items(), ("estimate", "query"), strict=True):
+        assert json.loads(call(command, "out", *arguments, "--json")[1])["schema"] == f"rrpolicy.{kind}/1"
 
 
 def test_tables_and_plugins(write, tmp_path):
@@ -74,3 +77,21 @@ def test_tables_and_plugins(write, tmp_path):
     assert fits(call(*measured)[1], "check-table")["exit_status"] == 0
     assert fits(call(*measured, "--k", "4")[1], "check-table")["exit_status"] == 1
     fits(call("plugins", "--json")[1], "plugins")
+
+
+def test_the_guide_names_every_document_with_its_schema():
+    told = re.findall(r"\| `([a-z-]+)[^|]*\| `(rrpolicy\.[a-z-]+/1)`[^|]*\| (?:`(docs/schemas/[^`]*)`)? ?\|", GUIDE)
+    assert {command for command, _, _ in told} == {
+        "check",
+        "plan",
+        "release",
+        "verify",
+        "check-table",
+        "plugins",
+        "report",
+        "estimate",
+        "query",
+    }
+    for _, name, file in told:
+        assert not file or json.loads((ROOT / file).read_text())["properties"]["schema"] == {"const": name}
+    assert "rrpolicy.problems/1" in GUIDE

@@ -1,0 +1,246 @@
+"""The files for CI, run as their runners run them: the composite action, the GitLab component, the pre-commit hooks."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+import yaml
+from junitparser import JUnitXml
+
+from tests.outputs.conftest import ACCEPT, DP, GATE, PK, ROOT, git, policy_text
+from tests.outputs.runners import action, bare_environment, component
+from tests.outputs.test_formats import runner_commands
+
+ACTION, COMPONENT = ROOT / "action.yml", ROOT / "templates" / "rrpolicy" / "template.yml"
+BIN = Path(sys.executable).parent
+PULL, TAG = {"ref_type": "branch", "ref_name": "12/merge"}, {"ref_type": "tag", "ref_name": "2026-11"}
+MERGE = {"CI_PIPELINE_SOURCE": "merge_request_event", "CI_JOB_URL": "https://gitlab.example.org/-/jobs/7"}
+
+
+def schema(name, file):
+    """Hold a file to the schema of a format as check-jsonschema ships it."""
+    command = [BIN / "check-jsonschema", "--builtin-schema", f"vendor.{name}", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """A repository with policies, checked out."""
+    folder = tmp_path / "workspace"
+    (folder / "policies").mkdir(parents=True)
+    (folder / "policies" / "good.toml").write_text(policy_text(PK, ACCEPT))
+    (folder / "policies" / "fails.toml").write_text(policy_text(DP, GATE.format("1/1000000"), ACCEPT))
+    (folder / "policies" / "wrong.toml").write_text(policy_text(PK.replace("k = 2", "k = 1")))
+    git(folder, "init", "--quiet")
+    return folder
+
+
+@pytest.fixture
+def run(workspace):
+    def run(github=PULL, **inputs):
+        given = {"install": "false", **{name.replace("_", "-"): value for name, value in inputs.items()}}
+        return action(ACTION, given, workspace, github, bare_environment(BIN))
+
+    return run
+
+
+def test_the_files_are_what_their_formats_ask():
+    schema("github-actions", ACTION)
+    head, body = yaml.safe_load_all(COMPONENT.read_text())
+    assert all(set(spec) <= {"description", "default"} for spec in head["spec"]["inputs"].values())
+    assert set(body) == {".rrpolicy", "rrpolicy-plan", "rrpolicy-release"}
+
+
+def test_the_workflow_of_the_guide_is_one_and_gives_only_inputs_that_there_are(tmp_path):
+    workflow, included, hooks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+    (tmp_path / "workflow.yml").write_text(workflow)
+    schema("github-workflows", tmp_path / "workflow.yml")
+    (step,) = [s for s in yaml.safe_load(workflow)["jobs"]["policy"]["steps"] if "rrpolicy@" in s["uses"]]
+    assert step["with"].keys() <= yaml.safe_load(ACTION.read_text())["inputs"].keys()
+    (tmp_path / "include.yml").write_text(included)
+    schema("gitlab-ci", tmp_path / "include.yml")
+    head = next(iter(yaml.safe_load_all(COMPONENT.read_text())))
+    assert yaml.safe_load(included)["include"][0]["inputs"].keys() <= head["spec"]["inputs"].keys()
+    known = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    assert {hook["id"] for hook in yaml.safe_load(hooks)["repos"][0]["hooks"]} <= known
+
+
+def test_the_jobs_of_the_component_fit_gitlabs_schema(tmp_path):
+    body = COMPONENT.read_text().partition("\n---\n")[2]
+    (tmp_path / "gitlab-ci.yml").write_text(re.sub(r"\$\[\[ inputs\.\w+ \]\]", "x", body))
+    schema("gitlab-ci", tmp_path / "gitlab-ci.yml")
+
+
+def test_a_pull_request_is_planned_with_summary_annotations_and_a_log(run, workspace):
+    ran = run(policy="policies/good.toml")
+    assert (ran.status, ran.outputs["exit-status"]) == (0, "0")
+    assert "The privacy requirement is met." in ran.summary
+    assert runner_commands(ran.log) == []
+    log = json.loads((workspace / "rrpolicy.sarif").read_text())
+    assert log["runs"][0]["invocations"][0]["exitCode"] == 0
+    assert not (workspace / "release").exists()
+
+
+@pytest.mark.parametrize(
+    ("policy", "status", "code"), [("fails", 1, "RR104"), ("wrong", 2, "RR208"), ("no", 2, "RR200")]
+)
+def test_what_does_not_hold_fails_the_job_and_is_shown_at_its_line(run, workspace, policy, status, code):
+    ran = run(policy=f"policies/{policy}.toml", sarif="out.sarif")
+    assert (ran.status, ran.outputs["exit-status"], ran.outputs["sarif"]) == (status, str(status), "out.sarif")
+    assert f"title={code}" in ran.log
+    assert f"file=policies/{policy}.toml" in ran.log or policy == "no"
+    assert code in ran.summary or "fails" in ran.summary
+    assert code in (workspace / "out.sarif").read_text()
+
+
+def test_a_tag_is_released_and_verified(run, workspace):
+    ran = run(TAG, policy="policies/good.toml", out="november")
+    assert ran.status == 0
+    assert ran.outputs["bundle"] == "november"
+    release = json.loads((workspace / "november" / "public" / "release.json").read_text())
+    assert release["release"] == "2026-11"
+    assert "verified at level audit" in ran.summary
+    again = run(TAG, policy="policies/good.toml", out="november")
+    assert again.status == 4  # nothing is overwritten
+
+
+def test_a_tag_of_a_policy_that_fails_releases_nothing_and_shows_why(run, workspace):
+    ran = run(TAG, policy="policies/fails.toml")
+    assert ran.status == 1
+    assert not (workspace / "release").exists()
+    assert "title=RR104" in ran.log
+    assert "<strong>" not in ran.summary
+    assert "**fails**" in ran.summary
+
+
+def test_check_alone_and_a_mode_that_is_none(run):
+    assert run(policy="policies/good.toml", mode="check").status == 0
+    assert run(policy="policies/wrong.toml", mode="check").status == 2
+    assert run(policy="policies/good.toml", mode="destroy").status == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$(touch taken)",
+        "`touch taken`",
+        "; touch taken",
+        '"; touch taken; "',
+        "x\ntouch taken",
+        "--out=taken",
+        "' || touch taken '",
+    ],
+)
+def test_no_input_is_run_as_a_script(run, workspace, text):
+    others = dict.fromkeys(("source", "root", "out", "label", "sarif"), text)
+    for given in (
+        {"policy": text},
+        {"policy": "policies/good.toml", "mode": text},
+        {"policy": "policies/good.toml", **others},
+    ):
+        run(TAG, **given)
+        assert not (workspace / "taken").exists()
+
+
+def test_the_action_installs_what_it_brings(workspace, tmp_path):
+    """Without a network: what rrpolicy needs is lent from here, and only rrpolicy itself is installed."""
+    home = tmp_path / "python"
+    venv.create(home, with_pip=False)
+    (site,) = home.glob("lib/python*/site-packages")
+    lent = next(Path(p) for p in sys.path if p.endswith("site-packages"))
+    (site / "lent.pth").write_text(f"{lent}\n")
+    environment = {
+        **bare_environment(home / "bin"),
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",
+        "PIP_NO_INDEX": "1",
+    }
+    environment |= {"PIP_IGNORE_INSTALLED": "1", "PIP_ROOT_USER_ACTION": "ignore"}
+    copied = tmp_path / "action"
+    listed = git(ROOT, "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard").splitlines()
+    for name in listed:
+        if (ROOT / name).is_file() and not name.startswith("tests/"):
+            (copied / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copied / name)
+    ran = action(copied / "action.yml", {"policy": "policies/good.toml", "mode": "check"}, workspace, PULL, environment)
+
+    assert ran.status == 0, ran.log
+    assert (home / "bin" / "rrpolicy").exists()
+
+
+@pytest.fixture
+def job(workspace):
+    def job(name, variables, **inputs):
+        given = {"package": "", **inputs}
+        return component(COMPONENT, name, given, workspace, {**bare_environment(BIN), **variables})
+
+    return job
+
+
+def test_a_merge_request_is_planned_with_gitlabs_reports(job, workspace):
+    ran = job("rrpolicy-plan", MERGE, policy="policies/fails.toml")
+    assert ran.status == 1
+    assert set(ran.outputs) == {"paths", "junit", "codequality", "annotations"}
+    (suite,) = JUnitXml.fromfile(str(workspace / ran.outputs["junit"]))
+    assert suite.failures == 1
+    (_, major) = json.loads((workspace / ran.outputs["codequality"]).read_text())
+    assert major["location"]["path"] == "policies/fails.toml"
+    annotations = json.loads((workspace / ran.outputs["annotations"]).read_text())
+    link = annotations["rrpolicy"][0]["external_link"]
+    assert link["url"].startswith(MERGE["CI_JOB_URL"])
+    assert (workspace / "rrpolicy.md").exists()
+    assert job("rrpolicy-plan", MERGE, policy="policies/good.toml", source="demo:survey").status == 0
+    assert job("rrpolicy-plan", {"CI_COMMIT_TAG": "v1"}, policy="policies/good.toml") is None
+
+
+def test_a_tag_is_released_by_the_component(job, workspace):
+    ran = job("rrpolicy-release", {"CI_COMMIT_TAG": "2026-11"}, policy="policies/good.toml", out="november")
+    assert ran.status == 0, ran.log
+    assert ran.outputs["paths"] == "rrpolicy.md,november"
+    assert (workspace / "november" / "audit").is_dir()
+    assert job("rrpolicy-release", MERGE, policy="policies/good.toml") is None
+    assert job("rrpolicy-release", {"CI_COMMIT_TAG": "v2"}, policy="policies/fails.toml", out="december").status == 1
+    assert not (workspace / "december").exists()
+
+
+@pytest.mark.parametrize("text", ["$(touch taken)", "; touch taken", '"; touch taken; "', "--out=taken", "$HOME"])
+def test_no_input_of_the_component_is_run_as_a_script(job, workspace, text):
+    others = dict.fromkeys(("source", "out"), text)
+    for given in ({"policy": text}, {"policy": "policies/good.toml", **others}, {"policy": text, "package": text}):
+        job("rrpolicy-plan", MERGE, **given)
+        job("rrpolicy-release", {"CI_COMMIT_TAG": text}, **given)
+        assert not (workspace / "taken").exists()
+
+
+def test_pre_commit_runs_the_hook_on_the_policies_that_change(workspace, tmp_path):
+    """The hooks that the project brings, by the real client: as local hooks, which need no network."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert {hook["id"] for hook in hooks} >= {"rrpolicy-check"}
+    local = [{**hook, "language": "system"} for hook in hooks if hook["id"] == "rrpolicy-check"]
+    (workspace / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [{"repo": "local", "hooks": local}]}))
+    environment = {**bare_environment(BIN), "PRE_COMMIT_HOME": str(tmp_path / "cache")}
+
+    def committed(*names):
+        git(workspace, "add", *names)
+        command = [BIN / "pre-commit", "run"]
+        return subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=False)
+
+    good = committed(".pre-commit-config.yaml", "policies/good.toml")
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "Passed" in good.stdout
+    (workspace / "notes.toml").write_text("not a policy")
+    git(workspace, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--message", "policy")
+    assert "Skipped" in committed("notes.toml").stdout
+    wrong = committed("policies/wrong.toml")
+    assert wrong.returncode == 1
+    assert "RR208" in wrong.stdout
+    manifest = [BIN / "pre-commit", "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
+    assert subprocess.run(manifest, check=False).returncode == 0
