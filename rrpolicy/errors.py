@@ -62,9 +62,15 @@ class Problem:
 
 
 class RRPolicyError(Exception):
-    """An error with one problem or more; nothing was written."""
+    """An error with one problem or more; nothing was written.
+
+    Attributes:
+        problems: what is wrong.
+        asked_of: the policy, release or table that the command line was asked of, as it was named there; "" if none.
+    """
 
     exit_status: ClassVar[int] = 70
+    asked_of: str = ""
 
     def __init__(self, problems: Problem | Sequence[Problem]) -> None:
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)

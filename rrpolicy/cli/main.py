@@ -9,6 +9,7 @@ import atexit
 import functools
 import gc
 import importlib
+import inspect
 import os
 import re
 import sys
@@ -168,13 +169,17 @@ def _held(command: Callable[..., Any], raised: list[BaseException]) -> Callable[
     """Return the command with its errors held back: the library would turn some into exits of its own."""
 
     @functools.wraps(command)
-    def run(*positional: Any, **named: Any) -> Any:
+    def run(**named: Any) -> Any:
         import typer
 
         try:
-            return command(*positional, **named)
+            return command(**named)
         except (typer.Exit, typer.BadParameter):
             raise
+        except RRPolicyError as error:
+            first = named.get(next(iter(inspect.signature(command).parameters), ""))
+            error.asked_of = str(first) if isinstance(first, (str, os.PathLike)) else ""
+            raised.append(error)
         except BaseException as error:  # noqa: BLE001
             raised.append(error)
         return None
@@ -217,7 +222,7 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     def outcome() -> Outcome:
         from rrpolicy.outputs import subjects
 
-        found = subjects.of_problems(error.problems, error.exit_status)
+        found = subjects.of_problems(error.problems, error.exit_status, error.asked_of)
         return subjects.outcome(_named(given), error.exit_status, [found])
 
     _tell(given, lambda: document(error.problems, error.exit_status), outcome)

@@ -31,18 +31,21 @@ def junit(outcome: Outcome) -> str:
 
 
 def _suite(outcome: Outcome, subject: Subject) -> ET.Element:
-    entries = [entry for entry in subject.entries if entry.kind not in NOTED]
-    cases = [_case(outcome, subject, entry) for entry in entries]
+    cases = [_case(outcome, subject, entry) for entry in subject.entries if not _noted(entry)]
     name = _text(f"{subject.name} {subject.version}".strip())
     suite = ET.Element("testsuite", {"name": name, "tests": str(len(cases)), "time": "0"})
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))
     suite.extend(cases)
-    noted = [f"{entry.part}: {entry.message}" for entry in subject.entries if entry.kind in NOTED]
-    noted += [f"{note.title}: {line}" for note in subject.notes for line in note.lines]
-    if noted:
-        ET.SubElement(suite, "system-out").text = _text("\n".join(noted))
+    told = [f"{entry.part}: {entry.message}" for entry in subject.entries if _noted(entry)]
+    told += [f"{note.title}: {line}" for note in subject.notes for line in note.lines]
+    if told:
+        ET.SubElement(suite, "system-out").text = _text("\n".join(told))
     return suite
+
+
+def _noted(entry: Entry) -> bool:
+    return entry.kind in NOTED and entry.waived is None
 
 
 def _case(outcome: Outcome, subject: Subject, entry: Entry) -> ET.Element:

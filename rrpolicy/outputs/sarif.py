@@ -92,7 +92,7 @@ def _result(outcome: Outcome, subject: Subject, entry: Entry, mark: str, index: 
         "kind": KINDS[entry.kind],
         "level": entry.level.value,
         "message": {"text": "\n".join(text for text in told if text)},
-        "locations": _locations(outcome, subject, entry),
+        "locations": [_location(outcome, subject.path(entry) or ".", entry.place)],  # code scanning asks for one
         "partialFingerprints": {NAME: mark},
         "properties": _properties(subject, entry),
     }
@@ -107,11 +107,6 @@ def _result(outcome: Outcome, subject: Subject, entry: Entry, mark: str, index: 
             suppression |= {"kind": "inSource", "location": where}
         result["suppressions"] = [suppression]
     return result
-
-
-def _locations(outcome: Outcome, subject: Subject, entry: Entry) -> list[Json]:
-    path = subject.path(entry)
-    return [_location(outcome, path, entry.place)] if path else []
 
 
 def _location(outcome: Outcome, path: str, place: Place | None) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -139,14 +140,23 @@ def of_verification(found: Verification, bundle: Path, status: int, *, strict: b
     records = [bundle / "public" / "release.json", bundle / "release.json"]
     file = next((str(path) for path in records if path.is_file()), "")
     again = (f"drawn again from the source and the key: {found.reproduced}",) if found.reproduced else ()
-    notes = (Note("redraw", again),) if again else ()
+    notes = tuple(
+        Note(title, lines) for title, lines in (("redraw", again), ("to be read with it", found.notes)) if lines
+    )
     summary = f"{'verified' if found.passed else 'NOT verified'} at level {found.level.word}"
     return Subject(found.policy or bundle.name, found.version, file, status, tuple(entries), summary, notes)
 
 
-def of_problems(problems: Sequence[Problem], status: int, file: str = "") -> Subject:
-    """Return what stands in the way of a command, or of one policy of several."""
-    file = file or next((p.place.file for p in problems if p.place is not None), "")
+def of_problems(problems: Sequence[Problem], status: int, asked_of: str = "") -> Subject:
+    """Return what stands in the way of a command, or of one policy of several.
+
+    Args:
+        problems: that do.
+        status: the exit status.
+        asked_of: the file or folder that the command was asked of, or the uri of a table; "" if nothing is known.
+    """
+    file = next((p.place.file for p in problems if p.place is not None), "")
+    file = file or ("" if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", asked_of) else asked_of)
     name, version = stated_name(file) if file else ("rrpolicy", "")
     return Subject(name, version, file, status, faults(problems))
 

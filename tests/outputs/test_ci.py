@@ -220,27 +220,61 @@ def test_no_input_of_the_component_is_run_as_a_script(job, workspace, text):
         assert not (workspace / "taken").exists()
 
 
-def test_pre_commit_runs_the_hook_on_the_policies_that_change(workspace, tmp_path):
-    """The hooks that the project brings, by the real client: as local hooks, which need no network."""
+@pytest.fixture
+def hooked(workspace, tmp_path):
+    """Commit files under a hook that the project brings, by the real client: as a local hook, which needs no network."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    assert {hook["id"] for hook in hooks} >= {"rrpolicy-check"}
-    local = [{**hook, "language": "system"} for hook in hooks if hook["id"] == "rrpolicy-check"]
-    (workspace / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [{"repo": "local", "hooks": local}]}))
     environment = {**bare_environment(BIN), "PRE_COMMIT_HOME": str(tmp_path / "cache")}
 
-    def committed(*names):
-        git(workspace, "add", *names)
-        command = [BIN / "pre-commit", "run"]
-        return subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=False)
+    def hooked(name):
+        local = [{**hook, "language": "system"} for hook in hooks if hook["id"] == name]
+        (workspace / ".pre-commit-config.yaml").write_text(
+            yaml.safe_dump({"repos": [{"repo": "local", "hooks": local}]})
+        )
 
-    good = committed(".pre-commit-config.yaml", "policies/good.toml")
+        def committed(*names):
+            git(workspace, "add", ".pre-commit-config.yaml", *names)
+            command = [BIN / "pre-commit", "run"]
+            done = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                git(workspace, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--message", "policy")
+            return done
+
+        return committed
+
+    return hooked
+
+
+def test_pre_commit_checks_the_policies_that_change(workspace, hooked):
+    committed = hooked("rrpolicy-check")
+    good = committed("policies/good.toml")
     assert good.returncode == 0, good.stdout + good.stderr
     assert "Passed" in good.stdout
     (workspace / "notes.toml").write_text("not a policy")
-    git(workspace, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--message", "policy")
     assert "Skipped" in committed("notes.toml").stdout
     wrong = committed("policies/wrong.toml")
     assert wrong.returncode == 1
     assert "RR208" in wrong.stdout
-    manifest = [BIN / "pre-commit", "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
-    assert subprocess.run(manifest, check=False).returncode == 0
+
+
+def test_pre_commit_refuses_a_weakening_that_nobody_explains(workspace, hooked):
+    for name in ("wrong.toml", "fails.toml"):
+        (workspace / "policies" / name).unlink()
+    git(workspace, "add", "policies")
+    git(workspace, "commit", "--quiet", "--message", "policies")
+    committed = hooked("rrpolicy-diff")
+    policy = workspace / "policies" / "good.toml"
+    weaker = policy_text(PK, ACCEPT).replace("k = 2", 'k = "3/2"')
+    policy.write_text(weaker)
+    refused = committed("policies/good.toml")
+    assert refused.returncode == 1
+    assert "RR140" in refused.stdout
+    told = '[[policy.changes]]\nversion = "1.1.0"\nwhat = "privacy/pk-anonymity"\nwhy = "a small table"\nwho = "data steward"\n\n'
+    policy.write_text(weaker.replace('version = "1.0.0"\n', f'version = "1.1.0"\n\n{told}'))
+    explained = committed("policies/good.toml")
+    assert explained.returncode == 0, explained.stdout + explained.stderr
+
+
+def test_the_hooks_are_a_manifest_of_pre_commit():
+    command = [BIN / "pre-commit", "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
+    assert subprocess.run(command, check=False).returncode == 0

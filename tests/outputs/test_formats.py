@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from junitparser import JUnitXml
 from lxml import etree
 from markdown_it import MarkdownIt
@@ -14,7 +16,7 @@ from markdown_it import MarkdownIt
 from rrpolicy.cli.text.output import Output
 from rrpolicy.errors import Place
 from rrpolicy.outputs.formats import FORMATS, formatted
-from rrpolicy.outputs.outcome import Entry, Kind, Outcome, Part, Subject
+from rrpolicy.outputs.outcome import Entry, Kind, Level, Note, Outcome, Part, Subject
 from rrpolicy.policy.governance import Waiver
 from tests.outputs.conftest import ACCEPT, DP, GATE, PK, ROOT, call
 
@@ -292,3 +294,44 @@ def test_hostile_names_steer_no_runner_from_the_command_line(write, capfd, form)
         own = {"error", "warning"} if form == "github" else set()
         assert set(runner_commands(out)) <= own
         assert runner_commands(err) == []
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=60), st.sampled_from(Kind), st.sampled_from(Part), st.booleans())
+def test_any_text_in_any_entry_leaves_every_format_whole(text, kind, part, blocking):
+    entry = Entry(text, text, part, kind, text, text, blocking=blocking, hint=text, derived=(text,), beside=(text,))
+    outcome = Outcome(
+        "check", 1, (Subject(text, text, "", 1, (entry,), text, (Note("rests on", (text,)),)),), ROOT, text
+    )
+
+    assert len(json.loads(formatted(outcome, "sarif"))["runs"][0]["results"]) == 1
+    etree.fromstring(formatted(outcome, "junit").encode())
+    assert len(json.loads(formatted(outcome, "gitlab"))) == (entry.level is not Level.NONE)
+    assert len(runner_commands(formatted(outcome, "github"))) == (entry.level is not Level.NONE)
+    page = formatted(outcome, "markdown")
+    assert runner_commands(page) == []
+    assert "<script" not in MarkdownIt("gfm-like", {"linkify": False}).render(page)
+
+
+def test_a_waived_point_of_judgement_is_a_case_that_is_skipped(tmp_path):
+    waived = Waiver("warning/held-by-one", "checked by hand", "data protection officer", "2027-01-31")
+    entry = Entry(
+        "warning", "warning/held-by-one", Part.JUDGEMENT, Kind.REVIEW, "held-by-one", "one record", waived=waived
+    )
+    (suite,) = JUnitXml.fromstring(
+        formatted(Outcome("plan", 0, (Subject("p", "1", "", 0, (entry,)),), tmp_path), "junit").encode()
+    )
+    assert (suite.tests, suite.skipped) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["plan", "nowhere.toml"], ["verify", "nowhere"], ["check-table", "nowhere.csv", "--qi", "a"], ["plan"], ["diff"]],
+)
+def test_every_result_has_a_location_as_code_scanning_asks(write, arguments):
+    write(PK)
+    _, text = call(*arguments, "--output-format", "sarif")
+    (result,) = json.loads(text)["runs"][0]["results"]
+    (location,) = result["locations"]
+    uri = location["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == (arguments[1] if len(arguments) > 1 else ".")
