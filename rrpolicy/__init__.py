@@ -6,7 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rrpolicy.door import check, check_table, diff, init, load_policy, open_release, plan, release, render, verify
+    from rrpolicy.door import (
+        check,
+        check_table,
+        diff,
+        init,
+        load_policy,
+        open_release,
+        plan,
+        release,
+        render,
+        run_tests,
+        verify,
+    )
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
 
 __version__ = "0.1.0"
@@ -27,6 +39,7 @@ __all__ = [
     "plan",
     "release",
     "render",
+    "run_tests",
     "verify",
 ]
 _ERRORS = frozenset({"DataError", "PolicyError", "Problem", "RRPolicyError", "RefusedError", "RequirementError"})

@@ -1,10 +1,10 @@
 """The one public door: what the command line does, as functions. `import rrpolicy` offers them by name.
 
-A function that asks (`check`, `diff`, `plan`, `verify`, `check_table`) returns what was found: `passed`, `problems`,
-and `require()`, which raises them. A function that writes (`release`, `render`) writes all of it or raises; `plan`
-with `out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy or the data
-always raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line prints, and
-whose `exit_status` is its exit status; what a plugin raises unexpectedly is RR413, which names it. Messages name
+A function that asks (`check`, `diff`, `run_tests`, `plan`, `verify`, `check_table`) returns what was found: `passed`,
+`problems`, and `require()`, which raises them. A function that writes (`release`, `render`) writes all of it or
+raises; `plan` with `out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy or
+the data always raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line prints,
+and whose `exit_status` is its exit status; what a plugin raises unexpectedly is RR413, which names it. Messages name
 arguments as the command line does: `--plan-on` is `plan_on`.
 
 Nothing is printed; what goes beside a result is logged by the logger `rrpolicy`. Nothing heavy is imported before a
@@ -24,6 +24,7 @@ from rrpolicy.blame.raised import blaming
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+    from rrpolicy.govern.cases.run import Tested
     from rrpolicy.govern.diff.altered import Difference
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.policy.model import Policy
@@ -241,6 +242,30 @@ def diff(
         raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
     on = expected_rows if not (data or source is not None) else handed(source)
     return compare(old, new, on, _path(root), progress)
+
+
+@blaming
+def run_tests(*policies: PathLike, root: PathLike | None = None, progress: Progress = _silent) -> Tested:
+    """Hold policies to the small tables that lie beside them; nothing is released or written.
+
+    Args:
+        policies: files, or folders of policies. The tests of `policies/x.toml` are `policies/tests/x.toml` and the
+            files of `policies/tests/x/`.
+        root: as for `load_policy`.
+        progress: as for `plan`.
+
+    Returns:
+        Each test with what is otherwise than it expects, and the entries that no test speaks of. It passes if every
+        test comes out as expected (else RR141).
+
+    Raises:
+        PolicyError: RR2xx if a policy or a file of tests is wrong; RR256 if a table cannot be made; RR283 if there are
+            no tests.
+        RefusedError: RR404 to RR406 for plugins.
+    """
+    from rrpolicy.govern.cases.run import run
+
+    return run([Path(policy) for policy in policies], _path(root), progress)
 
 
 @blaming

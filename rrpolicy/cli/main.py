@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "init": "Draft a policy from a table, with guessed roles to be edited.",
     "check": "Check policies: no data needed, nothing written.",
     "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",
+    "test": "Hold policies to the small tables that lie beside them.",
     "plan": "Show what would be released, at what risk and with what error.",
     "release": "Write a release that every requirement allows, or nothing.",
     "verify": "Recompute what a release promises, as far as the inputs allow.",
@@ -42,7 +43,7 @@ COMMANDS: dict[str, str] = {
     "explain": "Explain a code such as RR203.",
     "demo": "Write the demo table and a policy for it.",
 }
-GOVERNING = frozenset({"diff"})
+GOVERNING = frozenset({"diff", "test"})
 """Commands whose files stand in `rrpolicy/cli/govern/`."""
 
 INTERRUPTED, BROKEN_PIPE, BUG = LEFT + 2, LEFT + 13, 70

@@ -18,6 +18,7 @@ from rrpolicy.policy.identity import identities
 from rrpolicy.releasing.plan.waivers import DUE, warning_id
 
 if TYPE_CHECKING:
+    from rrpolicy.govern.cases.run import Tests
     from rrpolicy.govern.diff.altered import Altered, Comparison
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.mechanism import Remark
@@ -113,6 +114,27 @@ def _change(change: Altered) -> Entry:
         expected=None if problem is None else problem.expected,
         hint=None if problem is None else problem.hint,
     )
+
+
+def of_tests(found: Tests) -> Subject:
+    """Return what the tests of one policy came to; entries that none speaks of stand beside them."""
+    entries = tuple(
+        Entry(
+            rule="policy test" if one.passed else one.problems[0].code,
+            identity=f"test/{one.name}",
+            part=Part.CHECK,
+            kind=Kind.MET if one.passed else Kind.FAIL,
+            title=one.name,
+            message="it comes out as expected" if one.passed else f"the test '{one.name}': {'; '.join(one.unlike)}",
+            blocking=not one.passed,
+            place=one.place,
+            about="A small table, planned, comes to what is expected of it." if one.passed else "",
+        )
+        for one in found.tried
+    )
+    notes = (Note("entries that no test speaks of", found.untested),) if found.untested else ()
+    status = 0 if found.passed else 1
+    return Subject(found.name, found.version, found.file, status, entries, f"{len(entries)} tests", notes)
 
 
 def of_table(found: TableCheck, uri: str, status: int) -> Subject:

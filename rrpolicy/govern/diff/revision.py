@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 import shutil
 import subprocess
 import tomllib
@@ -21,6 +20,7 @@ from pathlib import Path
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.policy.folder.root import LARGEST
+from rrpolicy.policy.tree.document import is_policy
 
 _SAFE = {
     "GIT_ALLOW_PROTOCOL": "none",
@@ -30,8 +30,6 @@ _SAFE = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never")
-POLICY = re.compile(rb"^[ \t]*schema[ \t]*=[ \t]*[0-9]", re.MULTILINE)
-"""What a file says that is a policy."""
 _MOST = 1000
 """Files of one revision that are looked at."""
 
@@ -84,7 +82,7 @@ class Revision:
         listed = self._asked("ls-tree", "-z", "--name-only", f"{self.commit}:{path}").decode(errors="replace")
         names = [posixpath.join(path, name) for name in listed.split("\0") if name.endswith(".toml")]
         contents = self._contents(names[:_MOST])
-        return tuple(name for name, content in contents.items() if POLICY.search(content))
+        return tuple(name for name, content in contents.items() if is_policy(content))
 
     def write(self, policy: str, folder: Path) -> Path:
         """Write a policy, its baselines and its hierarchies below a folder; return where the policy is.
@@ -177,7 +175,7 @@ def _parted(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]:
 
 def _named(name: str, content: bytes) -> Iterator[str]:
     """Yield the files that a policy names, from the top of the repository; nothing if it is none."""
-    if not POLICY.search(content):
+    if not is_policy(content):
         return
     try:
         document = tomllib.loads(content.decode())

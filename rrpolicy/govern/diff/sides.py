@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.govern.diff.altered import Compared
-from rrpolicy.govern.diff.revision import POLICY, Revision
+from rrpolicy.govern.diff.revision import Revision
 from rrpolicy.policy.baseline.inherit import read_merged
-from rrpolicy.policy.folder.root import LARGEST, Root
+from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy
+from rrpolicy.policy.tree.document import policies_in
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle.audit import NAME
 from rrpolicy.releasing.bundle.audit import POLICY as POLICY_FILE
 from rrpolicy.releasing.plan.opening import Opened, PolicyLike, open_policy, opened
 from rrpolicy.scratch import scratch
 from rrpolicy.untrusted.document import UnreadableError, read_document
-from rrpolicy.untrusted.file import read_regular
 
 if TYPE_CHECKING:
     from rrpolicy.policy.tree.document import Node
@@ -99,19 +99,11 @@ def open_sides(named: PolicyLike, root: Path | None = None) -> tuple[Side, ...]:
         return (_of_release(path),)
     if not path.is_dir():
         return (_of_file(path, root),)
-    found = tuple(_of_file(file, root) for file in sorted(path.glob("*.toml")) if is_policy(file))
+    found = tuple(_of_file(file, root) for file in policies_in(path))
     if not found:
         message = f"{path} holds no policy, and is no release"
         raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that holds some"))
     return found
-
-
-def is_policy(file: Path) -> bool:
-    """Return whether a file says that it is a policy: `schema = 1`."""
-    try:
-        return POLICY.search(read_regular(file, LARGEST)) is not None
-    except OSError:
-        return False
 
 
 def _of_file(path: Path, root: Path | None) -> Side:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -75,6 +76,21 @@ class Node:
             below = f"{key}.{part}" if key else str(part)
             yield below, node
             yield from node.walk(below)
+
+
+def is_policy(content: bytes) -> bool:
+    """Return whether a file says that it is a policy: `schema = 1`."""
+    return _POLICY.search(content.decode(errors="replace")) is not None
+
+
+def policies_in(folder: Path) -> tuple[Path, ...]:
+    """Return the policies that lie in a folder itself, by name."""
+    found = []
+    for file in sorted(folder.glob("*.toml")):
+        with suppress(OSError):
+            if is_policy(read_regular(file, LARGEST)):
+                found.append(file)
+    return tuple(found)
 
 
 def read_document(path: Path, shown: str, root: Root | None = None) -> Node:

@@ -1,0 +1,74 @@
+"""`rrpolicy test POLICY…`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rrpolicy import door
+from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
+
+if TYPE_CHECKING:
+    from rrpolicy.govern.cases.run import Tested, Tests
+    from rrpolicy.outputs.outcome import Outcome
+
+
+def command(
+    policies: Annotated[list[Path], typer.Argument(help="Policies, or folders of policies.", metavar="POLICY…")],
+    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    *,
+    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
+    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> int:
+    """Hold policies to the small tables that lie beside them, with what is expected of each.
+
+    The tests of policies/x.toml are policies/tests/x.toml and the files of policies/tests/x/. Exit status 1 says that
+    one does not come out as it expects. Nothing is released or written.
+    """
+    from rrpolicy.cli.text.progress import progress
+
+    wanted = chosen(output, also, json=json)
+    with progress() as report:
+        found = door.run_tests(*policies, root=root, progress=report)
+    status = 0 if found.passed else 1
+    document = {"exit_status": status, **found.to_json()}
+    show(wanted, lambda: _lines(found), lambda: document, lambda: _outcome(found, status))
+    if status:
+        _print_problems(found)
+    return status
+
+
+def _outcome(found: Tested, status: int) -> Outcome:
+    from rrpolicy.outputs import subjects
+
+    return subjects.outcome("test", status, [subjects.of_tests(one) for one in found.policies])
+
+
+def _lines(found: Tested) -> Iterator[str]:
+    for tests in found.policies:
+        yield f"{tests.file}: {tests.name} {tests.version}"
+        yield from (f"  {'as expected' if one.passed else 'OTHERWISE':<11}  {one.name}" for one in tests.tried)
+        yield from _untested(tests)
+    count = sum(len(tests.tried) for tests in found.policies)
+    failed = sum(not one.passed for tests in found.policies for one in tests.tried)
+    yield f"{count} tests, {failed} not as expected" if failed else f"all {count} tests come out as expected"
+
+
+def _untested(tests: Tests) -> Iterator[str]:
+    if not tests.tried:
+        yield "  no tests"
+    else:
+        yield from (f"  untested: {name}" for name in tests.untested)
+
+
+def _print_problems(found: Tested) -> None:
+    from rrpolicy.cli.terminal import count_of, wants_colour
+    from rrpolicy.policy.diagnostics import render
+
+    print(f"{render(found.problems, colour=wants_colour())}\n\n{count_of(found.problems)}", file=sys.stderr)

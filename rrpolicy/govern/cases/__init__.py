@@ -1,0 +1,1 @@
+"""Policies held to small tables with what is expected of each."""
