@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         release,
         render,
         run_tests,
+        sign,
         verify,
     )
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
@@ -40,6 +41,7 @@ __all__ = [
     "release",
     "render",
     "run_tests",
+    "sign",
     "verify",
 ]
 _ERRORS = frozenset({"DataError", "PolicyError", "Problem", "RRPolicyError", "RefusedError", "RequirementError"})

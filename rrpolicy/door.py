@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rrpolicy.blame.raised import blaming
 
 if TYPE_CHECKING:
+    from rrpolicy.attest.signing import Signature
     from rrpolicy.estimate.release import Release
     from rrpolicy.govern.cases.run import Tested
     from rrpolicy.govern.diff.altered import Difference
@@ -326,6 +327,7 @@ def verify(
     level: Level | Literal["public", "audit", "source", "key"] | None = None,
     plan_on: Table | None = None,
     plugins: Sequence[str] = (),
+    signed_by: Sequence[PathLike] = (),
     today: date | None = None,
     progress: Progress = _silent,
 ) -> Verification:
@@ -339,6 +341,7 @@ def verify(
         level: up to which; default: the highest that the inputs allow.
         plan_on: the table that the parameters were chosen on, if not the source.
         plugins: distributions that may be imported if the bundle names them, such as `acme-oue>=1.2`.
+        signed_by: public keys, each of which must have signed the release.
         today: the day on which review dates are looked at, which fail nothing here; default: today.
         progress: as for `plan`.
 
@@ -349,15 +352,19 @@ def verify(
     Raises:
         PolicyError: RR250 if the level needs what is not given, or is none; RR260 if there is no such release.
         DataError: RR3xx if the table cannot be read.
-        RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch.
+        RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch; RR430 for a
+            public key that is none.
     """
+    from rrpolicy.attest.check import signed
+    from rrpolicy.attest.signing_keys import read_public
     from rrpolicy.releasing.verify.outcome import Level
     from rrpolicy.releasing.verify.verify import verify as verified
     from rrpolicy.source.memory.handed import handed
     from rrpolicy.source.memory.kinds import PLAN_ON
 
     original, elsewhere = handed(source), handed(plan_on, PLAN_ON)
-    return verified(
+    trusted = [read_public(Path(path)) for path in signed_by]
+    found = verified(
         Path(bundle),
         Level.of(_one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
         source=original.uri,
@@ -368,6 +375,32 @@ def verify(
         today=today,
         progress=progress,
     )
+    return signed(Path(bundle), found, trusted)
+
+
+@blaming
+def sign(bundle: PathLike, key: PathLike, *, passphrase: str | None = None, plugins: Sequence[str] = ()) -> Signature:
+    """Sign a release, or add a signature to those that are there; what does not verify is not signed.
+
+    Args:
+        bundle: the bundle's folder, with public/ and audit/.
+        key: the private key, as `rrpolicy keys new` writes it.
+        passphrase: of the key; default: RRPOLICY_PASSPHRASE, else it is asked for.
+        plugins: as for `verify`.
+
+    Returns:
+        The envelope's file and the id of the key.
+
+    Raises:
+        RequirementError: RR110 to RR137 if the release does not verify.
+        PolicyError: RR260 if there is no such release.
+        RefusedError: RR430 for the key, RR431 if it has signed the release already; RR407, RR408.
+    """
+    from rrpolicy.attest.signing import sign as signed
+    from rrpolicy.attest.signing_keys import read_signer
+
+    secret = None if passphrase is None else passphrase.encode()
+    return signed(Path(bundle), read_signer(Path(key), secret), plugins=tuple(plugins))
 
 
 @blaming

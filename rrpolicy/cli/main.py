@@ -33,6 +33,8 @@ COMMANDS: dict[str, str] = {
     "plan": "Show what would be released, at what risk and with what error.",
     "release": "Write a release that every requirement allows, or nothing.",
     "verify": "Recompute what a release promises, as far as the inputs allow.",
+    "sign": "Sign a release, or add a signature to it.",
+    "keys new": "Make a key to sign releases with.",
     "report": "Write the report of a release again.",
     "estimate": "Estimate counts, with standard errors and intervals, from a release.",
     "query": "Ask a release in SQL.",

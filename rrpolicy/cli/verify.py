@@ -38,6 +38,14 @@ def command(  # noqa: PLR0917 each option is one
         list[str] | None,
         typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
     ] = None,
+    signed_by: Annotated[
+        list[Path] | None,
+        typer.Option("--signed-by", help="A public key that must have signed the release; again for each further one."),
+    ] = None,
+    sign_with: Annotated[
+        Path | None,
+        typer.Option("--sign-with", help="Sign what was verified with this private key, if it holds."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
@@ -46,7 +54,8 @@ def command(  # noqa: PLR0917 each option is one
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
 
     A release that is not verified is said to be so first. The last line says up to which level, and what stays
-    undecided.
+    undecided. With --sign-with an auditor's statement of what holds, and of nothing else, is written into
+    attestations/.
     """
     from rrpolicy.cli.text.progress import progress
 
@@ -59,12 +68,30 @@ def command(  # noqa: PLR0917 each option is one
             level=level,
             plan_on=plan_on,
             plugins=plugins or (),
+            signed_by=signed_by or (),
             today=None if today is None else today.date(),
             progress=report,
         )
     status = 0 if found.passed and not (strict and found.undecided) else 1
-    show(wanted, lambda: _lines(found), found.to_json, lambda: _outcome(found, bundle, status, strict=strict))
+    signed = _signed(bundle, found, sign_with) if sign_with is not None and status == 0 else []
+    show(
+        wanted,
+        lambda: [*_lines(found)[:-1], *signed, found.last_line()],
+        found.to_json,
+        lambda: _outcome(found, bundle, status, strict=strict),
+    )
     return status
+
+
+def _signed(bundle: Path, found: Verification, key: Path) -> list[str]:
+    """Sign what was verified, and return what is told of it."""
+    from datetime import UTC
+
+    from rrpolicy.attest.signing import sign_verification
+    from rrpolicy.attest.signing_keys import read_signer
+
+    made = sign_verification(bundle, found, read_signer(key), datetime.now(UTC))
+    return [f"signed what was verified with the key {made.keyid[:16]}…: {made.file}"]
 
 
 def _outcome(found: Verification, bundle: Path, status: int, *, strict: bool) -> Outcome:

@@ -139,6 +139,7 @@ class Manifest:
         assumptions: that the findings rest on.
         governance: what people declared of the policy and decided on it when it was released.
         governance_digest: of that.
+        require_signatures: how many keys must have signed it.
         test: the draw came from a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
         digest: of all this; "" until then.
@@ -166,6 +167,7 @@ class Manifest:
     assumptions: tuple[str, ...]
     governance: Governance
     governance_digest: str
+    require_signatures: int
     test: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""

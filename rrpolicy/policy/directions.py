@@ -118,6 +118,7 @@ RULES: Mapping[str, Rule] = {
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
     "release.csv_formulas": Rule(Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"),
+    "release.require_signatures": Rule(Direction.LOWERED, "fewer people stand behind a release", value=0),
     "context.recipients": Rule(Direction.WIDENED, "somebody else gets the data"),
     "context.release_model": Rule(Direction.WIDER, "more people get the data", ("enclave", "restricted", "public")),
     "context.environment": Rule(Direction.CHANGED, _DECLARED, NAME),

@@ -350,6 +350,9 @@ class ReleaseTable(Table):
         description=f"In the CSV files of public/ (data of that format, and the weights beside any), {CONVENTION}; "
         "keep leaves it out, and a spreadsheet may run what the data say.",
     )
+    require_signatures: int = Field(
+        0, ge=0, le=16, description="How many keys must have signed a release, so that `verify` accepts it."
+    )
 
 
 class PolicyFile(Table):

@@ -313,12 +313,14 @@ class ReleaseSettings:
         accept: ids of derived statistics that the release may tell.
         audit_counts: exact counts of the original may stand in audit/ (else shares, rounded).
         csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
+        require_signatures: how many keys must have signed the release, so that it verifies.
     """
 
     format: str = "parquet"
     accept: tuple[str, ...] = ()
     audit_counts: bool = False
     csv_formulas: Handling = "escape"
+    require_signatures: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,7 +276,7 @@ class Resolver:
             return None
         table = ReleaseTable.model_validate({} if node is None else node.plain())
         accepted = tuple(dict.fromkeys(table.accept))
-        return ReleaseSettings(table.format, accepted, table.audit_counts, table.csv_formulas)
+        return ReleaseSettings(table.format, accepted, table.audit_counts, table.csv_formulas, table.require_signatures)
 
     def known_format(self, catalogue: Catalogue) -> None:
         """Refuse a format of released data that no plugin offers."""

@@ -140,6 +140,7 @@ def manifest(axes: Sequence[Axis], records: int, file_format: str, carried: Sequ
         "assumptions": [],
         "governance": UNDECLARED.to_json(),
         "governance_digest": UNDECLARED.digest(),
+        "require_signatures": 0,
         "files": {},
         "digest": DIGEST,
     }

@@ -83,6 +83,7 @@ def manifest(channel: AnatomyChannel, records: int, form: Any, paths: Mapping[st
         assumptions=("tests only",),
         governance=UNDECLARED,
         governance_digest=UNDECLARED.digest(),
+        require_signatures=0,
     ).sealed({})
 
 

@@ -65,7 +65,7 @@ BASE = {
     "attributes.hours": {"role": '"insensitive"'},
     "privacy": {},
     "mechanism": {"name": '"flip"', "plan_on": '"census.duckdb"', "plan_on_table": '"people"'},
-    "release": {"accept": '["marginal:sex"]'},
+    "release": {"accept": '["marginal:sex"]', "require_signatures": "2"},
     "context": {
         "recipients": '["students", "schools"]',
         "release_model": '"restricted"',
@@ -154,6 +154,10 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "release.csv_formulas": [
         ("release", "csv_formulas", '"keep"', True),
         ("release", "csv_formulas", '"escape"', False),
+    ],
+    "release.require_signatures": [
+        ("release", "require_signatures", "1", True),
+        ("release", "require_signatures", "3", False),
     ],
     "privacy.decided_by": [
         ("privacy", "decided_by", '"estimate"', True),

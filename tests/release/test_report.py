@@ -197,6 +197,7 @@ def public(tmp_path: Path) -> Path:
         "assumptions": ["one person is one record"],
         "governance": UNDECLARED.to_json(),
         "governance_digest": UNDECLARED.digest(),
+        "require_signatures": 0,
         "files": {},
     }
     for attribute in document["attributes"]:

@@ -127,6 +127,7 @@ def write_public(folder, product, codes):
         assumptions=(),
         governance=UNDECLARED,
         governance_digest=UNDECLARED.digest(),
+        require_signatures=0,
     )
     sealed = manifest.sealed({"data.parquet": file_digest(folder / "data.parquet")})
     (folder / "release.json").write_text(json.dumps(sealed.to_json()))

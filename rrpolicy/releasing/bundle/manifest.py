@@ -77,6 +77,7 @@ def manifest(
         assumptions=assessment.assumptions,
         governance=governance,
         governance_digest=governance.digest(),
+        require_signatures=settings.require_signatures,
         test=test,
     )
 

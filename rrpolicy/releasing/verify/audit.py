@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PLANNED = (
     *("policy", "software", "records", "units", "mechanism", "plan_on", "attributes", "channel", "decoders"),
     "tables",
-    *("requirements", "origins", "derived"),
+    *("requirements", "origins", "derived", "require_signatures"),
 )
 
 

@@ -26,6 +26,8 @@ from rrpolicy.untrusted.document import UnreadableError
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
+ATTESTATIONS = "attestations"
+"""The folder of signed statements, beside public/ and audit/."""
 BELOW = {
     Level.PUBLIC: "what audit/ states",
     Level.AUDIT: "whether the release conforms to its channel",
@@ -178,11 +180,11 @@ def _another(problem: Problem) -> Problem:
 
 
 def _check_top(log: Log, bundle: Path) -> None:
-    """Check that the bundle holds its two folders and nothing else."""
+    """Check that the bundle holds its folders and nothing else; what the statements hold, is checked with them."""
     found = {entry.name for entry in bundle.iterdir()}
     _, odd = scan(bundle)
     links = [path for path, why in odd if "/" not in path and "link" in why]
-    extra = sorted((found - {"public", "audit"}) | set(links))
+    extra = sorted((found - {"public", "audit", ATTESTATIONS}) | set(links))
     log.check("the bundle's folders", not extra, "RR113", f"{', '.join(extra)} does not belong to the bundle")
 
 

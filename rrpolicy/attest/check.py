@@ -1,0 +1,141 @@
+"""Signatures of a release, held against the release and the keys that a verifier trusts. All of it fails closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.attest.envelope import Signed, all_signed, read_envelope
+from rrpolicy.attest.signing import RELEASE, SUFFIX
+from rrpolicy.attest.statement import STATEMENT, audit_digests, stated_digests, statement
+from rrpolicy.attest.verification import RESULT
+from rrpolicy.canonical import canonical, file_digest
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.manifest.manifest import NAME, Manifest
+from rrpolicy.manifest.sealed import read_release
+from rrpolicy.releasing.bundle import audit as auditing
+from rrpolicy.releasing.verify.outcome import Check, Level, Verification
+from rrpolicy.releasing.verify.verify import ATTESTATIONS
+from rrpolicy.untrusted.document import UnreadableError
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Key
+
+MISSING, OTHER = "RR136", "RR137"
+
+
+def signed(bundle: Path, found: Verification, keys: Sequence[Key]) -> Verification:
+    """Return a verification with what the signatures add to it.
+
+    Args:
+        bundle: the folder, or public/ alone, whose statements then lie beside it.
+        found: of the bundle.
+        keys: that must have signed the release, each of them.
+    """
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS
+    try:
+        manifest = read_release(public)
+    except PolicyError:
+        return found  # it says so itself
+    gathered = _Gathered()
+    if folder.is_dir() and (public != bundle or keys):
+        _look(gathered, folder, public, manifest)
+    needed = manifest.require_signatures
+    by = () if gathered.release is None else all_signed(gathered.release, keys)
+    for key in keys:
+        failure = f"the release is not signed by the key {key.keyid[:16]}…"
+        gathered.check(f"signed by {key.keyid[:16]}…", key.keyid in by, MISSING, failure)
+    if needed:
+        count = f"{len(by)} of {needed}"
+        failure = f"the release must be signed by {needed} keys that the verifier names with --signed-by; {count} are"
+        gathered.check("signatures that the release requires", len(by) >= needed, MISSING, failure)
+    undecided = ("who signed the release (--signed-by)",) if gathered.release is not None and not keys else ()
+    return replace(
+        found,
+        checks=(*found.checks, *gathered.checks),
+        problems=(*found.problems, *gathered.problems),
+        undecided=(*found.undecided, *undecided),
+        notes=(*found.notes, *_told(gathered, keys)),
+    )
+
+
+class _Gathered:
+    """Gathers what is found of the statements."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+        self.problems: list[Problem] = []
+        self.release: Signed | None = None
+        self.results: dict[str, Signed] = {}
+
+    def check(self, name: str, passed: bool, code: str, failure: str) -> bool:
+        self.checks.append(Check(name, Level.PUBLIC, passed, "" if passed else failure))
+        if not passed:
+            self.problems.append(Problem(code, failure))
+        return passed
+
+
+def _look(gathered: _Gathered, folder: Path, public: Path, manifest: Manifest) -> None:
+    """Read every statement of the folder, and hold it against the release."""
+    for path in sorted(folder.iterdir()):
+        name = f"{ATTESTATIONS}/{path.name}"
+        known = path.name.endswith(SUFFIX) and not path.name.startswith(".")
+        if not gathered.check(f"{name}: belongs", known, OTHER, f"{name} is no statement of a release"):
+            continue
+        try:
+            envelope = read_envelope(path)
+        except UnreadableError as error:
+            gathered.check(f"{name}: readable", False, OTHER, f"{name}: {error}")  # noqa: FBT003 it fails
+            continue
+        if path.name == RELEASE:
+            same = _release(envelope, public, manifest)
+            failure = f"{name} is not the statement of this release: it was edited, or made for another one"
+            if gathered.check(f"{name}: of this release", same, OTHER, failure):
+                gathered.release = envelope
+        else:
+            same = _result(envelope, public)
+            failure = f"{name} is no verification of this release"
+            if gathered.check(f"{name}: of this release", same, OTHER, failure):
+                gathered.results[path.name] = envelope
+        signed = bool(envelope.keyids)
+        gathered.check(f"{name}: signed", signed, MISSING, f"{name} has no signature: it was taken off")
+
+
+def _release(envelope: Signed, public: Path, manifest: Manifest) -> bool:
+    """Return whether an envelope's payload is the statement of this release, byte for byte."""
+    audit = public.parent / "audit"
+    try:
+        digests = audit_digests(audit) if audit.is_dir() else stated_digests(envelope.statement)
+        expected = statement(manifest, file_digest(public / NAME), digests)
+        return canonical(expected) == envelope.payload
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return False
+
+
+def _result(envelope: Signed, public: Path) -> bool:
+    """Return whether an envelope's payload is a verification of this release."""
+    told = envelope.statement
+    if (told.get("_type"), told.get("predicateType")) != (STATEMENT, RESULT):
+        return False
+    try:
+        subjects: Mapping[str, str] = {s["name"]: s["digest"]["sha256"] for s in told["subject"]}
+    except (KeyError, TypeError):
+        return False
+    files = {f"public/{NAME}": public / NAME, f"audit/{auditing.NAME}": public.parent / "audit" / auditing.NAME}
+    here = {name: path for name, path in files.items() if path.is_file()}
+    right = all(file_digest(p) == f"sha256:{subjects[n]}" for n, p in here.items() if n in subjects)
+    return right and f"public/{NAME}" in subjects and subjects.keys() <= files.keys()
+
+
+def _told(gathered: _Gathered, keys: Sequence[Key]) -> list[str]:
+    """Return which results carry a signature of a key that is trusted here."""
+    named = []
+    for name, result in gathered.results.items():
+        by = all_signed(result, keys)
+        if by:
+            when = result.statement["predicate"].get("timeCreated", "")
+            named.append(f"{ATTESTATIONS}/{name} is signed by {by[0][:16]}…: verified on {when}")
+    return named

@@ -1,0 +1,149 @@
+"""Ed25519 keys of people who sign: the private one in PKCS#8 under a passphrase, the public one beside it, both as PEM.
+
+They are no keys of a release: nothing is drawn with them, and who has the public one learns nothing of a table.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import Problem, RefusedError
+from rrpolicy.newfiles import write_new
+from rrpolicy.untrusted.document import UnreadableError, read_regular
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import CryptoSigner, SSlibKey
+
+PASSPHRASE = "RRPOLICY_PASSPHRASE"  # noqa: S105 a name
+"""The environment variable that holds the passphrase where nobody can be asked."""
+SHORTEST = 8
+_LARGEST = 1 << 16
+
+
+def passphrase(*, new: bool = False) -> bytes:
+    """Return the passphrase: from the environment, else asked for on the terminal.
+
+    Args:
+        new: for a key that is being made, so that it is asked for twice.
+
+    Raises:
+        RefusedError: RR430 if there is none, it is too short, or the two differ.
+    """
+    told = os.environ.get(PASSPHRASE)
+    if told is None:
+        if not sys.stdin.isatty():
+            hint = f"set {PASSPHRASE}, or run it in a terminal"
+            raise _refused("the signing key needs a passphrase, and there is nobody to be asked", hint)
+        told = getpass.getpass("Passphrase of the signing key: ")
+        if new and getpass.getpass("The same again: ") != told:
+            raise _refused("the two passphrases differ", "try again; nothing was written")
+    if new and len(told) < SHORTEST:
+        raise _refused(f"a passphrase of fewer than {SHORTEST} characters protects nothing", "choose a longer one")
+    return told.encode()
+
+
+def make_signing_key(path: Path, secret: bytes | None) -> str:
+    """Write a new key pair: the private one into a file that only its owner may read, the public one beside it.
+
+    Args:
+        path: of the private key; the public one has `.pub` added.
+        secret: the passphrase; None for a key that nothing protects but its file.
+
+    Returns:
+        The id of the key.
+
+    Raises:
+        RefusedError: RR411 if one of the files is there, RR407 or RR408 if they cannot be written.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+    )
+    from securesystemslib.signer import SSlibKey
+
+    made = Ed25519PrivateKey.generate()
+    protected = NoEncryption() if secret is None else BestAvailableEncryption(secret)
+    private = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protected)
+    public = made.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    beside = public_path(path)
+    write_new(path.parent, {path.name: lambda p: _write(p, private, 0o600), beside.name: lambda p: _write(p, public)})
+    return SSlibKey.from_crypto(made.public_key()).keyid
+
+
+def public_path(path: Path) -> Path:
+    """Return where the public half of a key lies."""
+    return path.with_name(path.name + ".pub")
+
+
+def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
+    """Read a private key to sign with.
+
+    Args:
+        path: of the PEM file.
+        secret: the passphrase; None: it is asked for where the file needs one.
+
+    Raises:
+        RefusedError: RR430 if it is no such key, others may read it, or the passphrase is wrong.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from securesystemslib.signer import CryptoSigner
+
+    content = _content(path)
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise _refused(f"{path} may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
+    encrypted = b"ENCRYPTED" in content.partition(b"\n")[0]
+    try:
+        key = load_pem_private_key(content, (secret or passphrase()) if encrypted else None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _refused(f"{path} cannot be opened: it is no signing key, or the passphrase is another one") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise _refused(f"{path} is no Ed25519 key")
+    return CryptoSigner(key)
+
+
+def read_public(path: Path) -> SSlibKey:
+    """Read a public key to verify with.
+
+    Raises:
+        RefusedError: RR430 if it is none.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    from securesystemslib.signer import SSlibKey
+
+    try:
+        key = load_pem_public_key(_content(path))
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise _refused(f"{path} is no public key") from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise _refused(f"{path} is no public Ed25519 key")
+    return SSlibKey.from_crypto(key)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_regular(path, most=_LARGEST)
+    except (OSError, UnreadableError) as error:
+        why = (error.strerror or "no such file").lower() if isinstance(error, OSError) else str(error)
+        raise _refused(f"the key {path} cannot be read: {why}") from error
+
+
+def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "wb") as file:  # noqa: PTH123
+        file.write(content)
+
+
+def _refused(message: str, hint: str = "`rrpolicy keys new FILE` makes a key, and FILE.pub beside it") -> RefusedError:
+    return RefusedError(Problem("RR430", message, hint=hint))

@@ -1,0 +1,122 @@
+"""The statement that a release is signed by: an in-toto Statement v1, a function of the release's own records.
+
+Whoever has the bundle writes it again, byte for byte; a signature is then one of these bytes. Who has public/ alone
+believes what it says of audit/, and checks the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rrpolicy.canonical import Json, canonical, file_digest
+from rrpolicy.codec.writing import plain, record
+from rrpolicy.manifest.manifest import NAME, Manifest
+from rrpolicy.manifest.sealed import read_release
+from rrpolicy.releasing.bundle import audit as auditing
+from rrpolicy.untrusted.document import read_document
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PAYLOAD = "application/vnd.in-toto+json"
+RELEASE = "urn:rrpolicy:attestation:release:1"
+"""The predicate's type: what a steward states of a release."""
+SIGNED = (
+    *("release", "policy", "governance", "governance_digest", "software", "records", "mechanism"),
+    *("findings", "utility", "derived", "assumptions"),
+)
+"""Fields of release.json that the predicate repeats, so that who reads the statement alone knows what was promised."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDigests:
+    """What the statement says of audit/: SHA-256 in hexadecimal digits.
+
+    Attributes:
+        record: of audit.json.
+        policy_file: of the policy as written; None if it is not in the bundle.
+        plan: of what was executed.
+    """
+
+    record: str
+    policy_file: str | None
+    plan: str
+
+
+def statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, Json]:
+    """Return the statement of a release.
+
+    Args:
+        manifest: release.json, whose digests of the other files are checked elsewhere.
+        file: digest of its bytes.
+        audit: what it says of audit/.
+    """
+    public = {f"public/{name}": _hex(told) for name, told in manifest.files.items()}
+    subjects = {f"public/{NAME}": _hex(file), **public, f"audit/{auditing.NAME}": audit.record}
+    stated = plain(record(manifest))
+    assert isinstance(stated, dict)
+    predicate: dict[str, Json] = {key: stated[key] for key in SIGNED}
+    predicate["plan"] = {"digest": {"sha256": audit.plan}}
+    predicate["policy_file"] = (
+        None
+        if audit.policy_file is None
+        else {"uri": auditing.POLICY, "digest": {"sha256": audit.policy_file}, "mediaType": "application/toml"}
+    )
+    return {
+        "_type": STATEMENT,
+        "subject": [{"name": name, "digest": {"sha256": told}} for name, told in subjects.items()],
+        "predicateType": RELEASE,
+        "predicate": predicate,
+    }
+
+
+def statement_of(bundle: Path) -> bytes:
+    """Return the bytes that a bundle's release is signed by.
+
+    Args:
+        bundle: the folder with public/ and audit/.
+
+    Raises:
+        PolicyError: RR260, RR261 if there is no readable release.
+        ValueError: if audit.json cannot be read.
+    """
+    public = bundle / "public"
+    manifest = read_release(public)
+    return canonical(statement(manifest, file_digest(public / NAME), audit_digests(bundle / "audit")))
+
+
+def audit_digests(folder: Path) -> AuditDigests:
+    """Return what a statement says of audit/, from its files.
+
+    Raises:
+        OSError: if one cannot be read.
+        ValueError: if audit.json cannot be read.
+        KeyError: if it says nothing of the plan.
+    """
+    told = read_document(folder / auditing.NAME)
+    written = folder / auditing.POLICY
+    policy = _hex(file_digest(written)) if written.is_file() else None
+    return AuditDigests(_hex(file_digest(folder / auditing.NAME)), policy, _hex(told["plan_digest"]))
+
+
+def stated_digests(document: Mapping[str, Any]) -> AuditDigests:
+    """Return what a statement says of audit/, believed: for who has public/ alone.
+
+    Raises:
+        KeyError: if it says nothing of that form.
+        TypeError: likewise.
+        StopIteration: likewise.
+    """
+    subject = next(s for s in document["subject"] if s["name"] == f"audit/{auditing.NAME}")
+    predicate = document["predicate"]
+    policy = predicate["policy_file"]
+    return AuditDigests(
+        subject["digest"]["sha256"],
+        None if policy is None else policy["digest"]["sha256"],
+        predicate["plan"]["digest"]["sha256"],
+    )
+
+
+def _hex(digest: str) -> str:
+    return digest.removeprefix("sha256:")

@@ -1,0 +1,38 @@
+"""`rrpolicy sign BUNDLE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrpolicy import door
+from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.untrusted.printable import line
+
+
+def command(
+    bundle: Annotated[Path, typer.Argument(help="The bundle's folder, with public/ and audit/.", metavar="BUNDLE")],
+    key: Annotated[Path, typer.Option("--key", help="The private key, as `rrpolicy keys new` writes it.")],
+    *,
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
+    ] = None,
+) -> int:
+    """Sign a release, or add a signature to those that are there.
+
+    What is signed is an in-toto statement in a DSSE envelope, in attestations/ beside public/: it names every file by
+    its digest, and says what the release promises. A release that does not verify is not signed. The steward signs
+    first, who approves it signs the same statement, and an auditor signs with `rrpolicy verify --sign-with`.
+
+    The key's passphrase is asked for, or taken from the environment variable RRPOLICY_PASSPHRASE.
+    """
+    from rrpolicy.attest.signing_keys import public_path
+
+    made = door.sign(bundle, key, plugins=plugins or ())
+    beside = f", beside {len(made.others)} before it" if made.others else ""
+    print(line(f"signed {bundle} with the key {made.keyid[:16]}…{beside}: {made.file}"))
+    print(f"next: {command_line('verify', bundle, options={'--signed-by': public_path(key)})}")
+    return 0
