@@ -13,7 +13,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,28 +25,42 @@ if TYPE_CHECKING:
     from rrpolicy.canonical import Json
     from rrpolicy.outputs.outcome import Outcome
 
-COMMANDS: dict[str, str] = {
-    "init": "Draft a policy from a table, with guessed roles to be edited.",
-    "check": "Check policies: no data needed, nothing written.",
-    "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",
-    "test": "Hold policies to the small tables that lie beside them.",
-    "plan": "Show what would be released, at what risk and with what error.",
-    "release": "Write a release that every requirement allows, or nothing.",
-    "verify": "Recompute what a release promises, as far as the inputs allow.",
-    "sign": "Sign a release, or add a signature to it.",
-    "keys new": "Make a key to sign releases with.",
-    "report": "Write the report of a release again.",
-    "estimate": "Estimate counts, with standard errors and intervals, from a release.",
-    "query": "Ask a release in SQL.",
-    "check-table": "Measure k, l and t of a table that somebody else anonymised.",
-    "plugins": "List the plugins and what each offers.",
-    "plugins new": "Write the skeleton of a plugin, with tests that pass.",
-    "schema": "Print the JSON Schema of policy files, for editors.",
-    "explain": "Explain a code such as RR203.",
-    "demo": "Write the demo table and a policy for it.",
+ROOMS: Mapping[str, Mapping[str, str]] = {
+    "policies": {
+        "init": "Draft a policy from a table, with guessed roles to be edited.",
+        "check": "Check policies: no data needed, nothing written.",
+        "plan": "Show what would be released, at what risk and with what error.",
+        "check-table": "Measure k, l and t of a table that somebody else anonymised.",
+        "schema": "Print the JSON Schema of policy files, for editors.",
+    },
+    "govern": {
+        "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",
+        "test": "Hold policies to the small tables that lie beside them.",
+    },
+    "releases": {
+        "release": "Write a release that every requirement allows, or nothing.",
+        "verify": "Recompute what a release promises, as far as the inputs allow.",
+        "sign": "Sign a release, or add a signature to it.",
+        "keys new": "Make a key to sign releases with.",
+        "report": "Write the report of a release again.",
+        "estimate": "Estimate counts, with standard errors and intervals, from a release.",
+        "query": "Ask a release in SQL.",
+    },
+    "program": {
+        "demo": "Write the demo table and a policy for it.",
+        "explain": "Explain a code such as RR203.",
+        "plugins": "List the plugins and what each offers.",
+        "plugins new": "Write the skeleton of a plugin, with tests that pass.",
+    },
 }
-GOVERNING = frozenset({"diff", "test"})
-"""Commands whose files stand in `rrpolicy/cli/govern/`."""
+"""Room of `rrpolicy.cli` -> the commands that stand there, in the order of the help."""
+TITLES: Mapping[str, str] = {
+    "policies": "Policies and tables",
+    "govern": "Governance",
+    "releases": "Releases",
+    "program": "The program itself",
+}
+COMMANDS: Mapping[str, str] = {name: summary for room in ROOMS.values() for name, summary in room.items()}
 
 INTERRUPTED, BROKEN_PIPE, BUG = LEFT + 2, LEFT + 13, 70
 
@@ -130,12 +144,6 @@ def _run(given: list[str]) -> int:
     return _command(name, given[2 if name == " ".join(given[:2]) else 1 :])
 
 
-def module_of(name: str) -> str:
-    """Return the module of a command, such as `rrpolicy.cli.check_table`, `rrpolicy.cli.govern.diff`."""
-    own = f"govern.{name}" if name in GOVERNING else name
-    return f"rrpolicy.cli.{re.sub('[- ]', '_', own)}"
-
-
 def _command(name: str, arguments: list[str]) -> int:
     files = [a for a in arguments if not a.startswith("-")]
     plain = {a for a in arguments if a.startswith("-")} <= {"--json", *(f"{FLAG}={form}" for form in Output)}
@@ -168,6 +176,12 @@ def _command(name: str, arguments: list[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
+def module_of(name: str) -> str:
+    """Return where a command stands."""
+    room = next(room for room, commands in ROOMS.items() if name in commands)
+    return f"rrpolicy.cli.{room}.{re.sub('[- ]', '_', name)}"
+
+
 def _held(command: Callable[..., Any], raised: list[BaseException]) -> Callable[..., Any]:
     """Return the command with its errors held back: the library would turn some into exits of its own."""
 
@@ -192,13 +206,15 @@ def _held(command: Callable[..., Any], raised: list[BaseException]) -> Callable[
 
 def _help() -> str:
     width = max(map(len, COMMANDS))
-    rows = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items())
+    rows = "\n\n".join(
+        "\n".join([f"{TITLES[room]}:", *(f"  {name:<{width}}  {summary}" for name, summary in commands.items())])
+        for room, commands in ROOMS.items()
+    )
     return f"""\
 Usage: rrpolicy COMMAND [ARGUMENTS] [OPTIONS]
 
 Release policies in git: a TOML policy becomes a privacy-protected release that an auditor can check.
 
-Commands:
 {rows}
 
 Options:

@@ -44,7 +44,9 @@ def test_checking_loads_no_engine(folder: Path) -> None:
     assert python(code + "print([m for m in ('numpy', 'duckdb', 'pyarrow', 'pandas') if m in sys.modules])") == "[]"
 
 
-@pytest.mark.parametrize("first", ["rrpolicy.releasing.plan.check", "rrpolicy.measuring.table", "rrpolicy.cli.release"])
+@pytest.mark.parametrize(
+    "first", ["rrpolicy.releasing.plan.check", "rrpolicy.measuring.table", "rrpolicy.cli.releases.release"]
+)
 def test_the_names_are_functions_whatever_was_loaded_first(first: str) -> None:
     code = f"import {first}; import rrpolicy; print(rrpolicy.release.__name__, rrpolicy.check_table.__name__)"
     assert python(code) == "release check_table"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.estimate import NO_VERIFY, PLUGIN, Format, opened, show
+from rrpolicy.cli.releases.estimate import NO_VERIFY, PLUGIN, Format, opened, show
 
 
 def command(

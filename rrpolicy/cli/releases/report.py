@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.estimate import NO_VERIFY, UNVERIFIED
+from rrpolicy.cli.releases.estimate import NO_VERIFY, UNVERIFIED
 from rrpolicy.cli.text.notices import notices
 from rrpolicy.untrusted.printable import line
 

@@ -1,0 +1,1 @@
+"""Commands on policies and tables, a file each: `rrpolicy.cli.main` names them."""

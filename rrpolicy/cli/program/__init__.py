@@ -1,0 +1,1 @@
+"""Commands on the program itself, a file each: `rrpolicy.cli.main` names them."""

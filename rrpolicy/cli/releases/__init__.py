@@ -1,0 +1,1 @@
+"""Commands on releases, a file each: `rrpolicy.cli.main` names them."""
