@@ -20,7 +20,8 @@ def github(outcome: Outcome) -> str:
         for command, subject, entry in told
         if command == wanted
     ]
-    end = f"rrpolicy {outcome.command}: exit status {outcome.exit_status}, {outcome.meaning}"
+    counted = ", ".join(f"{sum(word == w for w, _, _ in told)} {word}s" for word in COMMANDS.values())
+    end = f"rrpolicy {outcome.command}: exit status {outcome.exit_status}, {outcome.meaning} ({counted})"
     return "\n".join([*lines, end]) + "\n"
 
 

@@ -20,6 +20,8 @@ VERDICTS = {
     Kind.ERROR: "**error**",
     Kind.INFORMATIONAL: "measured",
 }
+MOST_BYTES = 1_000_000
+"""A summary of a step on GitHub may have 1 MiB."""
 ASKED = (Part.REQUIREMENT, Part.GATE)
 
 
@@ -30,7 +32,21 @@ def markdown(outcome: Outcome) -> str:
         blocks += _subject(outcome, subject)
     if outcome.next:
         blocks += [f"**Next:** {(code if outcome.next.startswith('rrpolicy ') else prose)(outcome.next)}"]
-    return lines("\n\n".join(block for block in blocks if block)) + "\n"
+    return _fitting(lines("\n\n".join(block for block in blocks if block)) + "\n")
+
+
+def _fitting(text: str) -> str:
+    """Return text that a step's summary can hold; what is left out of a longer one is said."""
+    if len(text.encode()) <= MOST_BYTES:
+        return text
+    kept, size, whole = [], 0, text.splitlines()
+    for one in whole:
+        size += len(one.encode()) + 1
+        if size > MOST_BYTES:
+            break
+        kept.append(one)
+    said = f"{len(whole) - len(kept):,} lines more are left out: a summary cannot hold them."
+    return "\n".join([*kept, "", said]) + "\n"
 
 
 def _subject(outcome: Outcome, subject: Subject) -> list[str]:

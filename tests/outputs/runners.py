@@ -123,8 +123,8 @@ def component(
         return None
     own = {}
     for name, value in spec.get("variables", {}).items():
-        assert value["expand"] is False, f"{name}: a dollar sign in an input is no variable"
-        own[name] = value["value"]
+        assert value == "0" or value["expand"] is False, f"{name}: a dollar sign in an input is no variable"
+        own[name] = value if value == "0" else value["value"]
     log = ""
     status = 0
     for part in ("before_script", "script"):

@@ -40,6 +40,7 @@ def workspace(tmp_path):
     (folder / "policies" / "fails.toml").write_text(policy_text(DP, GATE.format("1/1000000"), ACCEPT))
     (folder / "policies" / "wrong.toml").write_text(policy_text(PK.replace("k = 2", "k = 1")))
     git(folder, "init", "--quiet")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "nothing yet")
     return folder
 
 
@@ -121,6 +122,49 @@ def test_a_tag_of_a_policy_that_fails_releases_nothing_and_shows_why(run, worksp
     assert "**fails**" in ran.summary
 
 
+WEAKER = policy_text(PK, ACCEPT).replace("k = 2", 'k = "3/2"')
+
+
+@pytest.fixture
+def base(workspace):
+    """Commit the policies, then make one weaker without a word."""
+    git(workspace, "add", "policies")
+    git(workspace, "commit", "--quiet", "--message", "policies")
+    (workspace / "policies" / "good.toml").write_text(WEAKER)
+    return git(workspace, "rev-parse", "HEAD").strip()
+
+
+def test_a_weakening_is_refused_on_a_pull_request_and_on_a_tag(run, base, workspace):
+    ran = run(policy="policies/good.toml", base=base)
+    assert ran.status == 1
+    assert "title=RR140" in ran.log
+    assert "rrpolicy diff" in ran.summary
+    assert "rrpolicy plan" in ran.summary
+    assert run(TAG, policy="policies/good.toml", base=base).status == 1
+    assert not (workspace / "release").exists()
+    (workspace / "policies" / "new.toml").write_text(WEAKER)
+    assert run(policy="policies/new.toml", base=base).status == 0  # there is nothing to compare it with
+
+
+def test_a_base_that_is_not_fetched_is_no_reason_to_compare_with_nothing(run, job, base, workspace):
+    ran = run(policy="policies/good.toml", base="origin/main")
+    assert ran.status == 2
+    assert "fetch-depth 0" in ran.log
+    assert run(TAG, policy="policies/good.toml", base="origin/main").status == 2
+    assert not (workspace / "release").exists()
+    absent = {**MERGE, "CI_MERGE_REQUEST_DIFF_BASE_SHA": "1" * 40}
+    assert job("rrpolicy-plan", absent, policy="policies/good.toml").status != 0
+
+
+def test_a_weakening_is_refused_on_a_merge_request(job, base, workspace):
+    merge = {**MERGE, "CI_MERGE_REQUEST_DIFF_BASE_SHA": base}
+    ran = job("rrpolicy-plan", merge, policy="policies/good.toml")
+    assert ran.status == 1
+    assert ran.outputs["paths"] == "rrpolicy.md,rrpolicy-compared.md"
+    (workspace / "policies" / "good.toml").write_text(policy_text(PK, ACCEPT))
+    assert job("rrpolicy-plan", merge, policy="policies/good.toml").status == 0
+
+
 def test_check_alone_and_a_mode_that_is_none(run):
     assert run(policy="policies/good.toml", mode="check").status == 0
     assert run(policy="policies/wrong.toml", mode="check").status == 2
@@ -140,7 +184,7 @@ def test_check_alone_and_a_mode_that_is_none(run):
     ],
 )
 def test_no_input_is_run_as_a_script(run, workspace, text):
-    others = dict.fromkeys(("source", "root", "out", "label", "sarif"), text)
+    others = dict.fromkeys(("source", "root", "out", "label", "sarif", "base"), text)
     for given in (
         {"policy": text},
         {"policy": "policies/good.toml", "mode": text},
@@ -180,6 +224,8 @@ def test_the_action_installs_what_it_brings(workspace, tmp_path):
 def job(workspace):
     def job(name, variables, **inputs):
         given = {"package": "", **inputs}
+        if variables is MERGE:
+            variables = {**MERGE, "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(workspace, "rev-parse", "HEAD").strip()}
         return component(COMPONENT, name, given, workspace, {**bare_environment(BIN), **variables})
 
     return job

@@ -335,3 +335,10 @@ def test_every_result_has_a_location_as_code_scanning_asks(write, arguments):
     (location,) = result["locations"]
     uri = location["physicalLocation"]["artifactLocation"]["uri"]
     assert uri == (arguments[1] if len(arguments) > 1 else ".")
+
+
+def test_a_summary_that_a_step_cannot_hold_is_cut_and_says_so(tmp_path):
+    entries = tuple(Entry("m", f"e/{i}", Part.REQUIREMENT, Kind.MET, "x" * 500, "m") for i in range(3000))
+    page = formatted(Outcome("plan", 0, (Subject("p", "1", "", 0, entries),), tmp_path), "markdown")
+    assert 900_000 < len(page.encode()) < 2**20
+    assert "lines more are left out" in page.splitlines()[-1]
