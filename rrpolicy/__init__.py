@@ -13,12 +13,14 @@ if TYPE_CHECKING:
         init,
         load_policy,
         open_release,
+        packs,
         plan,
         release,
         render,
         run_tests,
         sign,
         verify,
+        write_pack,
     )
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
 
@@ -37,12 +39,14 @@ __all__ = [
     "init",
     "load_policy",
     "open_release",
+    "packs",
     "plan",
     "release",
     "render",
     "run_tests",
     "sign",
     "verify",
+    "write_pack",
 ]
 _ERRORS = frozenset({"DataError", "PolicyError", "Problem", "RRPolicyError", "RefusedError", "RequirementError"})
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.govern.cases.run import Tested
     from rrpolicy.govern.diff.altered import Difference
+    from rrpolicy.govern.packs.pack import Pack
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.policy.model import Policy
     from rrpolicy.releasing.bundle.releasing import Released, What
@@ -243,6 +244,34 @@ def diff(
         raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
     on = expected_rows if not (data or source is not None) else handed(source)
     return compare(old, new, on, _path(root), progress)
+
+
+@blaming
+def packs() -> tuple[Pack, ...]:
+    """Return the baselines that come with rrpolicy: what each is a floor for, its sources, its text and its digest."""
+    from rrpolicy.govern.packs.pack import packs as known
+
+    return known()
+
+
+@blaming
+def write_pack(name: str, folder: PathLike) -> Path:
+    """Write a baseline that comes with rrpolicy into a repository, for policies to extend there.
+
+    Args:
+        name: of the pack, as `packs` has it.
+        folder: made if missing; nothing is overwritten.
+
+    Returns:
+        The file.
+
+    Raises:
+        PolicyError: RR250 if there is no such pack.
+        RefusedError: RR411 if there is such a file already; RR407, RR408 if it cannot be written.
+    """
+    from rrpolicy.govern.packs.pack import write_pack as write
+
+    return write(name, Path(folder))
 
 
 @blaming

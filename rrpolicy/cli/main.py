@@ -35,6 +35,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "govern": {
         "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",
+        "packs": "List baselines with their sources, and write one to extend.",
         "test": "Hold policies to the small tables that lie beside them.",
     },
     "releases": {

@@ -1,0 +1,41 @@
+"""`rrpolicy packs [NAME]`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrpolicy import door
+from rrpolicy.cli.terminal import print_json
+from rrpolicy.cli.text.output import JSON_HELP
+from rrpolicy.codec.writing import plain
+from rrpolicy.untrusted.printable import line
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(help="Of a pack; without one all are listed.", metavar="[NAME]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it into this folder, for policies to extend.")] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """List the baselines that come with rrpolicy, each with its source; print one, or write it to be extended.
+
+    A policy extends the copy in its own repository, so that it is read and reviewed there; nothing is ever overwritten.
+    """
+    from rrpolicy.govern.packs.pack import pack
+
+    written = None if out is None else door.write_pack(name or "", out)
+    found = door.packs() if name is None else (pack(name),)
+    if json:
+        print_json({"schema": "rrpolicy.packs/1", "packs": plain(found)})
+    elif written is not None:
+        print(f'wrote {line(str(written))}\nnext: `extends = "{written.name}"` under [policy], from beside it')
+    elif name is not None:
+        sys.stdout.write(found[0].text)
+    else:
+        for each in found:
+            print(f"{each.name} {each.version}: {each.title}\n  {each.digest}")
+            print("\n".join(f"  source: {source}" for source in each.sources))
