@@ -55,8 +55,8 @@ def _subject(outcome: Outcome, subject: Subject) -> list[str]:
     about = ", ".join(text for text in (prose(subject.summary), code(path) if path else "") if text)
     entries = subject.entries
     blocks = [title, about, prose(headline(entries))]
-    blocks += [_asked(outcome, subject, [e for e in entries if e.part in ASKED])]
-    blocks += [_checks([e for e in entries if e.part is Part.CHECK])]
+    blocks += [_asked(outcome, subject, [e for e in entries if e.part in ASKED or e.achieved])]
+    blocks += [_checks([e for e in entries if e.part is Part.CHECK and not e.achieved])]
     blocks += [_changes([e for e in entries if e.part is Part.CHANGE])]
     blocks += [_listed("Problems", entries, lambda e: e.part is Part.PROBLEM, _problem)]
     blocks += [_listed("Points that need judgement", entries, lambda e: e.kind is Kind.REVIEW, _judgement)]
@@ -74,14 +74,16 @@ def headline(entries: Sequence[Entry]) -> str:
     waiting = [entry for entry in asked if entry.kind is Kind.OPEN and not entry.blocking]
     told = []
     if unmet:
-        told.append(f"{len(unmet)} of {_count(len(asked), 'requirement')} not met.")
+        told.append(f"{_of(unmet, asked)} not met.")
     elif asked and len(met) == len(asked):
         parts = [(Part.REQUIREMENT, "privacy requirement"), (Part.GATE, "utility requirement")]
         told.append(f"{_all([(sum(e.part is part for e in asked), name) for part, name in parts])} met.")
     elif waiting:
-        told.append(f"{len(waiting)} of {_count(len(asked), 'requirement')} to be decided with the table.")
+        told.append(f"{_of(waiting, asked)} to be decided with the table.")
     conditional = sum(entry.kind is Kind.CONDITIONAL for entry in asked)
     further = [f"{conditional} conditional on what is derived from the data"] if conditional else []
+    left = sum(entry.part is Part.CHECK and entry.kind is Kind.OPEN for entry in entries)
+    further += [f"{_count(left, 'point')} undecided"] if left else []
     waived = sum(entry.waived is not None for entry in entries)
     further += [f"{waived} waived"] if waived else []
     points = sum(entry.kind is Kind.REVIEW for entry in entries)
@@ -99,6 +101,10 @@ def _all(parts: Sequence[tuple[int, str]]) -> str:
     ]
     said = " and ".join(words)
     return f"{said[0].upper()}{said[1:]} {'is' if sum(number for number, _ in parts) == 1 else 'are'}"
+
+
+def _of(some: Sequence[Entry], asked: Sequence[Entry]) -> str:
+    return f"{len(some)} of {_count(len(asked), 'requirement')} {'is' if len(some) == 1 else 'are'}"
 
 
 def _count(number: int, word: str) -> str:
@@ -126,18 +132,16 @@ def _asked(outcome: Outcome, subject: Subject, entries: Sequence[Entry]) -> str:
 
 
 def _checks(entries: Sequence[Entry]) -> str:
-    """Return how many checks of each kind hold, and what stays undecided."""
-    if not entries:
-        return ""
+    """Return how many checks of each kind hold, what stays undecided, and folded what nothing confirms."""
     held: dict[str, int] = {}
     for entry in entries:
         if entry.kind is Kind.MET:
             held[entry.rule] = held.get(entry.rule, 0) + 1
-    lines = [
-        f"- {prose(rule)}: {_count(number, 'check')} hold{'s' if number == 1 else ''}" for rule, number in held.items()
-    ]
-    lines += [f"- {prose(entry.message)}" for entry in entries if entry.kind is not Kind.MET]
-    return "\n".join(lines)
+    told = [f"- {prose(rule)}: {_count(number, 'check')} passed" for rule, number in held.items()]
+    told += [f"- {prose(entry.message)}" for entry in entries if entry.kind not in {Kind.MET, Kind.INFORMATIONAL}]
+    noted = dict.fromkeys(entry.message for entry in entries if entry.kind is Kind.INFORMATIONAL)
+    folded = [_folded("stated and not verified", tuple(noted))] if noted else []
+    return "\n\n".join(["\n".join(told), *folded]).strip()
 
 
 def _changes(entries: Sequence[Entry]) -> str:

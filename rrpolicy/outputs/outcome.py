@@ -18,7 +18,7 @@ from rrpolicy.policy.governance import Waiver
 BUG = 70
 """The exit status of a defect of rrpolicy itself."""
 MEANINGS = {
-    0: "everything holds",
+    0: "passes",
     1: "a requirement fails or is undecided",
     2: "the policy or the call is wrong",
     3: "the data do not fit the policy",

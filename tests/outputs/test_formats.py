@@ -158,7 +158,7 @@ def test_all_formats_of_a_plan_say_the_same(planned):
         assert issue["location"]["lines"]["begin"] > 0
 
     page = MarkdownIt("gfm-like", {"linkify": False}).render(told["markdown"][1])
-    assert "1 of 3 requirements not met. 1 conditional on what is derived from the data." in page
+    assert "1 of 3 requirements is not met. 1 conditional on what is derived from the data." in page
     assert "<strong>fails</strong>" in page
     assert "met, conditional" in page
     assert "given the published parameters (domain:disease" in page

@@ -98,7 +98,7 @@ def _outcome(found: Verification, bundle: Path, status: int, *, strict: bool) ->
     from rrpolicy.outputs import subjects
 
     told = subjects.of_verification(found, bundle, status, strict=strict)
-    return subjects.outcome("verify", status, [told], found.last_line())
+    return subjects.outcome("verify", status, [told])
 
 
 def _lines(found: Verification) -> list[str]:
