@@ -321,6 +321,24 @@ def test_pre_commit_refuses_a_weakening_that_nobody_explains(workspace, hooked):
     assert explained.returncode == 0, explained.stdout + explained.stderr
 
 
+def test_pre_commit_holds_policies_to_their_tables(workspace, hooked):
+    shutil.rmtree(workspace / "policies")
+    shutil.copytree(ROOT / "policies", workspace / "policies")
+    for path in (workspace / "policies").glob("*.toml"):
+        if path.name not in {"baseline.toml", "pram.toml"}:
+            path.unlink()
+            shutil.rmtree(workspace / "policies" / "tests" / path.stem, ignore_errors=True)
+            (workspace / "policies" / "tests" / path.name).unlink(missing_ok=True)
+    committed = hooked("rrpolicy-test")
+    good = committed("policies")
+    assert good.returncode == 0, good.stdout + good.stderr
+    policy = workspace / "policies" / "pram.toml"
+    policy.write_text(policy.read_text().replace("k = 2", 'k = "11/10"'))
+    refused = committed("policies/pram.toml")
+    assert refused.returncode == 1
+    assert "Failed" in refused.stdout
+
+
 def test_the_hooks_are_a_manifest_of_pre_commit():
     command = [BIN / "pre-commit", "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
     assert subprocess.run(command, check=False).returncode == 0
