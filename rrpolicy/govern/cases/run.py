@@ -13,6 +13,7 @@ from rrpolicy.errors import Decided, Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
 from rrpolicy.govern.cases.case import Between, Case, ExpectTable, cases_of
 from rrpolicy.govern.cases.table import table_of
+from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.governance import UNDECLARED
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Policy
@@ -107,7 +108,7 @@ def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> Tested:
         tried = []
         for case in cases:
             progress(f"{file.name}: {case.name}", done / total)
-            tried.append(_tried(case, made))
+            tried.append(_tried(case, made, Root.of(file, root)))
             done += 1
         named, policy = {n for c in cases for n in (*c.expect.entries, *c.expect.achieved)}, made.policy
         untested = tuple(name for name in _entries(policy) if name not in named)
@@ -120,14 +121,14 @@ def _entries(policy: Policy) -> tuple[str, ...]:
     return (*named.requirements, *named.gates)
 
 
-def _tried(case: Case, made: Opened) -> Tried:
+def _tried(case: Case, made: Opened, files: Root) -> Tried:
     """Plan on a test's table, by the policy as it is but for where its table lies."""
     try:
-        given = handed(table_of(case, made.policy))
+        given = handed(table_of(case, made.policy, files))
         policy = replace(made.policy, governance=UNDECLARED)  # no day decides what a test comes to
         found = planned(policy, given, None, None, None, None, lambda *_: None, bound=False, terms=Terms(waivers=False))
     except RRPolicyError as error:
-        if {problem.code for problem in error.problems} & {"RR256"}:
+        if {problem.code for problem in error.problems} & {"RR256", "RR289"}:
             raise
         unlike = _unlike(case.expect, error.problems, {}, _entries(made.policy))
     else:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.govern.cases.case import Case
-from rrpolicy.policy.folder.root import LARGEST
+from rrpolicy.policy.folder.root import OutsideError, Root
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import rational
-from rrpolicy.untrusted.file import read_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,14 +17,20 @@ if TYPE_CHECKING:
     from rrpolicy.source.memory.kinds import Table
 
 
-def table_of(case: Case, policy: Policy) -> Table:
+def table_of(case: Case, policy: Policy, files: Root) -> Table:
     """Return the table of a test.
 
     A column that the policy drops and the test does not give is numbered from 1: each record is then of a unit of its
     own, and nothing else is known of it.
 
+    Args:
+        case: the test.
+        policy: that it is of.
+        files: that a CSV file must lie under, as those that the policy names.
+
     Raises:
-        PolicyError: RR256 if its file cannot be read, or its records are none of one table.
+        PolicyError: RR256 if its file cannot be read, or its records are none of one table; RR289 if the file lies
+            elsewhere.
     """
     given = case.table
     if given.uri is not None:
@@ -33,7 +38,7 @@ def table_of(case: Case, policy: Policy) -> Table:
     import numpy as np
     import pyarrow as pa
 
-    records = _csv(case) if given.csv is not None else _rows(case)
+    records = _csv(case, files) if given.csv is not None else _rows(case)
     repeated = records.take(pa.array(np.repeat(np.arange(len(records)), given.repeat)))
     for attribute in policy.attributes.values():
         if attribute.role.dropped and attribute.name not in repeated.column_names:
@@ -46,18 +51,20 @@ def _path(uri: str, folder: Path) -> str:
     return uri if ":" in uri else str(folder / uri)
 
 
-def _csv(case: Case) -> pa.Table:
+def _csv(case: Case, files: Root) -> pa.Table:
     import io
 
     import pyarrow as pa
     from pyarrow import csv
 
     assert case.table.csv is not None
-    file = case.folder / case.table.csv
     spelled = csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
     try:
-        return csv.read_csv(io.BytesIO(read_regular(file, LARGEST)), convert_options=spelled)
-    except (OSError, pa.ArrowInvalid) as error:
+        return csv.read_csv(io.BytesIO(files.read(case.folder / case.table.csv)), convert_options=spelled)
+    except OutsideError as error:
+        message, expected, hint = files.outside(case.table.csv)
+        raise PolicyError(Problem("RR289", f"the test '{case.name}': {message}", case.place, expected, hint)) from error
+    except (OSError, ValueError, pa.ArrowInvalid) as error:
         raise _refusal(case, f"the file '{case.table.csv}' cannot be read as CSV") from error
 
 

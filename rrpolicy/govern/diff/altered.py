@@ -203,6 +203,7 @@ class Compared:
         version: of the policy.
         digest: of the policy.
         governance: digest of what people declare and decided.
+        release: digest of release.json, of the release that the policy was read from; None if it was read from a file.
     """
 
     file: str
@@ -210,6 +211,7 @@ class Compared:
     version: str
     digest: str
     governance: str
+    release: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,7 @@ class OnlyData:
         version: of the policy.
         policy: its digest, which both have.
         governance: the digest of what people declare, which both have.
+        since: digest of release.json of the release that the old policy was read from; None if it is a file.
     """
 
     schema: ClassVar[str] = "rrpolicy.only-data-changed/1"
@@ -228,6 +231,7 @@ class OnlyData:
     version: str
     policy: str
     governance: str
+    since: str | None = None
 
     @property
     def id(self) -> str:
@@ -265,7 +269,7 @@ class Comparison(Decided):
         """Return the statement that only the data changed; None unless both digests are the same."""
         if (self.old.digest, self.old.governance) != (self.new.digest, self.new.governance):
             return None
-        return OnlyData(self.new.name, self.new.version, self.new.digest, self.new.governance)
+        return OnlyData(self.new.name, self.new.version, self.new.digest, self.new.governance, self.old.release)
 
     @property
     def problems(self) -> tuple[Problem, ...]:

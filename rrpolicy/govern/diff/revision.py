@@ -32,6 +32,8 @@ _SAFE = {
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never")
 _MOST = 1000
 """Files of one revision that are looked at."""
+_LONGEST = 60
+"""Seconds that git may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +135,13 @@ class Revision:
         options = [word for setting in _SETTINGS for word in ("-c", setting)]
         surroundings = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         line = [self.git, "--no-pager", "--literal-pathspecs", *options, command, *arguments]
-        found = subprocess.run(  # noqa: S603 a fixed command, and names that git takes for no options
-            line, input=given, capture_output=True, cwd=self.repository, env={**surroundings, **_SAFE}, check=False
-        )
+        here, known = self.repository, {**surroundings, **_SAFE}
+        try:
+            found = subprocess.run(  # noqa: S603 a fixed command, and names that git takes for no options
+                line, input=given, capture_output=True, cwd=here, env=known, check=False, timeout=_LONGEST
+            )
+        except subprocess.TimeoutExpired as error:  # its settings may name a pipe
+            raise self._unknown(f"git does not answer within {_LONGEST} seconds") from error
         if found.returncode:
             said = found.stderr.decode(errors="replace").strip().splitlines()
             raise self._unknown(said[0].removeprefix("fatal: ") if said else "git knows none of that name")

@@ -39,6 +39,7 @@ class Side:
         tree: the file with its baselines folded in; None of a policy that was loaded.
         extends: the baselines that it extends, from its own folder, the nearest first.
         moved: the folder that its files were read from, and how places name it.
+        release: digest of the release that the policy was read from; None if it was read from a file.
     """
 
     file: str
@@ -46,6 +47,7 @@ class Side:
     tree: Node | None
     extends: tuple[str, ...]
     moved: tuple[str, str] = ("", "")
+    release: str | None = None
 
     @property
     def policy(self) -> Policy:
@@ -61,7 +63,9 @@ class Side:
     def compared(self) -> Compared:
         """Return what a comparison tells of it."""
         policy = self.policy
-        return Compared(self.file, policy.name, policy.version, policy.digest(), policy.governance.digest())
+        return Compared(
+            self.file, policy.name, policy.version, policy.digest(), policy.governance.digest(), self.release
+        )
 
     def at(self, key: str) -> Place | None:
         """Return where a dotted key stands, or the nearest key above it."""
@@ -146,7 +150,7 @@ def _of_release(bundle: Path) -> Side:
     if made.policy.digest() != record.get("policy_digest"):
         message = f"the policy in {bundle} is not the one that the release was made under"
         raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` says what was changed"))
-    return _side(str(bundle), made, _tree(file, file.parent))
+    return replace(_side(str(bundle), made, _tree(file, file.parent)), release=record["public"]["digest"])
 
 
 def _told(problem: Problem, folder: str, shown: str) -> Problem:

@@ -140,6 +140,8 @@ def test_entries_that_no_test_speaks_of_are_named(write, capsys):
         (PASSES.replace("survey.csv", "nowhere.csv"), "RR256"),
         (PASSES.replace('csv = "survey.csv"', "rows = [{ sex = 1 }, { sex = 'male' }]"), "RR256"),
         (PASSES + PASSES, "RR203"),
+        (PASSES.replace("survey.csv", "/etc/passwd"), "RR289"),
+        (PASSES.replace("survey.csv", "../../../outside.csv"), "RR289"),
     ],
 )
 def test_a_file_of_tests_that_is_wrong_is_told(write, capsys, tests, code):

@@ -142,6 +142,8 @@ def test_only_the_data_changed_since_a_release(write, tmp_path, capsys):
     body = {key: value for key, value in statement.items() if key != "id"}
     spelled = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
     assert statement["id"] == "sha256:" + hashlib.sha256(spelled).hexdigest()
+    record = json.loads((release / "public" / "release.json").read_text())
+    assert statement["since"] == record["digest"]
     assert statement["policy"] == json.loads((release / "audit" / "audit.json").read_text())["policy_digest"]
     assert main(["diff", str(release), str(november)]) == 0
     assert "only the data changed" in capsys.readouterr().out
