@@ -110,7 +110,7 @@ def faults(problems: Iterable[Problem]) -> tuple[Entry, ...]:
 
 def _beside(companion: Companion) -> str:
     of = f" of {companion.of}" if companion.of else ""
-    return f"{companion.name}{of} {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
+    return f"{companion.name}{of} = {shown(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
 
 
 def _kind(finding: Finding) -> Kind:

@@ -114,7 +114,7 @@ def _count(number: int, word: str) -> str:
 def _asked(outcome: Outcome, subject: Subject, entries: Sequence[Entry]) -> str:
     if not entries:
         return ""
-    rows = ["| | asked | achieved | limit | standing | where |", "|---|---|---|---|---|---|"]
+    rows = ["| | requirement | achieved | required | standing | where |", "|---|---|---|---|---|---|"]
     for entry in entries:
         verdict = "waived" if entry.waived is not None else VERDICTS.get(entry.kind, str(entry.kind))
         exactly = entry.limit is not None and entry.achieved is not None and entry.achieved.value == float(entry.limit)
@@ -181,4 +181,4 @@ def _beside(entry: Entry) -> str:
 def _folded(title: str, lines: Sequence[str]) -> str:
     """Return lines that a reader opens; the heading is rrpolicy's own."""
     inner = "\n".join(f"- {prose(line)}" for line in lines)
-    return f"<details><summary>{title}</summary>\n\n{inner}\n\n</details>"
+    return f"<details><summary>{title[0].upper()}{title[1:]}</summary>\n\n{inner}\n\n</details>"

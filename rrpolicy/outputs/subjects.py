@@ -68,7 +68,7 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
     accept = (f"to accept what it tells, under [release]: {line}",) if line else ()
     notes = [
         Note("derived from the data", (*map(str, plan.derived), *accept)),
-        Note("rests on", outlook.assessment.assumptions),
+        Note("assumptions", outlook.assessment.assumptions),
         Note("released unchanged", tuple(_unchanged(outlook))),
         Note("expected error of reconstructed shares (root mean square, this table)", tuple(_errors(outlook))),
     ]

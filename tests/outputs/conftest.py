@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from rrpolicy.cli.main import main
@@ -80,6 +81,13 @@ def schemas() -> dict[str, Any]:
     with contextlib.closing(connection):
         answers = [pickle.loads(value) for (value,) in connection.execute("SELECT value FROM responses")]
     return {answer["url"]: answer["_content"] for answer in answers}
+
+
+@pytest.fixture(scope="session")
+def validator(schemas):
+    schema = json.loads(schemas["https://json.schemastore.org/sarif-2.1.0.json"])
+    assert "oasis-tcs" in schema["$id"]
+    return jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker())
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -40,12 +40,12 @@ def action(
     for name, spec in document["inputs"].items():
         assert name in inputs or "default" in spec, f"{name} is required"
         given[name] = inputs.get(name, resolved(str(spec.get("default", "")), {"github": github}))
-    files = {name: workspace.parent / f"github_{name}" for name in ("output", "step_summary")}
+    files = {name: workspace.parent / f"github_{name}" for name in ("output", "step_summary", "path")}
     for path in files.values():
         path.write_text("")
     temp = workspace.parent / "runner_temp"
     temp.mkdir(exist_ok=True)
-    own = {"GITHUB_OUTPUT": files["output"], "GITHUB_STEP_SUMMARY": files["step_summary"], "RUNNER_TEMP": temp}
+    own = {f"GITHUB_{name.upper()}": path for name, path in files.items()} | {"RUNNER_TEMP": temp}
     context: dict[str, Any] = {"inputs": given, "github": github, "steps": {}}
     ran = Ran(0)
     assert document["runs"]["using"] == "composite"
@@ -59,10 +59,11 @@ def action(
         script = temp / "step.sh"
         script.write_text(step["run"])
         files["output"].write_text("")
+        paths = [*reversed(files["path"].read_text().splitlines()), environment["PATH"]]
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
             cwd=workspace,
-            env={**environment, **{k: str(v) for k, v in own.items()}, **env},
+            env={**environment, "PATH": ":".join(paths), **{k: str(v) for k, v in own.items()}, **env},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import pytest
@@ -196,18 +195,9 @@ def test_no_input_is_run_as_a_script(run, workspace, text):
 
 def test_the_action_installs_what_it_brings(workspace, tmp_path):
     """Without a network: what rrpolicy needs is lent from here, and only rrpolicy itself is installed."""
-    home = tmp_path / "python"
-    venv.create(home, with_pip=False)
-    (site,) = home.glob("lib/python*/site-packages")
-    lent = next(Path(p) for p in sys.path if p.endswith("site-packages"))
-    (site / "lent.pth").write_text(f"{lent}\n")
-    environment = {
-        **bare_environment(home / "bin"),
-        "PIP_NO_DEPS": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",
-        "PIP_NO_INDEX": "1",
-    }
-    environment |= {"PIP_IGNORE_INSTALLED": "1", "PIP_ROOT_USER_ACTION": "ignore"}
+    lent = next(path for path in sys.path if path.endswith("site-packages"))
+    environment = {**bare_environment(Path(sys.executable).resolve().parent), "PYTHONPATH": lent}
+    environment |= {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1", "PIP_IGNORE_INSTALLED": "1"}
     copied = tmp_path / "action"
     listed = git(ROOT, "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard").splitlines()
     for name in listed:
@@ -217,7 +207,7 @@ def test_the_action_installs_what_it_brings(workspace, tmp_path):
     ran = action(copied / "action.yml", {"policy": "policies/good.toml", "mode": "check"}, workspace, PULL, environment)
 
     assert ran.status == 0, ran.log
-    assert (home / "bin" / "rrpolicy").exists()
+    assert (tmp_path / "runner_temp" / "rrpolicy-python" / "bin" / "rrpolicy").exists()
 
 
 @pytest.fixture

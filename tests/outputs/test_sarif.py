@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,13 +11,6 @@ from hypothesis import strategies as st
 from rrpolicy.outputs.outcome import Entry, Kind, Outcome, Part, Subject
 from rrpolicy.outputs.sarif import MOST_RESULTS, sarif
 from tests.outputs.conftest import ACCEPT, DERIVED, DP, GATE, PK, ROOT, call, policy_text
-
-
-@pytest.fixture(scope="session")
-def validator(schemas):
-    schema = json.loads(schemas["https://json.schemastore.org/sarif-2.1.0.json"])
-    assert "oasis-tcs" in schema["$id"]
-    return jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker())
 
 
 @pytest.fixture
@@ -137,6 +129,20 @@ def test_a_defect_says_so_without_its_message(run, write, monkeypatch):
     assert status == 70
     assert not found["invocations"][0]["executionSuccessful"]
     assert "canary" not in json.dumps(found)
+
+
+def test_every_command_that_offers_it_writes_what_the_schema_allows(write, run, tmp_path):
+    path = write(PK, ACCEPT)
+    (tmp_path / "policies" / "weaker.toml").write_text(policy_text(PK.replace("k = 2", 'k = "3/2"'), ACCEPT))
+    (tmp_path / "t.csv").write_text("sex,age,disease\n" + "f,20,flu\nm,30,none\n" * 3)
+    assert call("release", path, "--out", "out")[0] == 0
+    assert run("verify", "out")[0] == 0
+    assert run("verify", "out", "--strict")[0] == 1
+    assert run("verify", "out/public")[0] == 0
+    assert run("check-table", "t.csv", "--qi", "sex,age", "--k", "4")[0] == 1
+    assert run("check-table", "t.csv", "--qi", "sex,age")[0] == 0
+    assert run("diff", path, "policies/weaker.toml")[0] == 1
+    assert run("test", str(ROOT / "policies" / "pram.toml"))[0] == 0
 
 
 def test_a_real_client_reads_it(write, tmp_path):
