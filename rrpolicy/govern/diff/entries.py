@@ -12,6 +12,8 @@ from rrpolicy.canonical import Json, Value, canonical
 from rrpolicy.codec.writing import plain
 from rrpolicy.govern.diff.altered import Altered, Effect, Places, Sense
 from rrpolicy.govern.diff.sides import Side
+from rrpolicy.govern.diff.weaker import effect
+from rrpolicy.policy.directions import RULES
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Requirement
 from rrpolicy.privacy.model import Order
@@ -96,12 +98,13 @@ def named(side: Side) -> Mapping[str, Requirement]:
 
 
 def effect_of(old: Requirement, new: Requirement, registry: Registry) -> Effect:
-    """Return what becomes of a requirement; one that speaks of fewer people is weaker."""
+    """Return what becomes of a requirement: weaker too if it speaks of fewer people, or an estimate decides."""
     if old.model != new.model:
         return Effect.INCOMPARABLE
     compare = returning(Order, registry.privacy_models[new.model].compare)
     people = Effect.of(weaker=not _covers(new, old), stronger=not _covers(old, new))
-    return Effect.together([_EFFECTS[compare(old.options, new.options)], people])
+    decided = effect(RULES["privacy.decided_by"], old.decided_by, new.decided_by)
+    return Effect.together([_EFFECTS[compare(old.options, new.options)], people, decided])
 
 
 def _covers(one: Requirement, other: Requirement) -> bool:

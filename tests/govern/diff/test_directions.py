@@ -16,7 +16,7 @@ from rrpolicy.govern.diff.keys import columns, settings, waivers
 from rrpolicy.govern.diff.sides import Side
 from rrpolicy.govern.diff.weaker import effect
 from rrpolicy.policy.baseline.inherit import read_merged
-from rrpolicy.policy.directions import RULES, Direction
+from rrpolicy.policy.directions import RELAXABLE, RULES, Direction
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.load import load_policy
 from rrpolicy.privacy.model import Order
@@ -38,7 +38,7 @@ CATALOGUE = module(HERE.parents[2] / "policy" / "options.py").CATALOGUE
 
 
 class Model:
-    """A model whose entries are ordered by how they are decided alone."""
+    """A model that knows of no difference: how an entry is decided is told by the table alone."""
 
     @staticmethod
     def describe(options):
@@ -46,14 +46,14 @@ class Model:
 
     @staticmethod
     def compare(old, new):
-        return Order.by((old.decided_by == "estimate") - (new.decided_by == "estimate"))
+        return Order.EQUAL
 
 
-def side(path: Path) -> Side:
+def side(path: Path, extends: tuple[str, ...] = ()) -> Side:
     policy = load_policy(path, lambda *_: CATALOGUE)
     models = {requirement.model: Model for requirement in policy.requirements}
     tree = read_merged(path, [], Root.of(path)).root
-    return Side(str(path), Opened(policy, SimpleNamespace(privacy_models=models)), tree, ())
+    return Side(str(path), Opened(policy, SimpleNamespace(privacy_models=models)), tree, extends)
 
 
 def effects(tmp_path: Path, section: str, key: str, value: str) -> dict[str, Effect]:
@@ -89,6 +89,105 @@ def test_what_a_baseline_forbids_is_weaker_and_nothing_else(case, tmp_path):
         return
     told = [e for e in found.values() if e.announced]
     assert bool(told) == weaker, found
+
+
+EVERY = """\
+schema = 1
+[policy]
+name = "x"
+version = "1.0.0"
+owner = "an office"
+purpose = "research"
+extends = "base.toml"
+plugins = ["acme-oue"]
+may_relax = ["min_rows"]
+changes = [{ version = "1.0.0", what = "x", why = "y", who = "z" }]
+[source]
+uri = "survey.csv"
+table = "t"
+min_rows = 5
+population = "residents"
+missing = ["NA"]
+unit = "household_id"
+max_records = 2
+other_columns = "excluded"
+csv = { delimiter = ";", encoding = "latin-1", decimal = ",", quote = "", skip = 1 }
+[attributes]
+person_id = { role = "identifier" }
+household_id = { role = "excluded" }
+sex = { role = "quasi-identifier", domain = ["f", "m"], scale = "ordinal", missing = ["?"], release_as = "gender", outside = "o", nulls = "n", hierarchy = [{ "*" = ["f", "m", "o", "n"] }], unchanged = "so" }
+age = { role = "quasi-identifier", bins = [0, 50, 100], labels = ["young", "old"] }
+town = { role = "sensitive", domain = ["a", "b"] }
+hours = { role = "insensitive", assume_unlinkable = "so" }
+[[privacy]]
+model = "k"
+k = 3
+[mechanism]
+name = "flip"
+plan_on = "other.csv"
+plan_on_table = "t"
+[release]
+format = "csv"
+accept = ["domain:sex"]
+audit_counts = true
+csv_formulas = "keep"
+require_signatures = 1
+[context]
+recipients = ["r"]
+release_model = "public"
+environment = "e"
+auxiliary_data = ["a"]
+legal_basis = "l"
+licence = "CC0"
+approver = "a"
+auditor = "b"
+approved_by = "c"
+review_by = 2099-01-01
+demands = ["owner"]
+allows = { recipients = ["r"], release_model = ["public"], environment = ["e"], legal_basis = ["l"], licence = ["CC0"] }
+"""
+ENTRIES = ("privacy.", "utility.", "waivers", "ledger.")
+"""What is compared entry by entry, or not at all without one."""
+
+
+BARE = """\
+schema = 1
+[policy]
+name = "y"
+version = "1.0.1"
+[source]
+uri = "other.csv"
+[attributes]
+person_id = { role = "identifier" }
+household_id = { role = "excluded" }
+sex = { role = "quasi-identifier", domain = ["f", "m", "x"] }
+age = { role = "quasi-identifier", bins = [0, 40, 100] }
+town = { role = "insensitive" }
+hours = { role = "insensitive" }
+[[privacy]]
+model = "k"
+k = 3
+[mechanism]
+name = "flip"
+"""
+
+
+def test_every_key_of_the_table_is_compared(tmp_path):
+    may = [name for name in RELAXABLE if name != "unit"]
+    (tmp_path / "base.toml").write_text(f"schema = 1\n[policy]\nmay_relax = {may}\n".replace("'", '"'))
+    (tmp_path / "x.toml").write_text(EVERY)
+    (tmp_path / "y.toml").write_text(BARE)
+    sides = side(tmp_path / "x.toml", extends=("base.toml",)), side(tmp_path / "y.toml")
+    told = {change.key for kind in (settings, columns) for change in kind(*sides)}
+    told = {
+        ".".join(["attributes", "*", key.rpartition(".")[2]]) if key.startswith("attributes.") else key for key in told
+    }
+
+    by_the_guarantees = {"mechanism.name", "mechanism.*"}
+    of_one = {key for key in RULES if key.startswith("policy.changes.")}
+    expected = {key for key in RULES if not key.startswith(ENTRIES)} - by_the_guarantees - of_one - {"schema"}
+    assert sorted(told - {"policy.changes"}) == sorted(expected)
+    assert "policy.changes" in told
 
 
 @pytest.mark.parametrize("direction", Direction)
