@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rrpolicy.door import (
+        add_to_ledger,
         check,
         check_table,
         diff,
         init,
+        init_ledger,
         load_policy,
         open_release,
         packs,
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
         release,
         render,
         run_tests,
+        show_ledger,
         sign,
         verify,
+        verify_ledger,
         write_pack,
     )
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
@@ -33,10 +37,12 @@ __all__ = [
     "RefusedError",
     "RequirementError",
     "__version__",
+    "add_to_ledger",
     "check",
     "check_table",
     "diff",
     "init",
+    "init_ledger",
     "load_policy",
     "open_release",
     "packs",
@@ -44,8 +50,10 @@ __all__ = [
     "release",
     "render",
     "run_tests",
+    "show_ledger",
     "sign",
     "verify",
+    "verify_ledger",
     "write_pack",
 ]
 _ERRORS = frozenset({"DataError", "PolicyError", "Problem", "RRPolicyError", "RefusedError", "RequirementError"})

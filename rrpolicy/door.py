@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.govern.cases.run import Tested
     from rrpolicy.govern.diff.altered import Difference
+    from rrpolicy.govern.ledger.show import Shown
+    from rrpolicy.govern.ledger.verify import Verified
     from rrpolicy.govern.packs.pack import Pack
     from rrpolicy.measuring.table import TableCheck
-    from rrpolicy.policy.model import Policy
+    from rrpolicy.policy.model import Overlap, Policy
     from rrpolicy.releasing.bundle.releasing import Released, What
     from rrpolicy.releasing.plan.check import Checked
     from rrpolicy.releasing.plan.opening import PolicyLike
@@ -185,6 +187,7 @@ def plan(
         RefusedError: RR402, RR403 if a file is there already; RR407, RR408 if it cannot be written; RR410 if the table
             changes meanwhile; RR421 if there can be no scratch folder.
     """
+    from rrpolicy.govern.ledger.account import FileAccounts
     from rrpolicy.releasing.plan.planning import planned
     from rrpolicy.source.memory.handed import handed
 
@@ -199,6 +202,7 @@ def plan(
         progress,
         bound=bound,
         terms=terms,
+        accounts=FileAccounts(),
     )
 
 
@@ -340,11 +344,13 @@ def release(
             RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`; RR415 if a review is
             due, RR416 if a waiver expired.
     """
+    from rrpolicy.govern.ledger.account import FileAccounts
     from rrpolicy.releasing.bundle.releasing import released
     from rrpolicy.source.memory.handed import handed
 
     terms = _terms(today, waivers=waivers)
-    return released(what, Path(out), handed(source), label, _path(key), _path(root), progress, terms)
+    accounts = FileAccounts()
+    return released(what, Path(out), handed(source), label, _path(key), _path(root), progress, accounts, terms)
 
 
 @blaming
@@ -355,6 +361,7 @@ def verify(
     key: PathLike | None = None,
     level: Level | Literal["public", "audit", "source", "key"] | None = None,
     plan_on: Table | None = None,
+    ledger: PathLike | None = None,
     plugins: Sequence[str] = (),
     signed_by: Sequence[PathLike] = (),
     today: date | None = None,
@@ -369,6 +376,7 @@ def verify(
         key: the release's key file.
         level: up to which; default: the highest that the inputs allow.
         plan_on: the table that the parameters were chosen on, if not the source.
+        ledger: the ledger that the release must stand in, as it says itself.
         plugins: distributions that may be imported if the bundle names them, such as `acme-oue>=1.2`.
         signed_by: public keys, each of which must have signed the release.
         today: the day on which review dates are looked at, which fail nothing here; default: today.
@@ -382,10 +390,11 @@ def verify(
         PolicyError: RR250 if the level needs what is not given, or is none; RR260 if there is no such release.
         DataError: RR3xx if the table cannot be read.
         RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch; RR430 for a
-            public key that is none.
+            public key that is none; RR440, RR443 for a ledger that cannot be relied on, or is not there.
     """
     from rrpolicy.attest.check import signed
     from rrpolicy.attest.signing_keys import read_public
+    from rrpolicy.govern.ledger.verify import verified_in
     from rrpolicy.releasing.verify.outcome import Level
     from rrpolicy.releasing.verify.verify import verify as verified
     from rrpolicy.source.memory.handed import handed
@@ -404,7 +413,8 @@ def verify(
         today=today,
         progress=progress,
     )
-    return signed(Path(bundle), found, trusted)
+    found = signed(Path(bundle), found, trusted)
+    return found if ledger is None else verified_in(Path(ledger), Path(bundle), found)
 
 
 @blaming
@@ -576,3 +586,108 @@ def render(
     if page is not None:
         _one_of("page", page, ["public", "audit"])
     return rendered(Path(bundle), page, format, _path(out), plugins, verify=verify)
+
+
+@blaming
+def init_ledger(ledger: PathLike) -> str:
+    """Begin a ledger, in which releases of the same people are held against one budget.
+
+    Args:
+        ledger: the file, which must not exist; policies name it under [ledger].
+
+    Returns:
+        Its head: the hash of its first entry.
+
+    Raises:
+        RefusedError: RR411 if there is a file already; RR407, RR408 if it cannot be written.
+    """
+    from rrpolicy.govern.ledger.file import init_ledger as begun
+
+    return begun(Path(ledger))
+
+
+@blaming
+def verify_ledger(ledger: PathLike, *, expect_head: str | None = None, bundles: Sequence[PathLike] = ()) -> Verified:
+    """Check that no entry of a ledger was changed, taken out, moved or cut off. Nothing is written.
+
+    Args:
+        ledger: the file.
+        expect_head: hash of an entry that was seen in it before.
+        bundles: releases that must stand in it, as they say themselves.
+
+    Returns:
+        Its head, and the releases of which it does not say whether their bundle appeared.
+
+    Raises:
+        RefusedError: RR440 if it cannot be relied on, RR443 if there is none.
+        RequirementError: RR130 if a bundle is not the release that the ledger holds.
+        PolicyError: RR260, RR261, RR284 if a bundle is no release, or was changed.
+    """
+    from rrpolicy.govern.ledger.verify import verify_ledger as verified
+
+    return verified(Path(ledger), expect_head, [Path(bundle) for bundle in bundles])
+
+
+@blaming
+def add_to_ledger(
+    ledger: PathLike,
+    bundle: PathLike | None = None,
+    *,
+    population: str | None = None,
+    overlap: Overlap = "any",
+    withdraw: str | None = None,
+    join: bool = False,
+    reason: str | None = None,
+    plugins: Sequence[str] = (),
+) -> str:
+    """Add to a ledger what no release wrote itself: one of three things.
+
+    Args:
+        ledger: the file.
+        bundle: enter this release, which was made without the ledger; or note that it appeared, if it stands there.
+        population: that its records were drawn from; None, the default, if it may speak of anybody.
+        overlap: how its people stand to those of earlier releases, as under [ledger].
+        withdraw: note that the bundle of this entry never appeared: it counts no more.
+        join: make two histories one, after a merge of two branches.
+        reason: why; needed to withdraw and to join.
+        plugins: distributions to load for what the bundle names.
+
+    Returns:
+        The hash of the release's entry, or of what was added.
+
+    Raises:
+        PolicyError: RR250 if the call makes no sense; RR260, RR261, RR284 if the bundle is no release, or was changed.
+        RequirementError: RR130 if the bundle is not the release that the ledger holds.
+        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
+    """
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.govern.ledger import add
+
+    if (bundle is not None) + (withdraw is not None) + join != 1 or ((withdraw is not None or join) and not reason):
+        message = "name one bundle; or --withdraw HASH with a --reason; or --join with a --reason"
+        raise PolicyError(Problem("RR250", message, hint="`rrpolicy ledger add --help` tells what each does"))
+    if bundle is not None:
+        _one_of("overlap", overlap, ("any", "nested", "same", "none"))
+        return add.add_bundle(Path(ledger), Path(bundle), population, overlap, plugins)
+    if withdraw is not None:
+        return add.withdraw(Path(ledger), withdraw, reason or "")
+    return add.join(Path(ledger), reason or "")
+
+
+@blaming
+def show_ledger(ledger: PathLike, *, plugins: Sequence[str] = ()) -> Shown:
+    """Show what a ledger holds: every release, what it promised, and what it comes to together with earlier ones.
+
+    Args:
+        ledger: the file.
+        plugins: distributions to load for the channels that it names.
+
+    Returns:
+        Populations with their releases.
+
+    Raises:
+        RefusedError: RR440, RR443 for the ledger; RR404 to RR406 for plugins.
+    """
+    from rrpolicy.govern.ledger.show import show_ledger as shown
+
+    return shown(Path(ledger), plugins)

@@ -37,6 +37,10 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",
         "packs": "List baselines with their sources, and write one to extend.",
         "test": "Hold policies to the small tables that lie beside them.",
+        "ledger init": "Begin a ledger of releases of the same people.",
+        "ledger add": "Enter a release that was made without the ledger, settle one, or join two histories.",
+        "ledger show": "Show what was released of which people, and what it comes to together.",
+        "ledger verify": "Check that no entry of a ledger was changed, taken out, moved or cut off.",
     },
     "releases": {
         "release": "Write a release that every requirement allows, or nothing.",

@@ -114,6 +114,19 @@ class StatedRequirement:
     where: Mapping[str, Value]
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerPlace:
+    """Where a release stands in the ledger that its policy names.
+
+    Attributes:
+        head: hash of the entry that its own follows.
+        entry: hash of its own.
+    """
+
+    head: str
+    entry: str
+
+
 @dataclass(frozen=True)
 class Manifest:
     """All that release.json says.
@@ -140,6 +153,7 @@ class Manifest:
         governance: what people declared of the policy and decided on it when it was released.
         governance_digest: of that.
         require_signatures: how many keys must have signed it.
+        ledger: where it stands in the ledger; None if the policy names none.
         test: the draw came from a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
         digest: of all this; "" until then.
@@ -168,6 +182,7 @@ class Manifest:
     governance: Governance
     governance_digest: str
     require_signatures: int
+    ledger: LedgerPlace | None = None
     test: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -205,10 +220,11 @@ class Manifest:
         return replace(whole, digest=own_digest(whole.to_json()))
 
     def to_json(self) -> dict[str, Json]:
-        """Return release.json; `test` stands in it only where it is true."""
+        """Return release.json; `test` stands in it only where it is true, `ledger` where there is one."""
         document = record(self)
-        if not self.test:
-            del document["test"]
+        for key in ("ledger", "test"):
+            if not getattr(self, key):
+                del document[key]
         return document
 
     @classmethod

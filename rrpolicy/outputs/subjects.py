@@ -64,18 +64,20 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
     gates = {finding.identity for finding in outlook.assessment.utility}
     entries += judged(policy, decision.warnings, (one for one in decision.waived if one.what not in gates))
     entries += faults(problem for problem in decision.problems if problem.code in DUE)
+    weighed = outlook.weighed
+    entries += faults(() if weighed is None else weighed.problems)
     line = to_accept(policy, plan.derived)
     accept = (f"to accept what it tells, under [release]: {line}",) if line else ()
     notes = [
         Note("derived from the data", (*map(str, plan.derived), *accept)),
         Note("assumptions", outlook.assessment.assumptions),
         Note("released unchanged", tuple(_unchanged(outlook))),
+        Note("with earlier releases", () if weighed is None else tuple(weighed.lines())),
         Note("expected error of reconstructed shares (root mean square, this table)", tuple(_errors(outlook))),
     ]
-    status = decision.exit_status
     summary = f"{policy.mechanism.name} on {plan.records:,} records"
     kept = tuple(note for note in notes if note.lines)
-    return Subject(policy.name, policy.version, file, status, tuple(entries), summary, kept)
+    return Subject(policy.name, policy.version, file, outlook.exit_status, tuple(entries), summary, kept)
 
 
 def judged(policy: Policy, warnings: Iterable[Remark], waived: Iterable[Waived]) -> list[Entry]:

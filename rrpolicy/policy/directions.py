@@ -28,6 +28,7 @@ class Direction(Enum):
     FINER = "when it tells apart what the baseline does not, or is in another order, or is not declared"
     UNIT = "when other units of protection are told apart than in the baseline, or none"
     ROLE = "when changed, but to a dropped role, or from insensitive"
+    LEDGER = "when other than the baseline's, if that keeps a ledger; of `overlap`, unless it is `any`"
     PASSED_ON = "when it names what the baseline does not let be relaxed"
     WIDENED = "when it lists what the baseline does not list"
     WIDER = "when it comes later in the order enclave, restricted, public"
@@ -41,9 +42,10 @@ class Rule:
     Attributes:
         direction: in which the key is weaker.
         why: the reason, for docs/baselines.md.
-        value: of SET, the weaker value; of WIDER, the values from the narrowest on; of STATED and ADMITTED, the value
-            that says nothing; of LOWERED and RAISED, the number that stands where none is stated, None for no limit; of
-            CHANGED, NAME where text names no file.
+        value: of LEDGER, the strictest value, which stands where none is stated; of SET, the weaker value; of WIDER,
+            the values from the narrowest on; of STATED and ADMITTED, the value that says nothing; of LOWERED and
+            RAISED, the number that stands where none is stated, None for no limit; of CHANGED, NAME where text names
+            no file.
     """
 
     direction: Direction
@@ -83,7 +85,7 @@ RULES: Mapping[str, Rule] = {
     "source.csv.decimal": Rule(Direction.NEVER, _LOCATION),
     "source.csv.quote": Rule(Direction.NEVER, _LOCATION),
     "source.csv.skip": Rule(Direction.NEVER, _LOCATION),
-    "source.population": Rule(Direction.NEVER, _PERSONS),
+    "source.population": Rule(Direction.LEDGER, "releases of another population have a budget of their own"),
     "source.unit": Rule(Direction.UNIT, "every guarantee speaks of a unit, all of whose records are one's own"),
     "source.other_columns": Rule(
         Direction.SET, "a column that nobody thought of is dropped without a decision", value="excluded"
@@ -140,6 +142,15 @@ RULES: Mapping[str, Rule] = {
     "waivers.reason": Rule(Direction.NEVER, _WAIVED),
     "waivers.approver": Rule(Direction.NEVER, _WAIVED),
     "waivers.until": Rule(Direction.NEVER, _WAIVED),
+    "ledger.file": Rule(Direction.CHANGED, "another ledger does not know what was released before"),
+    "ledger.overlap": Rule(Direction.LEDGER, "less is held against the budget", value="any"),
+    "ledger.uncomposed": Rule(Direction.LEDGER, "a release that no rule composes is made all the same"),
+    "ledger.budget": Rule(
+        Direction.LEDGER, "what must hold of all releases together would be that, and not every requirement"
+    ),
+    "ledger.budget.model": Rule(Direction.APPENDED, _REQUIRED),
+    "ledger.budget.where": Rule(Direction.APPENDED, _REQUIRED),
+    "ledger.budget.*": Rule(Direction.APPENDED, _REQUIRED),
 }
 """Dotted key -> its rule; `*` stands for a column, or for the other options of a plugin."""
 

@@ -355,6 +355,32 @@ class ReleaseTable(Table):
     )
 
 
+class BudgetEntry(PrivacyEntry):
+    """What must hold of all releases of the same people together; as an entry of [[privacy]]."""
+
+
+class LedgerTable(Table):
+    """The ledger of releases of the same people, and the budget that they have together."""
+
+    file: Line | None = Field(None, description="The ledger's file, relative to this file; `rrpolicy ledger init`.")
+    overlap: Literal["any", "nested", "same", "none"] = Field(
+        "any",
+        description="How the people of this table stand to those of earlier releases of the population. any: some may "
+        "be in both, with other values. nested: of any two of the tables one holds all people of the other. same: it "
+        "is the same table. none: nobody was released before.",
+    )
+    uncomposed: Line | None = Field(
+        None,
+        description="The reason why a release is made that no rule composes with earlier ones; there is then no "
+        "composed guarantee.",
+    )
+    budget: list[BudgetEntry] = Field(
+        [],
+        description="What must hold of all releases together, written as under [[privacy]]; default: every entry of "
+        "[[privacy]].",
+    )
+
+
 class PolicyFile(Table):
     """A release policy of rrpolicy."""
 
@@ -368,3 +394,4 @@ class PolicyFile(Table):
     release: ReleaseTable = Field(ReleaseTable(), description="What is written, and what may be told.")
     context: ContextTable = Field(ContextTable(), description="What people declare of the release.")
     waivers: list[WaiverEntry] = Field([], description="What may stay as it is for a while, and who lets it.")
+    ledger: LedgerTable | None = Field(None, description="The ledger of releases of the same people.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.baseline.inherit import read_merged
 from rrpolicy.policy.declared import governance
 from rrpolicy.policy.folder.root import Root
-from rrpolicy.policy.model import Policy
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.resolve import Find, Resolver
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.unfilled import UNFILLED, unfilled
@@ -54,6 +55,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
     resolver.units(settings, attributes)
     mechanism = resolver.mechanism(known)
     gates = resolver.gates(known)
+    ledger = resolver.ledger(attributes, known, requirements)
     if problems or head is None or settings is None or release is None or mechanism is None:
         raise _refusal(problems)
     return Policy(
@@ -64,16 +66,22 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
         plugins=resolver.plugins()[0],
         source=settings,
         attributes={name: a for name, a in attributes.items() if a is not None},
-        requirements=tuple(replace(r, max_records=settings.max_records) for r in requirements),
+        requirements=_of_units(requirements, settings.max_records),
         mechanism=mechanism,
         gates=tuple(gates),
         release=release,
         governance=declared,
+        ledger=None if ledger is None else replace(ledger, budget=_of_units(ledger.budget, settings.max_records)),
         folder=os.path.dirname(path) or ".",  # noqa: PTH120
         places={key: node.place for key, node in merged.root.walk()},
         files=_files(merged.root),
         baselines=merged.baselines,
     )
+
+
+def _of_units(requirements: Iterable[Requirement], max_records: int) -> tuple[Requirement, ...]:
+    """Return requirements that know how many records a unit may have."""
+    return tuple(replace(requirement, max_records=max_records) for requirement in requirements)
 
 
 def _files(root: Node) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, TypeAlias
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar
@@ -25,6 +25,10 @@ from rrpolicy.policy.governance import Governance
 from rrpolicy.untrusted.formulas import Handling
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
+
+
+Overlap: TypeAlias = Literal["any", "nested", "same", "none"]
+"""How the people of a release stand to those of earlier ones; see `LedgerSettings`."""
 
 
 class Role(StrEnum):
@@ -324,6 +328,27 @@ class ReleaseSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerSettings:
+    """The [ledger] table. `file` is not part of the digest: where the ledger lies changes no release.
+
+    Attributes:
+        file: of the ledger, relative to the policy's folder.
+        overlap: how the people of the table stand to those of earlier releases of its population. any: nothing is
+            known, some may be in both and with other values; nested: of any two of the tables one holds all people of
+            the other; same: it is the same table, people and values; none: nobody was released before.
+        budget: what must hold of all releases together.
+        stated: whether the policy states the budget; else it is every requirement.
+        uncomposed: why a release is made that no rule composes with earlier ones; None if none is made.
+    """
+
+    file: str = field(metadata=UNWRITTEN)
+    overlap: Overlap = "any"
+    budget: tuple[Requirement, ...] = ()
+    stated: bool = False
+    uncomposed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """A resolved policy. `attributes` keeps the order of the file; that is the order of the released columns.
 
@@ -343,6 +368,7 @@ class Policy:
     mechanism: MechanismChoice
     gates: tuple[Gate, ...]
     release: ReleaseSettings
+    ledger: LedgerSettings | None = None
     governance: Governance = field(default=Governance(), compare=False)
     folder: str = field(default=".", compare=False)
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
@@ -370,6 +396,11 @@ class Policy:
         identifiers = self.with_role(Role.IDENTIFIER)
         return self.source.unit or (identifiers[0].name if len(identifiers) == 1 else None)
 
+    @property
+    def budget(self) -> tuple[Requirement, ...]:
+        """Return what must hold of all releases of the same people together, where that is stated."""
+        return self.ledger.budget if self.ledger is not None and self.ledger.stated else ()
+
     def place(self, key: str) -> Place | None:
         """Return where a dotted key stands, or the nearest key above it."""
         while key and key not in self.places:
@@ -387,6 +418,7 @@ class Policy:
 
     def to_json(self) -> Json:
         """Return the resolved meaning as plain data: no uri, no paths, no spelling."""
+        kept = {} if self.ledger is None else {"ledger": plain(self.ledger)}
         return {
             "schema": 1,
             "policy": {
@@ -402,6 +434,7 @@ class Policy:
             "mechanism": plain(self.mechanism),
             "utility": plain(self.gates),
             "release": plain(self.release),
+            **kept,
         }
 
     def digest(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,13 @@ from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.policy.attributes import resolve_attribute
 from rrpolicy.policy.catalogue import Catalogue
-from rrpolicy.policy.file import PolicyTable, PrivacyEntry, ReleaseTable, SourceTable, UtilityEntry
+from rrpolicy.policy.file import LedgerTable, PolicyTable, PrivacyEntry, ReleaseTable, SourceTable, UtilityEntry
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import (
     Attribute,
     CsvSettings,
     Gate,
+    LedgerSettings,
     MechanismChoice,
     ReleaseSettings,
     Requirement,
@@ -200,15 +201,37 @@ class Resolver:
 
     def requirements(self, attributes: Mapping[str, Attribute | None], catalogue: Catalogue) -> list[Requirement]:
         """Read [[privacy]]; what a baseline asks already is not asked again."""
+        return self._required("privacy", attributes, catalogue)
+
+    def ledger(
+        self, attributes: Mapping[str, Attribute | None], catalogue: Catalogue, requirements: Sequence[Requirement]
+    ) -> LedgerSettings | None:
+        """Read [ledger]; without a budget of its own, every requirement must hold of all releases together."""
+        node = self.root.get("ledger")
+        if node is None or not isinstance(node.value, dict):
+            return None
+        self.need(node, "file", 'a file such as "releases.jsonl"')
+        budget = self._required("ledger.budget", attributes, catalogue)
+        if node.wrong:
+            return None
+        table = LedgerTable.model_validate({key: n.plain() for key, n in node.table.items() if key != "budget"})
+        if table.file is None:
+            return None
+        return LedgerSettings(table.file, table.overlap, tuple(budget or requirements), bool(budget), table.uncomposed)
+
+    def _required(
+        self, section: str, attributes: Mapping[str, Attribute | None], catalogue: Catalogue
+    ) -> list[Requirement]:
+        """Read entries that require something, each once."""
         found: dict[bytes, Requirement] = {}
-        for index, node in enumerate(self.entries("privacy")):
+        for index, node in enumerate(self.entries(section)):
             at = node.get("model")
             if at is None or at.wrong:
                 continue
             options = self.options("privacy model", catalogue.privacy_models, at, node, {"model", "where"})
             where = {} if (given := node.get("where")) is None else self.where(given, attributes)
             if options is not None:
-                place = replace(at.place, key=f"privacy.{index}")
+                place = replace(at.place, key=f"{section}.{index}")
                 requirement = Requirement(str(at.value), options, where, place)
                 found.setdefault(canonical(plain(requirement)), requirement)
         return list(found.values())
@@ -319,7 +342,7 @@ class Resolver:
 
     def entries(self, section: str) -> list[Node]:
         """Return the tables of an array of tables."""
-        node = self.root.get(section)
+        node = self.root.get(*section.split("."))
         return [] if node is None else [item for item in node.items if isinstance(item.value, dict)]
 
     def section(self, name: str) -> Node | None:

@@ -12,11 +12,12 @@ from pydantic.json_schema import models_json_schema
 
 from rrpolicy.canonical import Json
 from rrpolicy.policy.catalogue import Catalogue
-from rrpolicy.policy.file import MechanismTable, PolicyFile, PrivacyEntry, ReleaseTable, UtilityEntry
+from rrpolicy.policy.file import BudgetEntry, MechanismTable, PolicyFile, PrivacyEntry, ReleaseTable, UtilityEntry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NAMED: tuple[tuple[type[BaseModel], str, str], ...] = (
     (PrivacyEntry, "privacy", "model"),
+    (BudgetEntry, "privacy", "model"),
     (UtilityEntry, "utility", "metric"),
     (MechanismTable, "mechanism", "name"),
 )

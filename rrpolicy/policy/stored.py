@@ -14,6 +14,7 @@ from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.model import (
     Attribute,
     Gate,
+    LedgerSettings,
     MechanismChoice,
     Policy,
     ReleaseSettings,
@@ -66,6 +67,7 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
             for g in document["utility"]
         ),
         release=read(ReleaseSettings, document["release"]),
+        ledger=_ledger(document["ledger"], catalogue, source.max_records) if "ledger" in document else None,
         folder=folder,
     )
 
@@ -84,6 +86,12 @@ def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue, max
     model = document["model"]
     options = _options(catalogue.privacy_models, model, document["options"], "privacy model")
     return read(Requirement, document, {"options": options, "max_records": max_records})
+
+
+def _ledger(document: Mapping[str, Any], catalogue: Catalogue, max_records: int) -> LedgerSettings:
+    """Read [ledger]; where the file lies, the document does not say."""
+    budget = tuple(requirement_from_json(r, catalogue, max_records) for r in document["budget"])
+    return read(LedgerSettings, document, {"file": "", "budget": budget})
 
 
 def _options(known: Mapping[str, type[BaseModel]], name: str, options: Json, what: str) -> BaseModel:

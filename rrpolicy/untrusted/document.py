@@ -52,6 +52,24 @@ def read_document(path: Path, *, most: int = MOST_BYTES) -> dict[str, Any]:
     """
     try:
         content = read_regular(path, most=most)
+    except OSError as error:
+        raise UnreadableError(f"{path.name} cannot be read: {(error.strerror or 'no such file').lower()}") from error
+    except UnreadableError as error:
+        raise UnreadableError(f"{path.name} cannot be read as JSON: {error}") from error
+    return read_object(content, path.name)
+
+
+def read_object(content: bytes, name: str) -> dict[str, Any]:
+    """Read a JSON object, as `read_document` does.
+
+    Args:
+        content: the bytes.
+        name: of what they are, for messages.
+
+    Raises:
+        UnreadableError: if it is none.
+    """
+    try:
         document = json.loads(
             content.decode("utf-8"),
             object_pairs_hook=_once,
@@ -60,14 +78,12 @@ def read_document(path: Path, *, most: int = MOST_BYTES) -> dict[str, Any]:
             parse_int=_whole,
         )
         _shallow(document)
-    except OSError as error:
-        raise UnreadableError(f"{path.name} cannot be read: {(error.strerror or 'no such file').lower()}") from error
     except UnreadableError as error:
-        raise UnreadableError(f"{path.name} cannot be read as JSON: {error}") from error
+        raise UnreadableError(f"{name} cannot be read as JSON: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"{path.name} cannot be read as JSON") from error
+        raise UnreadableError(f"{name} cannot be read as JSON") from error
     if not isinstance(document, dict):
-        raise UnreadableError(f"{path.name} does not hold a JSON object")
+        raise UnreadableError(f"{name} does not hold a JSON object")
     return document
 
 

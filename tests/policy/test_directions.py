@@ -43,7 +43,8 @@ def keys(model: type[BaseModel], above: str = "") -> Iterator[str]:
 
 
 def test_every_key_has_a_direction_and_every_direction_a_key():
-    options = {"privacy.decided_by", "waivers"}  # of some models: `privacy.*` stands for it, too; and whole entries
+    # of some models: `privacy.*` stands for it, too; and whole entries
+    options = {"privacy.decided_by", "waivers", "ledger.budget"}
     assert sorted(keys(PolicyFile)) == sorted(set(RULES) - options)
     assert all(rule.why for rule in RULES.values())
 
@@ -83,6 +84,7 @@ BASE = {
         "legal_basis": '["Statistics Act", "consent"]',
         "licence": '["CC-BY-4.0", "ODbL-1.0"]',
     },
+    "ledger": {"file": '"releases.jsonl"', "overlap": '"nested"'},
 }
 WAIVER = '[{ finding = "%s", reason = "a trial", approver = "owner", until = 2027-01-31 }]'
 
@@ -195,6 +197,16 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
         )
     },
     "waivers": [("", "waivers", WAIVER % "review_by", True)],
+    "source.population": [("source", "population", '"others"', True)],
+    "ledger.file": [("ledger", "file", '"other.jsonl"', True), ("ledger", "file", '"./releases.jsonl"', False)],
+    "ledger.overlap": [
+        ("ledger", "overlap", '"none"', True),
+        ("ledger", "overlap", '"same"', True),
+        ("ledger", "overlap", '"nested"', False),
+        ("ledger", "overlap", '"any"', False),
+    ],
+    "ledger.uncomposed": [("ledger", "uncomposed", '"because"', True)],
+    "ledger.budget": [("ledger", "budget", '[{ model = "k", k = 2 }]', True), ("ledger", "budget", "[]", False)],
     "policy.may_relax": [("policy", "may_relax", '["min_rows"]', True), ("policy", "may_relax", "[]", False)],
 }
 FREE = {Direction.NEVER, Direction.APPENDED}
@@ -380,3 +392,27 @@ def test_the_guide_lists_every_key_with_its_direction():
         after = rest.partition("\n\n")[2]
         GUIDE.write_text(f"{before}{table}\n{after}")
     assert table in GUIDE.read_text(), "RRPOLICY_WRITE_DOCS=1 writes it again"
+
+
+def test_without_a_ledger_in_the_baseline_a_policy_keeps_one_as_it_likes(load, write):
+    write(written({name: table for name, table in BASE.items() if name != "ledger"}), "base.toml")
+    child = {
+        "policy": {"extends": '"base.toml"'},
+        "source": {"population": '"others"'},
+        "ledger": {"file": '"own.jsonl"', "overlap": '"none"', "budget": '[{ model = "k", k = 2 }]'},
+    }
+
+    kept = load(write(written(child), "child.toml")).ledger
+    assert (kept.file, kept.overlap, [r.options.k for r in kept.budget]) == ("own.jsonl", "none", [2])
+
+
+def test_a_budget_is_added_to_the_baselines_and_the_ledger_stays_the_same_file(load, write, tmp_path):
+    ledger = BASE["ledger"] | {"budget": '[{ model = "k", k = 2 }]'}
+    write(written({**BASE, "ledger": ledger}), "base.toml")
+    child = {"policy": {"extends": '"../base.toml"'}, "ledger": {"budget": '[{ model = "k", k = 4 }]'}}
+    (tmp_path / "below").mkdir()
+
+    policy = load(write(written(child), "below/child.toml"), root=tmp_path)
+    assert [r.options.k for r in policy.ledger.budget] == [2, 4]
+    assert policy.ledger.file == "../releases.jsonl"
+    assert policy.place("ledger.budget.0").file.endswith("base.toml")

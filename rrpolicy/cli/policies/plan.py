@@ -72,6 +72,8 @@ def _next(found: Planned, policy: Path, out: Path | None, source: str | None) ->
     if not found.passed:
         unwritten = "" if out is None else f" ({out} was not written)"
         what = "mend the policy, then `rrpolicy plan` again"
+        if found.outlook.decision.passed:
+            return f"the ledger's budget forbids it{unwritten}: `rrpolicy explain {found.problems[0].code}` says more"
         if {p.code for p in found.problems} == {"RR108"}:
             what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
         return f"the gate does not pass{unwritten}: {what}"

@@ -33,6 +33,9 @@ def command(  # noqa: PLR0917 each option is one
         str | None, typer.Option("--plan-on", help="The table that the parameters were chosen on, if not the source.")
     ] = None,
     today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="The ledger that the release must stand in.", metavar="FILE")
+    ] = None,
     *,
     plugins: Annotated[
         list[str] | None,
@@ -67,6 +70,7 @@ def command(  # noqa: PLR0917 each option is one
             key=key,
             level=level,
             plan_on=plan_on,
+            ledger=ledger,
             plugins=plugins or (),
             signed_by=signed_by or (),
             today=None if today is None else today.date(),

@@ -41,6 +41,7 @@ def lines(outlook: Outlook) -> list[str]:
     explained: set[str] = set()
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
         text += _finding(finding, stated, explained)
+    text += _section("with earlier releases", _weighed(outlook))
     if outlook.assessment.utility:
         text += ["", "utility"]
     for gate in outlook.assessment.utility:
@@ -61,6 +62,13 @@ def _derived(plan: Plan) -> list[str]:
     """Return what the release will tell of the table, and what to paste to accept it."""
     line = to_accept(plan.policy, plan.derived)
     return [*map(str, plan.derived), *([f"to accept what it tells, under [release]: {line}"] if line else [])]
+
+
+def _weighed(outlook: Outlook) -> list[str]:
+    """Return what the release comes to together with earlier ones, and whether the ledger refuses it."""
+    if outlook.weighed is None:
+        return []
+    return list(outlook.weighed.lines())
 
 
 def _dropped(attribute: Attribute) -> str:

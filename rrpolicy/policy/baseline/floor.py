@@ -61,6 +61,8 @@ def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[
         child: the policy, not folded.
     """
     for key, rule in RULES.items():
+        if rule.direction is Direction.LEDGER and base.get("ledger") is None:
+            continue
         if rule.direction is Direction.UNIT and not covered(key, relaxable):
             yield from _units(key, base, child)
         for compared in _compared(key, base, child):
@@ -69,7 +71,8 @@ def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[
             elif rule.direction is Direction.ROLE:
                 yield from _role(compared)
             else:
-                for at, what in _weaker(compared, rule):
+                weaker = _less_kept if rule.direction is Direction.LEDGER else _weaker
+                for at, what in weaker(compared, rule):
                     if not covered(compared.key, relaxable):
                         yield _refusal(compared.key, at, what)
 
@@ -160,6 +163,16 @@ def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
             yield new or one.above, f"has another {one.told} than the baseline"
         case Direction.FINER if old is not None and not one.dropped:
             yield from _finer(one, old)
+
+
+def _less_kept(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
+    """Yield that a value is neither the baseline's nor the strictest; a list only where the baseline states none."""
+    new = one.new
+    several = new is not None and isinstance(new.value, list)
+    if new is None or (new.value == rule.value and not several) or (several and not new.items):
+        return
+    if one.old is None or (one.old.value != new.value and not several):
+        yield new, f"has another {one.told} than the baseline"
 
 
 _VERBS = {

@@ -129,7 +129,7 @@ _OF_ONE = (("policy", "changes"), ("context", "approved_by"))
 """What is said of one policy alone, and is not inherited."""
 _ADDED = (
     *(("privacy",), ("utility",), ("waivers",), ("policy", "plugins")),
-    *(("context", "auxiliary_data"), ("context", "demands")),
+    *(("context", "auxiliary_data"), ("context", "demands"), ("ledger", "budget")),
 )
 """Lists that a policy adds to."""
 
@@ -151,6 +151,7 @@ def _fold(base: Node, child: Node) -> Node:
         folded.table["mechanism"] = child.table["mechanism"]
     _rebase(folded, base, child, "source", "uri")
     _rebase(folded, base, child, "mechanism", "plan_on")
+    _rebase(folded, base, child, "ledger", "file")
     return folded
 
 

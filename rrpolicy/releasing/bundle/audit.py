@@ -57,6 +57,7 @@ def audit_record(
         "policy_commit": commit,
         "policy_blob": policy_blob(commit, policy_files.get("policy.toml")),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        **({} if public.ledger is None else {"ledger": plain(public.ledger)}),
     }
 
 

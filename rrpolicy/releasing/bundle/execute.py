@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
@@ -13,10 +14,11 @@ from rrpolicy.canonical import file_digest, pretty
 from rrpolicy.channel.promises import settled
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.formats.format import CORE, Formats
-from rrpolicy.manifest.manifest import NAME, Manifest
+from rrpolicy.manifest.manifest import NAME, LedgerPlace, Manifest
 from rrpolicy.policy.folder import repository
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.registry import Registry
+from rrpolicy.releasing.account import Account, draw_id
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle import datapackage as packaging
 from rrpolicy.releasing.bundle import manifest as manifests
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 Progress = Callable[[str, float], None]
+log = logging.getLogger("rrpolicy")
 
 
 def release(  # noqa: PLR0917 each is another thing
@@ -53,6 +56,7 @@ def release(  # noqa: PLR0917 each is another thing
     streams: Streams | None = None,
     elsewhere: Original | None = None,
     terms: Terms | None = None,
+    account: Account | None = None,
     progress: Progress = lambda *_: None,
 ) -> Path:
     """Write a release.
@@ -70,6 +74,7 @@ def release(  # noqa: PLR0917 each is another thing
         streams: of a test's seed; the release then says so and `verify` refuses it.
         elsewhere: the table that the plan's parameters were chosen on, if it was not the source.
         terms: on which day it is judged, and whether waivers count; today's and yes by default.
+        account: the ledger that the policy names, held; None if it names none.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -77,16 +82,21 @@ def release(  # noqa: PLR0917 each is another thing
 
     Raises:
         RequirementError: RR101 to RR104, RR108; nothing is drawn.
-        RefusedError: RR415, RR416 if a review is due or a waiver expired; RR401 if the plan is stale, RR402 if the
-            folder exists, RR414 if its channel contradicts itself or the policy; RR407, RR408, RR410.
+        RefusedError: RR415, RR416 if a review is due or a waiver expired; RR441, RR442 if the ledger's budget forbids
+            it; nothing is drawn. RR401 if the plan is stale, RR402 if the folder exists, RR414 if its channel
+            contradicts itself or the policy; RR407, RR408, RR410.
     """
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
+    if (account is None) != (policy.ledger is None):
+        raise ValueError("a policy that names a ledger is released with its account, and no other is")
     plan = current(plan, policy, registry, original, key, elsewhere)
     refuse_contradictions(plan.channel, plan.policy)
     progress("assessing", 0.1)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     gate(assessment, policy, terms or Terms()).require()
+    draw = draw_id(key, plan)
+    weighed = None if account is None else account.weigh(plan, original, assessment.findings, draw).require()
     with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
         written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress, registry.formats)
         original.unchanged()
@@ -106,8 +116,26 @@ def release(  # noqa: PLR0917 each is another thing
             policy_file,
             test=streams is not None,
         )
-        write_audit(executed, write_public(executed))
-        return open_staging.publish()
+        if account is None or weighed is None:
+            write_audit(executed, write_public(executed, None))
+            return open_staging.publish()
+        place = account.enter(plan, unplaced(executed), draw, weighed.uncomposed)
+        manifest: Manifest | None = None
+        try:
+            manifest = write_public(executed, place)
+            write_audit(executed, manifest)
+            open_staging.publish()
+        finally:
+            _settle(account, place, manifest if open_staging.published else None)
+        return open_staging.target
+
+
+def _settle(account: Account, place: LedgerPlace, manifest: Manifest | None) -> None:
+    """Note in the ledger what became of a release; one of which it cannot be noted goes on counting."""
+    try:
+        account.settle(place, None if manifest is None else manifest.digest)
+    except RefusedError as error:
+        log.warning("the release stands in the ledger, but not what became of it: %s", error.problems[0].message)
 
 
 def current(  # noqa: PLR0917 each is another thing
@@ -185,10 +213,9 @@ def _draw(  # noqa: PLR0917 likewise
     return written
 
 
-def write_public(executed: Executed) -> Manifest:
-    """Write everything that goes beside the data, and return the manifest."""
-    public = executed.staging.public
-    manifest = manifests.manifest(
+def unplaced(executed: Executed) -> Manifest:
+    """Return the manifest of a draw, without its place in a ledger and the digests of what is beside it."""
+    return manifests.manifest(
         executed.plan,
         executed.assessment,
         executed.written,
@@ -196,6 +223,17 @@ def write_public(executed: Executed) -> Manifest:
         test=executed.test,
         governance=executed.policy.governance,
     )
+
+
+def write_public(executed: Executed, place: LedgerPlace | None) -> Manifest:
+    """Write everything that goes beside the data, and return the manifest.
+
+    Args:
+        executed: the draw.
+        place: of the release in the ledger; None if the policy names none.
+    """
+    public = executed.staging.public
+    manifest = replace(unplaced(executed), ledger=place)
     for name, content in {
         **beside(manifest, public, executed.registry.formats),
         **public_page(public, manifest, executed.registry, executed.plan.channel, executed.released),

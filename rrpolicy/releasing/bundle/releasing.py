@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,6 +16,7 @@ from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.policy.model import Policy
+from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle.execute import release
 from rrpolicy.releasing.bundle.staging import Staging, stage
@@ -119,14 +120,18 @@ def released(  # noqa: PLR0917 each is another thing
     key: Path | None,
     root: Path | None,
     progress: Progress,
+    accounts: Accounts,
     terms: Terms | None = None,
 ) -> Released:
-    """Write a release; see `rrpolicy.release` for the arguments and errors."""
+    """Write a release; see `rrpolicy.release` for the arguments and errors.
+
+    `accounts` opens the ledger that the policy names.
+    """
     order = _order(what, handed, root)
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
-        _execute(order, staging, label, key, progress, terms)
+        _execute(order, staging, label, key, progress, accounts, terms)
     return _found(order.opened.policy, out, key)
 
 
@@ -179,7 +184,13 @@ def _as_stated(policy: Policy, handed: Handed, root: Path | None) -> tuple[Opene
 
 
 def _execute(  # noqa: PLR0917 each is another thing
-    order: Order, staging: Staging, label: str | None, key: Path | None, progress: Progress, terms: Terms | None
+    order: Order,
+    staging: Staging,
+    label: str | None,
+    key: Path | None,
+    progress: Progress,
+    accounts: Accounts,
+    terms: Terms | None,
 ) -> None:
     """Draw into the staging folder with the key held, read or made; the bundle appears."""
     plan_file, opened = order.plan_file, order.opened
@@ -196,7 +207,10 @@ def _execute(  # noqa: PLR0917 each is another thing
     ):
         progress("planning", 0.05)
         plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere)
-        with _kept(plan, original, held, key, staging, keep=existing is None) as secret:
+        with (
+            _kept(plan, original, held, key, staging, keep=existing is None) as secret,
+            _account(opened, accounts) as account,
+        ):
             release(
                 plan,
                 opened.policy,
@@ -209,10 +223,16 @@ def _execute(  # noqa: PLR0917 each is another thing
                 staging=staging,
                 elsewhere=elsewhere,
                 terms=terms,
+                account=account,
                 progress=progress,
             )
     if key is None and beside is not None:
         destroy_key(beside)
+
+
+def _account(opened: Opened, accounts: Accounts) -> AbstractContextManager[Account | None]:
+    """Return the ledger that a policy names, held until the bundle has appeared; nothing if it names none."""
+    return nullcontext() if opened.policy.ledger is None else accounts.writing(opened.policy, opened.registry)
 
 
 @contextmanager

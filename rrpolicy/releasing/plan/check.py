@@ -6,6 +6,7 @@ No numpy, no engine: fast enough for a pre-commit hook.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -125,7 +126,8 @@ def check(opened: Opened, terms: Terms | None = None) -> Checked:
             problems += undeclared(policy, outline.fixed)
     derived: tuple[Derived, ...] = ()
     if outline is not None and len(assessors) == len(policy.requirements):
-        derived = possible(policy, outline, (a for _, a in assessors))
+        deciding = [a for _, a in assessors] + budgeted(policy, registry, outline)
+        derived = possible(policy, outline, deciding)
         problems += impossible(policy, derived)
     if problems or outline is None:
         raise PolicyError(problems)
@@ -149,6 +151,15 @@ def outlined(policy: Policy, registry: Registry) -> Outline:
     if outline.fixed is not None:
         hold_protocols(outline.fixed)
     return outline
+
+
+def budgeted(policy: Policy, registry: Registry, outline: Outline) -> list[Assessor]:
+    """Return the assessors that decide a stated budget, as far as there are any for the release by itself."""
+    found = []
+    for requirement in policy.budget:
+        with suppress(PolicyError):
+            found.append(registry.assessor(requirement, policy, outline))
+    return found
 
 
 def demand(policy: Policy, baseline: str) -> None:
@@ -220,7 +231,7 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
                 hint="say what must hold" + _such_as(registry),
             )
         )
-    for requirement in policy.requirements:
+    for requirement in (*policy.requirements, *policy.budget):
         reason = _refused(requirement, policy, registry)
         if reason is not None:
             place = policy.place_of(reason, requirement.place)

@@ -27,6 +27,7 @@ from rrpolicy.policy.stored import policy_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.alone import held_by_one
 from rrpolicy.releasing.plan.check import (
+    budgeted,
     nowhere_to_plan,
     outlined,
     refusals,
@@ -187,6 +188,7 @@ def make_plan(
         raise PolicyError(problems)
     outline = outlined(resolved, registry)
     requirements = tuple((r, registry.assessor(r, resolved, outline)) for r in resolved.requirements)
+    deciding = [a for _, a in requirements] + budgeted(resolved, registry, outline)
     progress("choosing parameters", 0.0)
     seen = original if elsewhere is None or isinstance(original, int) else _stand_in(resolved, original, elsewhere)
     task = Task(resolved, seen, requirements, progress)
@@ -211,7 +213,7 @@ def make_plan(
         unrounded=proposal.unrounded,
         remarks=(*proposal.remarks, *singles, *kept_formulas(resolved, channel)),
         plan_on=None if elsewhere is None else fingerprint(elsewhere),
-        derived=derived(resolved, registry, outline, [a for _, a in requirements], proposal, records=records),
+        derived=derived(resolved, registry, outline, deciding, proposal, records=records),
     )
 
 
@@ -262,6 +264,7 @@ def _planned_elsewhere(policy: Policy, proposal: Proposal) -> Proposal:
 def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[Problem, ...]:
     """Return what is wrong with a policy whatever the table is, as `check` does; gates that no metric answers, too."""
     assessors = [registry.assessor(r, policy, outline) for r in policy.requirements]
+    assessors += budgeted(policy, registry, outline)
     known = (
         *unfounded(policy),
         *unanswered(policy, registry, outline),

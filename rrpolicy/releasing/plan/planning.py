@@ -11,6 +11,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.errors import Decided, PolicyError, Problem
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.policy.model import Policy
+from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.appearing import refuse_existing
 from rrpolicy.releasing.plan.file import plan_document, save_plan
 from rrpolicy.releasing.plan.keys import KeyFile, new_key, refuse_existing_key, source_tag
@@ -53,8 +54,8 @@ class Planned(Decided):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what stands in the way of a release (RR101, RR103, RR104, RR108, RR415, RR416)."""
-        return self.outlook.decision.problems
+        """Return what stands in the way of a release (RR101, RR103, RR104, RR108, RR415, RR416, RR441, RR442)."""
+        return self.outlook.problems
 
     @property
     def plan(self) -> Plan:
@@ -109,8 +110,9 @@ def planned(  # noqa: PLR0917 each is another thing
     *,
     bound: bool,
     terms: Terms | None = None,
+    accounts: Accounts | None = None,
 ) -> Planned:
-    """Plan; see `rrpolicy.plan` for the arguments and errors."""
+    """Plan; see `rrpolicy.plan` for the arguments and errors. `accounts` opens the ledger, if the policy names one."""
     if expected_rows is not None and (out is not None or handed.uri is not None):
         raise PolicyError(
             Problem("RR250", "--expected-rows plans without data: it goes with neither --out nor --source")
@@ -122,16 +124,26 @@ def planned(  # noqa: PLR0917 each is another thing
         refuse_existing(out)
         refuse_existing_key(kept)
     made = opened(policy, handed, root)
+    account = _account(made, accounts)
     if expected_rows is not None:
-        outlook = look_ahead(made.policy, made.registry, expected_rows, progress, terms=terms)
+        outlook = look_ahead(made.policy, made.registry, expected_rows, progress, terms=terms, account=account)
         return Planned(outlook, made, root, outlook.to_json())
-    outlook, held = _looked(made, progress, terms, bound=bound, written=out is not None)
+    outlook, held = _looked(made, progress, terms, account, bound=bound, written=out is not None)
     found = Planned(outlook, made, root, outlook.to_json(), held)
     return _written(found, out, kept) if out is not None and kept is not None and found.passed else found
 
 
+def _account(made: Opened, accounts: Accounts | None) -> Account | None:
+    """Return the ledger that a policy names; None if it names none."""
+    if made.policy.ledger is None:
+        return None
+    if accounts is None:
+        raise ValueError("a policy that names a ledger is planned beside what the ledger holds")
+    return accounts.reading(made.policy, made.registry)
+
+
 def _looked(
-    made: Opened, progress: Progress, terms: Terms | None, *, bound: bool, written: bool
+    made: Opened, progress: Progress, terms: Terms | None, account: Account | None, *, bound: bool, written: bool
 ) -> tuple[Outlook, KeyFile | None]:
     """Look ahead on the table, and bind the plan to it by a fresh key if that is asked for, or it is to be written."""
     from rrpolicy.scratch import scratch
@@ -145,8 +157,8 @@ def _looked(
         open_original(made.policy, sources, spilled.folder) as original,
         open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
     ):
-        outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere, terms)
-        binds = bound or (written and outlook.decision.passed)
+        outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere, terms, account)
+        binds = bound or (written and outlook.passed)
         return _bound(outlook, original) if binds else (outlook, None)
 
 

@@ -19,11 +19,12 @@ from rrpolicy.channel.decoders import (
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.codec.fields import called
 from rrpolicy.codec.writing import plain
-from rrpolicy.errors import DataError
+from rrpolicy.errors import DataError, Decided, Problem
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
+from rrpolicy.releasing.account import Account, Weighed
 from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.check import Stated, stated
 from rrpolicy.releasing.plan.derived import to_accept
@@ -47,7 +48,7 @@ class MarginalError:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class Outlook(Decided):
     """A plan, what was found of it, whether it passes, and what it will still be good for.
 
     Attributes:
@@ -57,6 +58,7 @@ class Outlook:
         errors: of every one-way and two-way marginal.
         stated: where each requirement comes from, in the order of the findings.
         governance: what people declare of the policy, as its file states it now; no part of the plan.
+        weighed: beside earlier releases of the same people; None if the policy names no ledger.
     """
 
     plan: Plan
@@ -65,10 +67,16 @@ class Outlook:
     errors: tuple[MarginalError, ...]
     stated: tuple[Stated, ...]
     governance: Governance
+    weighed: Weighed | None = None
 
     def with_tag(self, source_tag: str) -> Outlook:
         """Return the outlook of the plan with the HMAC of its source."""
         return replace(self, plan=self.plan.with_tag(source_tag))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what stands in the way of a release: at the gate, and of the budget."""
+        return self.decision.problems + (() if self.weighed is None else self.weighed.problems)
 
     def to_json(self) -> dict[str, Json]:
         """Return the document of `plan --json` and `plan --out`."""
@@ -76,7 +84,7 @@ class Outlook:
         return {
             **self.plan.to_json(),
             "mechanism": {"name": policy.mechanism.name, "parameters": parameters(self.plan)},
-            "passed": self.decision.passed,
+            "passed": self.passed,
             "findings": plain(self.assessment.findings),
             "utility": plain(self.assessment.utility),
             "assumptions": list(self.assessment.assumptions),
@@ -88,25 +96,31 @@ class Outlook:
             "governance_digest": self.governance.digest(),
             "waived": plain(self.decision.waived),
             "warnings": [{"id": warning_id(remark), "text": remark.text} for remark in self.decision.warnings],
+            **({} if self.weighed is None else {"ledger": self.weighed.to_json()}),
         }
 
 
-def look_ahead(  # noqa: PLR0917 those of `make_plan`, and one more
+def look_ahead(  # noqa: PLR0917 those of `make_plan`, and two more
     policy: Policy,
     registry: Registry,
     original: Original | int,
     progress: Callable[[str, float], None] = lambda *_: None,
     elsewhere: Original | None = None,
     terms: Terms | None = None,
+    account: Account | None = None,
 ) -> Outlook:
-    """Plan and assess; see `make_plan` for the arguments and errors; `terms` are today's by default."""
+    """Plan and assess; see `make_plan` for the arguments and errors; `terms` are today's by default.
+
+    `account` is the ledger that the policy names.
+    """
     plan = make_plan(policy, registry, original, progress, elsewhere)
     progress("assessing", 0.5)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     progress("expecting errors", 0.9)
     errors = marginal_errors(plan, original)
     decision = gate(assessment, policy, terms or Terms(), warnings(plan))
-    return Outlook(plan, assessment, decision, errors, stated(policy, registry), policy.governance)
+    weighed = None if account is None else account.weigh(plan, original, assessment.findings)
+    return Outlook(plan, assessment, decision, errors, stated(policy, registry), policy.governance, weighed)
 
 
 def warnings(plan: Plan) -> Iterator[Remark]:

@@ -181,9 +181,10 @@ def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> N
         ("policy_digest", side.manifest.policy.digest),
         ("software", plain(side.manifest.software)),
         ("release", side.manifest.release),
+        *([("ledger", plain(side.manifest.ledger))] if side.manifest.ledger or "ledger" in record else []),
     ):
         failure = f"the field '{key}' of audit.json is not that of release.json"
-        log.check(f"audit.json: {key}", record[key] == value, "RR121", failure)
+        log.check(f"audit.json: {key}", record.get(key) == value, "RR121", failure)
 
 
 def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:

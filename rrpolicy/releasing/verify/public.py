@@ -126,6 +126,8 @@ def verify_public(
     for meaning, name in CLAIMS:
         log.claim(FILE, meaning, name)
     check_declared(log, manifest, FILE, Terms().today if today is None else today)
+    if manifest.ledger is not None:
+        log.claim(FILE, "where it stands in a ledger", "ledger")
     if not (_check_spelled(log, document, manifest) and _check_description(log, side)):
         return None
     data = _data_files(side)

@@ -1,0 +1,60 @@
+"""`rrpolicy ledger add FILE BUNDLE`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrpolicy import door
+from rrpolicy.untrusted.printable import visible
+
+
+class Overlap(StrEnum):
+    """How the people of a release stand to those of earlier ones."""
+
+    ANY = "any"
+    NESTED = "nested"
+    SAME = "same"
+    NONE = "none"
+
+
+def command(  # noqa: PLR0917 each option is one
+    ledger: Annotated[Path, typer.Argument(help="The ledger's file.", metavar="FILE")],
+    bundle: Annotated[
+        Path | None, typer.Argument(help="A release from before there was a ledger.", metavar="BUNDLE")
+    ] = None,
+    population: Annotated[str | None, typer.Option(help="The population that its records were drawn from.")] = None,
+    overlap: Annotated[
+        Overlap, typer.Option(help="How its people stand to those of earlier releases, as under [ledger].")
+    ] = Overlap.ANY,
+    withdraw: Annotated[
+        str | None,
+        typer.Option(help="The entry of a release whose bundle never appeared: it counts no more.", metavar="HASH"),
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="Why; it stays in the ledger.")] = None,
+    plugin: Annotated[
+        list[str] | None, typer.Option(help="A distribution to load, such as acme-oue>=1.2. Again for each.")
+    ] = None,
+    *,
+    join: Annotated[
+        bool, typer.Option("--join", help="Make two histories one, after a merge of two branches.")
+    ] = False,
+) -> None:
+    """Enter a release that was made without the ledger; or say what became of one, or join two histories.
+
+    Of a release that stands in the ledger it is noted that its bundle appeared.
+    """
+    entry = door.add_to_ledger(
+        ledger,
+        bundle,
+        population=population,
+        overlap=overlap.value,
+        withdraw=withdraw,
+        join=join,
+        reason=reason,
+        plugins=plugin or (),
+    )
+    print(visible(f"{ledger}: {entry}"))

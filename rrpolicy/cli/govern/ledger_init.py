@@ -1,0 +1,23 @@
+"""`rrpolicy ledger init FILE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrpolicy import door
+from rrpolicy.untrusted.printable import visible
+
+
+def command(
+    ledger: Annotated[Path, typer.Argument(help="The ledger's file, such as releases.jsonl.", metavar="FILE")],
+) -> None:
+    """Begin a ledger, in which releases of the same people are held against one budget.
+
+    Keep the file in the repository beside the policies: it holds nothing that release.json does not publish.
+    """
+    head = door.init_ledger(ledger)
+    print(visible(f"wrote {ledger}; its head is {head}"))
+    print('next: name it in the policy:  [ledger]  file = "FILE"')

@@ -1,0 +1,146 @@
+"""The ledger's file as the account of a policy: what `rrpolicy.releasing.account` asks of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.finding import Verdict
+from rrpolicy.govern.ledger.budget import weigh
+from rrpolicy.govern.ledger.chain import broken
+from rrpolicy.govern.ledger.entry import Guarantee, Release, Settlement
+from rrpolicy.govern.ledger.file import Book, locked, read_ledger
+from rrpolicy.govern.ledger.overlap import domains_of
+from rrpolicy.manifest.manifest import LedgerPlace
+from rrpolicy.policy.identity import identities
+from rrpolicy.releasing.account import data_of
+
+if TYPE_CHECKING:
+    from rrpolicy.finding import Finding
+    from rrpolicy.manifest.manifest import Manifest
+    from rrpolicy.policy.model import Overlap, Policy
+    from rrpolicy.registry import Registry
+    from rrpolicy.releasing.account import Weighed
+    from rrpolicy.releasing.plan.plan import Plan
+    from rrpolicy.source.protocol import Original
+
+UNWRITTEN = "the bundle was not written"
+
+
+class FileAccount:
+    """A ledger's file, read; or held, so that a release can be entered."""
+
+    def __init__(self, policy: Policy, registry: Registry, book: Book | None = None) -> None:
+        """Take the account of a policy.
+
+        Args:
+            policy: as its file states it; it names a ledger.
+            registry: of its plugins.
+            book: of the same file, held; None to look at it.
+        """
+        self._policy, self._registry, self._book = policy, registry, book
+        self._entered: str | None = None
+
+    def weigh(
+        self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
+    ) -> Weighed:
+        """Hold a plan against the budget; see `rrpolicy.releasing.account.Account`."""
+        ledger = read_ledger(path_of(self._policy)) if self._book is None else self._book.ledger
+        return weigh(ledger, self._policy, self._registry, plan, original, findings, draw)
+
+    def enter(self, plan: Plan, manifest: Manifest, draw: str, uncomposed: str | None) -> LedgerPlace:
+        """Enter a release; a draw that stands in the ledger stays where it stands."""
+        book, settings = self._book, self._policy.ledger
+        assert book is not None
+        assert settings is not None
+        for own, entry in book.ledger.releases.items():
+            if entry.draw == draw:
+                if entry.data != data_of(manifest):
+                    raise broken(str(path_of(self._policy)), "this draw stands in it with other data")
+                return LedgerPlace(entry.previous, own)
+        head = book.ledger.head
+        population, overlap = self._policy.source.population, settings.overlap
+        entry = entry_of(manifest, plan.policy, head, draw, population, overlap, uncomposed)
+        self._entered = book.append(entry)
+        return LedgerPlace(head, self._entered)
+
+    def settle(self, place: LedgerPlace, release: str | None) -> None:
+        """Note that the bundle appeared, or, of a release that was entered here, that it never will."""
+        book = self._book
+        assert book is not None
+        if (release is None and self._entered != place.entry) or place.entry in book.ledger.settled:
+            return
+        withdrawn = Settlement(book.ledger.head, place.entry, "withdrawn", None, UNWRITTEN)
+        released = Settlement(book.ledger.head, place.entry, "released", release)
+        book.append(withdrawn if release is None else released)
+
+
+class FileAccounts:
+    """Opens the ledgers that policies name, as files."""
+
+    def reading(self, policy: Policy, registry: Registry) -> FileAccount:
+        """Return the account of a policy, to be looked at."""
+        return FileAccount(policy, registry)
+
+    @contextmanager
+    def writing(self, policy: Policy, registry: Registry) -> Iterator[FileAccount]:
+        """Return the account of a policy with its file held.
+
+        Raises:
+            RefusedError: RR440, RR443 if it cannot be relied on, or is not there.
+        """
+        with locked(path_of(policy)) as book:
+            yield FileAccount(policy, registry, book)
+
+
+def path_of(policy: Policy) -> Path:
+    """Return where the ledger lies that a policy names."""
+    assert policy.ledger is not None
+    return Path(policy.folder) / policy.ledger.file
+
+
+def entry_of(  # noqa: PLR0917 each is another thing
+    manifest: Manifest,
+    policy: Policy,
+    previous: str,
+    draw: str | None,
+    population: str | None,
+    overlap: Overlap,
+    uncomposed: str | None,
+) -> Release:
+    """Return the entry of a release, made of nothing but what release.json publishes, and what the policy declares.
+
+    Args:
+        manifest: of the release.
+        policy: its requirements.
+        previous: hash of the last entry.
+        draw: see `rrpolicy.releasing.account.draw_id`; None if it is not known any more.
+        population: as declared.
+        overlap: as declared.
+        uncomposed: why it is released though no rule composes it.
+    """
+    guarantees = tuple(
+        Guarantee(name, f.requirement, f.achieved, f.verdict or Verdict.UNDECIDED, f.given)
+        for name, f in zip(identities(policy).requirements, manifest.findings, strict=True)
+    )
+    head = manifest.policy
+    return Release(
+        previous=previous,
+        label=manifest.release,
+        draw=draw,
+        policy=head.name,
+        version=head.version,
+        policy_digest=head.digest,
+        population=population,
+        overlap=overlap,
+        records=manifest.records,
+        max_records=manifest.units.max_records,
+        channel=manifest.channel,
+        domains=domains_of((a.name, a.domain) for a in manifest.attributes),
+        data=data_of(manifest),
+        derived=tuple(derived.id for derived in manifest.derived),
+        guarantees=guarantees,
+        uncomposed=uncomposed,
+    )

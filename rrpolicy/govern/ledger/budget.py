@@ -1,0 +1,230 @@
+"""A release held against the budget that it has together with earlier releases of the same people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.axes.recode import Recode
+from rrpolicy.errors import Problem, RRPolicyError
+from rrpolicy.finding import Derived, Finding, Verdict
+from rrpolicy.govern.ledger.compose import Composed, Part, no_rule
+from rrpolicy.govern.ledger.overlap import Group, Joint, domains_of, joined, overlapping, part_of
+from rrpolicy.policy.identity import identities
+from rrpolicy.privacy.models import pk_anonymity
+from rrpolicy.releasing.account import Together, Weighed, listed, told
+from rrpolicy.releasing.plan.assess import assess, words
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis, Channel
+    from rrpolicy.govern.ledger.chain import Ledger
+    from rrpolicy.govern.ledger.entry import Release
+    from rrpolicy.policy.model import Policy, Requirement
+    from rrpolicy.registry import Registry
+    from rrpolicy.releasing.plan.plan import Plan
+    from rrpolicy.source.protocol import Original
+
+ALONE = "there is no earlier release of these people"
+NONE = "no rule composes these releases"
+UNDECIDED = "it is decided with the table"
+OTHER_TABLES = "it rests on the table, and earlier releases were of another one, or of other categories, or too wide"
+_ORDER = (Verdict.SATISFIED, Verdict.UNDECIDED, Verdict.FAILED)
+HINT = (
+    "release fewer attributes or hide more of them; raise [[ledger.budget]]; or declare how the tables overlap "
+    "(`overlap`), if less is true than what is assumed"
+)
+
+
+UNRULED = (
+    "declare how the tables overlap (`overlap`), if less is true than what is assumed, or release other people's data; "
+    "`uncomposed` under [ledger] states why it is released all the same"
+)
+
+
+def weigh(  # noqa: PLR0917 each is another thing
+    ledger: Ledger,
+    policy: Policy,
+    registry: Registry,
+    plan: Plan,
+    original: Original | int,
+    findings: Sequence[Finding],
+    draw: str | None,
+) -> Weighed:
+    """Hold a plan against the budget; see `rrpolicy.releasing.account.Account`."""
+    settings = policy.ledger
+    assert settings is not None
+    rerun = next((own for own, e in ledger.releases.items() if draw is not None and e.draw == draw), None)
+    found = overlapping(ledger.releases, settings.overlap, policy.source.population)
+    whole = Weighed(settings.file, ledger.head, tuple(entry.name for entry in found.values()), ALONE, rerun=rerun)
+    if rerun is not None or not (found or settings.stated):
+        return whole
+    earlier = tuple(found.values())
+    most = max(policy.source.max_records, *(entry.max_records for entry in earlier), 1)
+    required = tuple(replace(requirement, max_records=most) for requirement in settings.budget)
+    budget = replace(plan.policy, requirements=required, gates=())
+    joint = _joint(plan, earlier, policy, registry, original)
+    own = findings if not settings.stated else _own(budget, registry, plan, original)
+    alone = list(_alone(budget, registry, earlier, own))
+    if isinstance(joint, str):
+        each = zip(required, alone, strict=True)
+        together = [Together(words(r, registry), None, numbers, joint) for r, numbers in each]
+    else:
+        derived = (*plan.derived, *_derived(earlier))
+        together = list(_each(budget, registry, joint, original, derived, alone))
+    rule = NONE if isinstance(joint, str) else joint.rule
+    return _concluded(replace(whole, rule=rule, together=tuple(together)), policy, required)
+
+
+def _joint(
+    plan: Plan, earlier: Sequence[Release], policy: Policy, registry: Registry, original: Original | int
+) -> Joint | str:
+    """Return a plan together with earlier releases; in words why no rule composes them, if none does."""
+    assert policy.ledger is not None
+    if not earlier:
+        return Joint(ALONE, (Group(plan.channel, original),))
+    try:
+        parts = [part_of(entry, registry) for entry in earlier]
+    except RRPolicyError as error:
+        return f"an earlier release cannot be read: {error.problems[0].message}"
+    domains = domains_of((a.name, a.domain) for a in plan.policy.released)
+    parts.append(Part("this release", plan.channel, plan.records, domains))
+    return next(_unruled(parts), None) or joined(parts, policy.ledger.overlap, earlier, original)
+
+
+def _unruled(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        why = no_rule(part.channel)
+        if why is not None:
+            yield f"in {part.name}, {why}"
+
+
+def _each(  # noqa: PLR0917 each is another thing
+    budget: Policy,
+    registry: Registry,
+    joint: Joint,
+    original: Original | int,
+    derived: Sequence[Derived],
+    alone: Sequence[tuple[float | None, ...]],
+) -> Iterator[Together]:
+    """Yield every entry of the budget with what it comes to."""
+    for requirement, single in zip(budget.requirements, alone, strict=True):
+        only = replace(budget, requirements=(requirement,))
+        said = words(requirement, registry)
+        try:
+            found = [_finding(only, registry, group.channel, group.people, derived) for group in joint.groups]
+        except RRPolicyError as error:
+            yield Together(said, None, single, error.problems[0].message)
+            continue
+        worst = max(found, key=lambda f: (_ORDER.index(f.verdict or Verdict.UNDECIDED), _reach(f)))
+        if worst.verdict is not Verdict.SATISFIED and joint.composed is not None:
+            worst = _in_classes(only, registry, joint.composed, original, derived) or worst
+        if worst.verdict is Verdict.UNDECIDED or worst.achieved is None:
+            why = UNDECIDED if isinstance(original, int) else OTHER_TABLES
+            yield Together(said, None, single, why)
+        else:
+            yield Together(said, worst, single)
+
+
+def _reach(finding: Finding) -> float:
+    """Return how far a finding goes in its limit's direction; of findings of one entry the greatest is the worst."""
+    if finding.achieved is None or finding.limit is None:
+        return 0.0
+    gap = finding.achieved.value - float(finding.limit)
+    return abs(gap) if finding.verdict is Verdict.FAILED else -abs(gap)
+
+
+def _finding(
+    policy: Policy, registry: Registry, channel: Channel, people: Original | int, derived: Sequence[Derived]
+) -> Finding:
+    (finding,) = assess(policy, registry, channel, people, derived).findings
+    return finding
+
+
+def _in_classes(
+    policy: Policy, registry: Registry, composed: Composed, original: Original | int, derived: Sequence[Derived]
+) -> Finding | None:
+    """Return the finding of linking inside the classes that nothing leaves to chance: k = 1 + (K - 1) r.
+
+    Of Pk-anonymity alone, which grants the attacker all originals: inside a class of K people who agree in everything
+    that is released with certainty, only what is drawn tells them apart, with smallest cross ratio r.
+    """
+    (requirement,) = policy.requirements
+    table = not isinstance(original, int) and not composed.strange and not composed.carried
+    if requirement.model != pk_anonymity.NAME or requirement.max_records > 1 or not composed.certain or not table:
+        return None
+    smallest = smallest_class(original, composed.certain)  # type: ignore[arg-type]
+    return _finding(policy, registry, composed.drawn, smallest, derived)
+
+
+def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
+    """Return how many people agree at least in everything that axes without chance release."""
+    import numpy as np
+
+    names = list(dict.fromkeys(name for axis in certain for name in axis.attributes))
+    counts = original.counts(*names)
+    columns = []
+    for axis in certain:
+        codes = counts.codes[:, [names.index(name) for name in axis.attributes]]
+        columns.append(axis.recode(codes) if isinstance(axis, Recode) else codes)
+    _, group = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)
+    return int(np.bincount(group.ravel(), weights=counts.n).min()) if len(counts.n) else 0
+
+
+def _own(budget: Policy, registry: Registry, plan: Plan, original: Original | int) -> Iterator[Finding | None]:
+    """Yield what the release itself reaches of each entry of a budget that is not the policy's requirements."""
+    for requirement in budget.requirements:
+        try:
+            yield _finding(replace(budget, requirements=(requirement,)), registry, plan.channel, original, plan.derived)
+        except RRPolicyError:
+            yield None
+
+
+def _derived(earlier: Iterable[Release]) -> Iterator[Derived]:
+    """Yield what earlier releases told of their tables, on which what compares tables is conditional, too."""
+    for entry in earlier:
+        yield from (Derived(f"{name} ({entry.name})", "told by an earlier release") for name in entry.derived)
+
+
+def _alone(
+    budget: Policy, registry: Registry, earlier: Sequence[Release], own: Iterable[Finding | None]
+) -> Iterator[tuple[float | None, ...]]:
+    """Yield, for each entry of the budget, what every release reaches by itself, the new one last."""
+    ids = identities(budget).requirements
+    for requirement, name, finding in zip(budget.requirements, ids, own, strict=True):
+        only = replace(budget, requirements=(requirement,))
+        number = None if finding is None or finding.achieved is None else finding.achieved.value
+        yield (*(_before(only, registry, entry, name) for entry in earlier), number)
+
+
+def _before(budget: Policy, registry: Registry, entry: Release, name: str) -> float | None:
+    """Return what an earlier release reaches of an entry of the budget: as it states, or as its channel tells."""
+    stated = next((g.achieved for g in entry.guarantees if g.id == name), None)
+    if stated is not None:
+        return stated.value
+    try:
+        found = _finding(budget, registry, part_of(entry, registry).channel, entry.records, ()).achieved
+    except RRPolicyError:
+        return None
+    return None if found is None else found.value
+
+
+def _concluded(weighed: Weighed, policy: Policy, budget: Sequence[Requirement]) -> Weighed:
+    """Return it with what stands in the way of the release."""
+    assert policy.ledger is not None
+    reason, place = policy.ledger.uncomposed, policy.place("ledger")
+    names = ", ".join(listed(weighed.earlier))
+    said = f"together with {len(weighed.earlier)} earlier ({names})" if weighed.earlier else "of this release alone"
+    over: list[Problem] = []
+    unruled: list[Problem] = []
+    for each, requirement in zip(weighed.together, budget, strict=True):
+        what = f"{requirement.model}: {each.requirement}"
+        if each.finding is None:
+            message = f"{what} has no composed guarantee {said}: {each.unruled}"
+            unruled.append(Problem("RR442", message, place, "releases that a rule composes", UNRULED))
+        elif each.finding.verdict is not Verdict.SATISFIED:
+            message = f"{what} does not hold {said}: {told(each)}; {weighed.rule}"
+            over.append(Problem("RR441", message, requirement.place or place, hint=HINT))
+    if unruled and reason is not None:
+        return replace(weighed, uncomposed=reason, problems=tuple(over))
+    return replace(weighed, problems=(*over, *unruled))

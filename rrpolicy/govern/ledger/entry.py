@@ -1,0 +1,198 @@
+"""What stands on a line of the ledger; each line is an entry in canonical JSON that names the one before by its hash.
+
+An entry holds what `release.json` publishes anyway, as far as the composition of releases needs it: no person's value,
+no mark of a person, no key, and no number that rests on the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from rrpolicy.canonical import Json, canonical, digest
+from rrpolicy.codec.reading import MalformedError, read
+from rrpolicy.codec.writing import record
+from rrpolicy.finding import Measure, Verdict
+from rrpolicy.policy.model import Overlap
+from rrpolicy.untrusted.document import read_object
+
+SCHEMA = "rrpolicy.ledger/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The first line.
+
+    Attributes:
+        id: random, so that no two ledgers have a hash in common.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+    kind: ClassVar[str] = "ledger"
+
+    id: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return nothing: it follows no entry."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What a release promised by itself.
+
+    Attributes:
+        id: of the policy's entry; see `rrpolicy.policy.identity`.
+        requirement: in words.
+        achieved: None where the number rests on the original.
+        verdict: at the release.
+        given: ids of derived statistics that it is conditional on.
+    """
+
+    id: str
+    requirement: str
+    achieved: Measure | None
+    verdict: Verdict
+    given: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release, entered before its bundle appears.
+
+    Attributes:
+        previous: hash of the entry that it follows.
+        label: of the release.
+        draw: what tells this draw from any other of the same policy; see `rrpolicy.releasing.account.draw_id`. None of
+            a bundle that was entered later.
+        policy: its name.
+        version: the policy's.
+        policy_digest: of the policy's resolved meaning.
+        population: that the policy declares; None if it declares none.
+        overlap: how its people stand to those of earlier releases, as the policy declares.
+        records: N.
+        max_records: of a unit.
+        channel: its public description.
+        domains: attribute -> digest of its categories in their order; None for a column without a list of them.
+        data: table -> digest of its released rows.
+        derived: ids of what the release tells of the table.
+        guarantees: one for each requirement.
+        uncomposed: why it was released though no rule composes it with earlier ones; None if it was not.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+    kind: ClassVar[str] = "release"
+
+    previous: str
+    label: str | None
+    draw: str | None
+    policy: str
+    version: str
+    policy_digest: str
+    population: str | None
+    overlap: Overlap
+    records: int
+    max_records: int
+    channel: Mapping[str, Json]
+    domains: Mapping[str, str | None]
+    data: Mapping[str, str]
+    derived: tuple[str, ...]
+    guarantees: tuple[Guarantee, ...]
+    uncomposed: str | None = None
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the entry before."""
+        return (self.previous,)
+
+    @property
+    def name(self) -> str:
+        """Return what people call it."""
+        label = "" if self.label is None else f" as {self.label}"
+        return f"{self.policy} {self.version}{label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What became of a release that was entered.
+
+    Attributes:
+        previous: hash of the entry that it follows.
+        entry: hash of the release's entry.
+        outcome: released, the bundle appeared; withdrawn, it never did, and the release counts no more.
+        release: digest of release.json; None if it was withdrawn.
+        reason: why it was withdrawn; None if it was not.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+    kind: ClassVar[str] = "settlement"
+
+    previous: str
+    entry: str
+    outcome: Literal["released", "withdrawn"]
+    release: str | None = None
+    reason: str | None = None
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the entry before."""
+        return (self.previous,)
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Two histories of one ledger made one again, after two writers had each followed the same entry.
+
+    Attributes:
+        previous: hash of the entry that it follows.
+        also: hashes of the other last entries.
+        reason: how it came to that, in words.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+    kind: ClassVar[str] = "joining"
+
+    previous: str
+    also: tuple[str, ...]
+    reason: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the entries that it follows."""
+        return (self.previous, *self.also)
+
+
+Entry: TypeAlias = Opening | Release | Settlement | Joining
+_KINDS: Mapping[str, type[Entry]] = {kind.kind: kind for kind in (Opening, Release, Settlement, Joining)}
+
+
+def to_line(entry: Entry) -> bytes:
+    """Return an entry as the ledger holds it, without the line's end."""
+    return canonical(record(entry))
+
+
+def hash_of(line: bytes) -> str:
+    """Return the hash that the next entry names this one by."""
+    return digest(line)
+
+
+def from_line(line: bytes, where: str) -> Entry:
+    """Read an entry.
+
+    Args:
+        line: as it stands in the file, without its end.
+        where: it stands, for messages.
+
+    Raises:
+        ValueError: if it is none, or is not spelled as `to_line` spells it.
+    """
+    document = read_object(line, where)
+    kind = document.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise MalformedError(f"must be {' or '.join(_KINDS)}", "kind")
+    entry = read(_KINDS[kind], document)
+    if to_line(entry) != line:
+        raise MalformedError("is not spelled as this program spells it")
+    return entry

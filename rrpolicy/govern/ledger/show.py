@@ -1,0 +1,182 @@
+"""What a ledger holds, for people: every release with what it promised, alone and together with those before it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from rrpolicy.canonical import Json
+from rrpolicy.channel.probability import log_up, round_down
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.codec.writing import plain
+from rrpolicy.discovery import load_registry
+from rrpolicy.errors import RRPolicyError
+from rrpolicy.govern.ledger.chain import Ledger
+from rrpolicy.govern.ledger.compose import no_rule
+from rrpolicy.govern.ledger.entry import Release
+from rrpolicy.govern.ledger.file import read_ledger
+from rrpolicy.govern.ledger.overlap import joined, overlapping, part_of
+from rrpolicy.privacy.epsilon.exposure import Exposure, exposure, k_of
+from rrpolicy.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What ratios tell of releases: bounds that hold whatever the table is.
+
+    Attributes:
+        record: epsilon in record scope.
+        attribute: epsilon in attribute scope.
+        k: no attacker links anybody with a chance above 1/k; None where units have several records.
+        rule: by which, in words.
+    """
+
+    record: float
+    attribute: float
+    k: float | None
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A release of the ledger.
+
+    Attributes:
+        hash: of its entry.
+        entry: as it stands.
+        outcome: released, withdrawn, or open: it is not known whether the bundle appeared.
+        with_earlier: how many earlier releases may speak of the same people.
+        together: what it comes to together with those; None if no rule composes them.
+        unruled: why none does; "" if one does.
+    """
+
+    hash: str
+    entry: Release
+    outcome: str
+    with_earlier: int
+    together: Reached | None
+    unruled: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A ledger, shown.
+
+    Attributes:
+        name: of the file.
+        head: hash of the last entry.
+        populations: name, None for what names none -> its releases in their order.
+    """
+
+    name: str
+    head: str
+    populations: tuple[tuple[str | None, tuple[Line, ...]], ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `rrpolicy ledger show --json`."""
+        return {
+            "schema": "rrpolicy.ledger-shown/1",
+            "head": self.head,
+            "populations": [
+                {"population": name, "releases": [_document(line) for line in lines]}
+                for name, lines in self.populations
+            ],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as text."""
+        yield f"{self.name}: head {self.head}"
+        for name, releases in self.populations:
+            yield ""
+            yield f"population {name}" if name is not None else "no population named: taken to be of anybody"
+            yield from _table([HEADS, *map(_row, releases)])
+            for number, line in enumerate(releases, 1):
+                if line.unruled:
+                    yield f"  {number}: no composed guarantee: {line.unruled}"
+                if line.entry.uncomposed is not None:
+                    yield f"  {number}: released all the same, because {line.entry.uncomposed}"
+        if not self.populations:
+            yield "no release was entered"
+
+
+HEADS = ("", "release", "records", "overlap", "outcome", "epsilon", "k", "together with", "rule")
+
+
+def show_ledger(path: Path, plugins: Sequence[str] = ()) -> Shown:
+    """Show a ledger; see `rrpolicy.show_ledger` for the arguments and errors."""
+    ledger, registry = read_ledger(path), load_registry(plugins)
+    found: dict[str | None, list[Line]] = {}
+    entered = {own: entry for own, entry in ledger.entries.items() if isinstance(entry, Release)}
+    for number, (own, entry) in enumerate(entered.items()):
+        before = dict(list(entered.items())[:number])
+        earlier = {name: e for name, e in before.items() if name in ledger.releases}
+        found.setdefault(entry.population, []).append(_line(ledger, registry, own, entry, earlier))
+    return Shown(str(path), ledger.head, tuple((name, tuple(lines)) for name, lines in found.items()))
+
+
+def _line(ledger: Ledger, registry: Registry, own: str, entry: Release, earlier: dict[str, Release]) -> Line:
+    settled = ledger.settled.get(own)
+    outcome = "open" if settled is None else settled.outcome
+    others = list(overlapping(earlier, entry.overlap, entry.population).values())
+    try:
+        parts = [part_of(e, registry) for e in (*others, entry)]
+    except RRPolicyError as error:
+        return Line(own, entry, outcome, len(others), None, error.problems[0].message)
+    why = next(filter(None, (no_rule(part.channel) for part in parts)), "")
+    if why:
+        return Line(own, entry, outcome, len(others), None, why)
+    most = max(e.max_records for e in (*others, entry))
+    joint = joined(parts, entry.overlap, others, entry.records)
+    exposed = [(exposure(g.channel, most), g.people) for g in joint.groups if isinstance(g.channel, Product)]
+    rule = joint.rule if others else ""
+    return Line(own, entry, outcome, len(others), _reached(exposed, rule, others, entry))  # type: ignore[arg-type]
+
+
+def _reached(exposed: Sequence[tuple[Exposure, int]], rule: str, others: Sequence[Release], entry: Release) -> Reached:
+    people = [(e, entry.records if not others else n) for e, n in exposed]
+    several = any(e.max_records > 1 for e in (*others, entry))
+    k = None if several else round_down(min(k_of(e.cross, n) for e, n in people))
+    return Reached(_epsilon(e.record for e, _ in people), _epsilon(e.attribute for e, _ in people), k, rule)
+
+
+def _epsilon(ratios: Iterator[Fraction | None]) -> float:
+    return max(math.inf if ratio is None else log_up(ratio) for ratio in ratios)
+
+
+def _document(line: Line) -> dict[str, Json]:
+    entry = line.entry
+    return {
+        "entry": line.hash,
+        "label": entry.label,
+        "policy": {"name": entry.policy, "version": entry.version, "digest": entry.policy_digest},
+        "records": entry.records,
+        "overlap": entry.overlap,
+        "outcome": line.outcome,
+        "guarantees": plain(entry.guarantees),
+        "earlier": line.with_earlier,
+        "together": plain(line.together),
+        "unruled": line.unruled or None,
+        "uncomposed": entry.uncomposed,
+    }
+
+
+def _row(line: Line) -> tuple[str, ...]:
+    entry, reached = line.entry, line.together
+    told = ("no rule", "", "") if reached is None else (f"{reached.record:.6g}", _k(reached), reached.rule)
+    counted = f"{line.with_earlier} earlier"
+    return ("", entry.name, f"{entry.records:,}", entry.overlap, line.outcome, told[0], told[1], counted, told[2])
+
+
+def _k(reached: Reached) -> str:
+    return "?" if reached.k is None else f"{reached.k:.6g}"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield rows with aligned columns; the first column numbers them."""
+    numbered = [("" if not i else str(i), *row[1:]) for i, row in enumerate(rows)]
+    widths = [max(map(len, column)) for column in zip(*numbered, strict=True)]
+    for row in numbered:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

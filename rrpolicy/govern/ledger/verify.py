@@ -1,0 +1,156 @@
+"""Whether a ledger is whole, and whether releases stand in it as they say themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.govern.ledger.chain import Ledger
+from rrpolicy.govern.ledger.entry import Release
+from rrpolicy.govern.ledger.file import read_ledger
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.manifest.sealed import check_seal, read_release
+from rrpolicy.releasing.verify.outcome import Check, Level, Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A ledger whose chain holds.
+
+    Attributes:
+        ledger: as read.
+        head: hash of the last entry.
+        bundles: that were found in it.
+    """
+
+    ledger: Ledger
+    head: str
+    bundles: tuple[str, ...]
+
+    @property
+    def open(self) -> tuple[tuple[str, str], ...]:
+        """Return hash and name of each release of which it does not say whether the bundle appeared."""
+        return tuple((own, entry.name) for own, entry in self.ledger.open.items())
+
+    def lines(self) -> Iterator[str]:
+        """Yield what was found, for people."""
+        entries, releases = len(self.ledger.entries), len(self.ledger.releases)
+        yield f"the chain holds: {entries} {_plural('entry', entries)}, {releases} {_plural('release', releases)}"
+        yield f"head: {self.head}"
+        for bundle in self.bundles:
+            yield f"{bundle} stands in it as it says"
+        for own, name in self.open:
+            yield f"open: {name}, entered and counted; whether its bundle appeared is not known ({own})"
+        if self.open:
+            yield "next: `rrpolicy ledger add FILE BUNDLE` if it did, else --withdraw HASH --reason"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document of `rrpolicy ledger verify --json`."""
+        return {
+            "schema": "rrpolicy.ledger-verification/1",
+            "passed": True,
+            "head": self.head,
+            "entries": len(self.ledger.entries),
+            "releases": len(self.ledger.releases),
+            "open": [{"entry": own, "release": name} for own, name in self.open],
+            "bundles": list(self.bundles),
+        }
+
+
+def verify_ledger(path: Path, expect_head: str | None, bundles: Sequence[Path]) -> Verified:
+    """Verify a ledger; see `rrpolicy.verify_ledger` for the arguments and errors."""
+    ledger = read_ledger(path)
+    head = ledger.head
+    if expect_head is not None:
+        ledger.expect(expect_head, "was expected in it")
+    for bundle in bundles:
+        manifest = sealed_manifest(bundle)
+        if manifest.ledger is not None:
+            ledger.expect(manifest.ledger.head, f"{bundle} follows")
+            ledger.expect(manifest.ledger.entry, f"{bundle} names as its own")
+        problem = unlike(ledger, manifest, str(bundle))
+        if problem is not None:
+            raise RequirementError(problem)
+    return Verified(ledger, head, tuple(map(str, bundles)))
+
+
+def verified_in(path: Path, bundle: Path, found: Verification) -> Verification:
+    """Return what was verified of a bundle, with whether the ledger holds it as it says.
+
+    Args:
+        path: of the ledger.
+        bundle: the bundle's folder, or its public/ folder alone.
+        found: what was verified of it.
+
+    Raises:
+        RefusedError: RR440 if the ledger cannot be relied on, RR443 if there is none.
+    """
+    ledger = read_ledger(path)
+    problem: Problem | None
+    try:
+        problem = unlike(ledger, sealed_manifest(bundle), str(bundle))
+    except PolicyError:
+        problem = Problem("RR130", f"{bundle} cannot be read, so that it stands in no ledger")
+    check = Check("the ledger's entry", Level.PUBLIC, problem is None, "" if problem is None else problem.message)
+    claims = tuple(c for c in found.claims if problem is not None or c.field != "ledger")
+    problems = found.problems if problem is None else (*found.problems, problem)
+    return replace(found, checks=(*found.checks, check), problems=problems, claims=claims)
+
+
+def sealed_manifest(bundle: Path) -> Manifest:
+    """Return the manifest of a bundle, or of its public/ folder, whose own digest holds.
+
+    Raises:
+        PolicyError: RR260 or RR261 if it is no release, RR284 if it was changed.
+    """
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    manifest = read_release(public)
+    check_seal(public, manifest.to_json(), ())
+    return manifest
+
+
+def unlike(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
+    """Return in what a release is not the one that the ledger holds under its entry; None if it is.
+
+    Args:
+        ledger: whose chain holds.
+        manifest: of the release.
+        name: of the bundle, for the message.
+    """
+    place, hint = manifest.ledger, "ask the ledger's owner; `rrpolicy ledger add` enters a bundle that stands in none"
+    found = find(ledger, manifest)
+    if found is None:
+        why = "names no entry of a ledger" if place is None else "names an entry that this ledger does not hold"
+        return Problem("RR130", f"{name} {why}", None, "a release that was entered before it appeared", hint)
+    entry = ledger.entries[found]
+    assert isinstance(entry, Release)
+    settled = ledger.settled.get(found)
+    stated = {
+        "the ledger's head": place is None or place.head == entry.previous,
+        "records": manifest.records == entry.records,
+        "channel": manifest.channel == entry.channel,
+        "policy": manifest.policy.digest == entry.policy_digest,
+        "data": {table: written.digest for table, written in manifest.data.tables.items()} == entry.data,
+        "what became of it": settled is None or settled.outcome == "released",
+    }
+    differ = [what for what, agrees in stated.items() if not agrees]
+    if not differ:
+        return None
+    return Problem("RR130", f"{name} is not the release that the ledger holds: {', '.join(differ)} differ", hint=hint)
+
+
+def find(ledger: Ledger, manifest: Manifest) -> str | None:
+    """Return the hash of a release's entry: the one that it names; else one with the same data and channel."""
+    if manifest.ledger is not None:
+        named = manifest.ledger.entry
+        return named if isinstance(ledger.entries.get(named), Release) else None
+    data = {table: written.digest for table, written in manifest.data.tables.items()}
+    same = (own for own, e in ledger.releases.items() if e.data == data and e.channel == manifest.channel)
+    return next(same, None)
+
+
+def _plural(word: str, number: int) -> str:
+    return word if number == 1 else {"entry": "entries"}.get(word, word + "s")
