@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -39,8 +40,9 @@ class _Stated:
 
 
 def settings(old: Side, new: Side) -> Iterator[Altered]:
-    """Yield each key of [policy], [source], [release] and [context] that changed, and `plan_on`."""
-    yield from _altered(old, new, _settings(old), _settings(new))
+    """Yield each key of [policy], [source], [release], [context] and [ledger] that changed, and `plan_on`."""
+    kept = all(side.policy.ledger is not None for side in (old, new))
+    yield from _altered(old, new, *({**_settings(side), **_ledger(side, kept=kept)} for side in (old, new)))
 
 
 def columns(old: Side, new: Side) -> Iterator[Altered]:
@@ -83,7 +85,7 @@ def _settings(side: Side) -> dict[str, _Stated]:
         **{f"policy.{name}": getattr(policy, name) for name in ("name", "version", "owner", "purpose")},
         "policy.extends": tuple(side.extends),
         "policy.plugins": policy.plugins,
-        **{f"source.{name}": getattr(source, name) for name in ("uri", "table", "min_rows", "population", "missing")},
+        **{f"source.{name}": getattr(source, name) for name in ("uri", "table", "min_rows", "missing")},
         "source.unit": policy.unit,
         **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
         **{f"source.csv.{field.name}": getattr(source.csv, field.name) for field in fields(source.csv)},
@@ -97,6 +99,29 @@ def _settings(side: Side) -> dict[str, _Stated]:
     if policy.governance.changes:
         stated["policy.changes"] = _Stated("policy.changes.what", None, policy.governance.changes)
     return stated
+
+
+def _ledger(side: Side, *, kept: bool) -> dict[str, _Stated]:
+    """Return what is said of the ledger, and of the population, which decides only where there is one.
+
+    Args:
+        side: the policy.
+        kept: both policies keep a ledger; else nothing of it but the file is compared.
+    """
+    ledger, population = side.policy.ledger, side.policy.source.population
+    told: dict[str, _Stated] = {}
+    if population is not None:
+        told["source.population"] = _Stated("source.population", population if kept else None, population)
+    if ledger is None:
+        return told
+    told["ledger.file"] = _Stated("ledger.file", os.path.normpath(ledger.file), ledger.file)
+    if kept:
+        budget = plain(ledger.budget) if ledger.stated else None
+        said: dict[str, Any] = {"overlap": ledger.overlap, "uncomposed": ledger.uncomposed, "budget": budget}
+        for key, value in said.items():
+            if value is not None:
+                told[f"ledger.{key}"] = _Stated(f"ledger.{key}", value, value)
+    return told
 
 
 def waivers(old: Side, new: Side) -> Iterator[Altered]:
