@@ -46,7 +46,9 @@ def _summary(found: Comparison) -> str:
 
 def _change(change: Altered) -> Iterator[str]:
     sense = " (utility)" if change.sense is Sense.UTILITY else ""
-    yield f"  {change.effect:<12} {change.key}{sense}: {_value(change.before)} -> {_value(change.after)}"
+    entry = isinstance(change.before or change.after, dict)  # the reason tells of its numbers
+    values = "" if entry else f": {_value(change.before)} -> {_value(change.after)}"
+    yield f"  {change.effect:<12} {change.key}{sense}{values}"
     yield f"  {'':<12} {change.why}"
     place = change.places.new or change.places.old
     if place is not None:

@@ -42,7 +42,7 @@ def _problem(change: Altered, new: Side, *, bumped: bool, named: bool) -> Proble
     version = new.policy.version if bumped else _next(new.policy.version)
     lacks = [] if bumped else [f"the version is not greater than before ({new.policy.version})"]
     lacks += [] if named else ["no new [[policy.changes]] entry of this version names it"]
-    message = f"{change.key} is {change.effect}, and {' and '.join(lacks)}"
+    message = f"{change.key} is {change.effect} ({change.why}), and {' and '.join(lacks)}"
     head = [] if bumped else [f'under [policy], version = "{version}"; and']
     hint = "\n".join([*head, entry(change.key, version)])
     return Problem("RR140", message, change.places.new or new.at("policy.version"), "a change that was decided", hint)

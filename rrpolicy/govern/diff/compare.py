@@ -12,7 +12,6 @@ from rrpolicy.govern.diff.entries import gates, plain_options, requirements
 from rrpolicy.govern.diff.keys import columns, settings, waivers
 from rrpolicy.govern.diff.pricing import Progress, prices
 from rrpolicy.govern.diff.sides import Side, open_sides
-from rrpolicy.policy.directions import RULES
 from rrpolicy.releasing.plan.opening import PolicyLike
 from rrpolicy.source.memory.handed import Handed
 
@@ -62,13 +61,12 @@ def _comparison(old: Side, new: Side, on: Handed | int | None, progress: Progres
 def _mechanism(old: Side, new: Side, found: Prices) -> Iterator[Altered]:
     """Yield what changed of the mechanism: its effect is what became of the guarantees."""
     one, other = old.policy.mechanism, new.policy.mechanism
-    rule = RULES["mechanism.name"]
     does, of = found.effect, f"recomputed from {found.known}"
     if does is None:
         does = Effect.INCOMPARABLE
         hint = "" if found.known is Known.TABLE else ": plan both with --data or --expected-rows"
-        of = f"the guarantees could not be recomputed from {found.known}{hint}"
-    why = f"{rule.why}; {does} by the guarantees, {of}" if does is not Effect.INCOMPARABLE else of
+        of = f"which could not be recomputed from {found.known}{hint}"
+    why = f"by the guarantees, {of}"
     before, after = ({"name": m.name, **plain_options(m.options)} for m in (one, other))
     keys = ["name"] if one.name != other.name else dict.fromkeys([*before, *after])
     for key in (f"mechanism.{name}" for name in keys if before.get(name) != after.get(name)):

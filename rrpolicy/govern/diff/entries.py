@@ -78,7 +78,7 @@ def gates(old: Side, new: Side) -> Iterator[Altered]:
             does = _of_gate(one, other)
             why = f"at most {one.max} before, at most {other.max} now"
         at = (None if g is None else side.shown(g.place) for g, side in ((one, old), (other, new)))
-        yield Altered(name, does, was, now, f"{_said(does)}: {why}", Sense.UTILITY, Places(*at))
+        yield Altered(name, does, was, now, why, Sense.UTILITY, Places(*at))
 
 
 def plain_options(options: BaseModel) -> dict[str, Json]:
@@ -127,10 +127,6 @@ def _implied(one: Requirement, others: Iterable[Requirement], registry: Registry
     return next((other for other in others if effect_of(one, other, registry) in held), None)
 
 
-def _said(effect: Effect) -> str:
-    return "no weaker and no stronger" if effect is Effect.NEUTRAL else str(effect)
-
-
 def _altered(
     name: str,
     does: Effect,
@@ -140,7 +136,7 @@ def _altered(
 ) -> Altered:
     before, after = (None if r is None else _plain(r) for r in entries)
     at = (None if r is None else side.shown(r.place) for r, side in zip(entries, sides, strict=True))
-    return Altered(name, does, before, after, f"{_said(does)}: {why}", Sense.PROTECTION, Places(*at))
+    return Altered(name, does, before, after, why, Sense.PROTECTION, Places(*at))
 
 
 def _plain(requirement: Requirement) -> dict[str, Json]:

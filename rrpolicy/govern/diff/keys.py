@@ -17,11 +17,11 @@ from rrpolicy.policy.model import Attribute, Policy
 _UNRESOLVED = ("policy.may_relax", "context.demands")
 """Keys that only policies which extend this one feel: they are read from the file."""
 _ALLOWS = "context.allows"
-_REASONS = {
-    Effect.WEAKER: "weaker",
-    Effect.STRONGER: "stronger the other way",
-    Effect.INCOMPARABLE: "weaker in one respect, stronger in another",
+_TURNED = {
+    Effect.STRONGER: "the other way round: ",
+    Effect.INCOMPARABLE: "weaker in one respect, stronger in another: ",
 }
+"""What precedes the reason why a key is weaker, where it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _altered(old: Side, new: Side, before: Mapping[str, _Stated], after: Mapping
             continue
         rule = RULES[stated.rule]
         does = effect(rule, *compared)
-        why = rule.why if does is Effect.NEUTRAL else f"{_REASONS[does]}: {rule.why}"
+        why = _TURNED.get(does, "") + rule.why
         yield Altered(key, does, shown_old, shown_new, why, Sense.PROTECTION, Places(old.at(key), new.at(key)))
 
 
@@ -136,7 +136,7 @@ def waivers(old: Side, new: Side) -> Iterator[Altered]:
             does = effect(Rule(Direction.LATER, rule.why), one.until, other.until)
         else:
             does = effect(rule, one, other)
-        why = "the same until the same day" if does is Effect.NEUTRAL else f"{_REASONS[does]}: {rule.why}"
+        why = "the same until the same day" if does is Effect.NEUTRAL else _TURNED.get(does, "") + rule.why
         at = (None if w is None else side.shown(w.place) for w, side in ((one, old), (other, new)))
         yield Altered(f"waivers/{finding}", does, plain(one), plain(other), why, Sense.PROTECTION, Places(*at))
 
@@ -189,7 +189,7 @@ def _whole_column(old: Side, new: Side, one: Attribute | None, other: Attribute 
     if attribute.role.dropped:
         does, why = Effect.NEUTRAL, "the column is not released either way"
     elif one is None:
-        does, why = Effect.WEAKER, "weaker: one more column is released of each person"
+        does, why = Effect.WEAKER, "one more column is released of each person"
     else:
-        does, why = Effect.STRONGER, "stronger: the column is released no more"
+        does, why = Effect.STRONGER, "the column is released no more"
     yield Altered(key, does, before, after, why, Sense.PROTECTION, places)

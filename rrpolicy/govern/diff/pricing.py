@@ -7,6 +7,7 @@ a number after.
 from __future__ import annotations
 
 import math
+import os.path
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from rrpolicy.finding import Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.govern.diff.altered import Effect, Kind, Known, Outcome, Price, Prices
 from rrpolicy.govern.diff.entries import effect_of, named
 from rrpolicy.govern.diff.sides import Side
+from rrpolicy.policy.baseline.floor import SCHEME
 from rrpolicy.policy.model import Requirement
 from rrpolicy.releasing.plan.check import check, refusals
 from rrpolicy.releasing.plan.preview import MarginalError, look_ahead
@@ -65,7 +67,7 @@ def prices(old: Side, new: Side, on: Handed | int | None, progress: Progress) ->
     elif isinstance(on, int):
         known, reckon = Known.RECORDS, lambda side, others: _looked(side, others, on, progress)
     else:
-        known, reckon = Known.TABLE, lambda side, others: _on_table(side, others, on, progress)
+        known, reckon = Known.TABLE, lambda side, others: _on_table(side, others, _table(side, old, new, on), progress)
     try:
         before = reckon(old, _only(new, old))
     except PolicyError as error:  # it was changed because of that; the new one has to be right
@@ -93,6 +95,15 @@ def _alone(side: Side, others: Mapping[str, Requirement]) -> _Reckoned:
     passed = None if found.passed else False
     outcome = Outcome(passed, problems=tuple(problem.code for problem in found.problems))
     return _Reckoned(outcome, {finding.identity: finding for finding in found.findings})
+
+
+def _table(side: Side, old: Side, new: Side, handed: Handed) -> Handed:
+    """Return the table that a policy is planned on; a release brings none, and takes that of the other policy."""
+    other = new if side is old else old
+    if handed.uri is not None or side.release is None or other.release is not None:
+        return handed
+    uri = other.policy.source.uri
+    return replace(handed, uri=uri if SCHEME.match(uri) else os.path.join(other.policy.folder, uri))  # noqa: PTH118
 
 
 def _on_table(side: Side, others: Mapping[str, Requirement], handed: Handed, progress: Progress) -> _Reckoned:

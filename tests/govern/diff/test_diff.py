@@ -145,8 +145,10 @@ def test_only_the_data_changed_since_a_release(write, tmp_path, capsys):
     record = json.loads((release / "public" / "release.json").read_text())
     assert statement["since"] == record["digest"]
     assert statement["policy"] == json.loads((release / "audit" / "audit.json").read_text())["policy_digest"]
-    assert main(["diff", str(release), str(november)]) == 0
-    assert "only the data changed" in capsys.readouterr().out
+    assert main(["diff", str(release), str(november), "--data"]) == 0
+    printed = capsys.readouterr().out
+    assert "only the data changed" in printed
+    assert "a release before: passes; after: passes" in printed
 
 
 def test_a_release_whose_policy_was_swapped_is_refused(write, tmp_path, capsys):
