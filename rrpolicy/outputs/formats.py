@@ -6,8 +6,8 @@ import importlib
 
 from rrpolicy.outputs.outcome import Outcome
 
-FORMATS = ("sarif", "junit", "github", "gitlab", "markdown")
-"""Each a module of this room, with a function of the same name."""
+FORMATS = ("sarif", "code-scanning", "junit", "github", "gitlab", "markdown")
+"""Each a module of this room, with a function of the same name; a dash is an underscore there."""
 
 
 def formatted(outcome: Outcome, name: str) -> str:
@@ -17,6 +17,7 @@ def formatted(outcome: Outcome, name: str) -> str:
         outcome: what a command found.
         name: one of `FORMATS`.
     """
-    module = importlib.import_module(f"rrpolicy.outputs.{name}")
-    text: str = getattr(module, name)(outcome)
+    own = name.replace("-", "_")
+    module = importlib.import_module(f"rrpolicy.outputs.{own}")
+    text: str = getattr(module, own)(outcome)
     return text

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0: one run, one result an entry, for code scanning and for viewers.
+"""SARIF 2.1.0: one run, one result an entry, for viewers and other programs.
 
 What holds given derived statistics is a `pass` with the level `warning`, so that no viewer shows it as one without a
 condition; what is undecided is `open`, with the level `error` where it stands in the way. A waived entry keeps its kind

@@ -178,6 +178,21 @@ def test_the_loudest_are_kept_where_a_run_can_hold_no_more(tmp_path, validator):
     assert "6 results" in told["message"]["text"]
 
 
+def test_code_scanning_is_told_nothing_that_it_would_take_for_a_problem(write, validator):
+    """It makes an alert of every result, whatever its kind."""
+    path = write(DP, PK, GATE.format("1/1000000"), ACCEPT)
+    status, text = call("plan", path, "--output-format", "code-scanning")
+    log = json.loads(text)
+    assert status == 1
+    assert list(validator.iter_errors(log)) == []
+    assert {r["ruleId"]: r["level"] for r in log["runs"][0]["results"]} == {"local-dp": "warning", "RR104": "error"}
+    whole = json.loads(call("plan", path, "--output-format", "sarif")[1])
+    marks = {r["ruleId"]: r["partialFingerprints"] for r in whole["runs"][0]["results"]}
+    assert all(marks[r["ruleId"]] == r["partialFingerprints"] for r in log["runs"][0]["results"])
+    _, text = call("check", write(PK), "--output-format", "code-scanning")
+    assert json.loads(text)["runs"][0]["results"] == []
+
+
 MORE = (
     '[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "9/10"\n',
     '[[privacy]]\nmodel = "identity-disclosure"\nthreshold = "9/10"\n',

@@ -28,6 +28,7 @@ class Output(StrEnum):
     TEXT = "text"
     JSON = "json"
     SARIF = "sarif"
+    CODE_SCANNING = "code-scanning"
     JUNIT = "junit"
     GITHUB = "github"
     GITLAB = "gitlab"
