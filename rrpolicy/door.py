@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Overlap, Policy
     from rrpolicy.releasing.bundle.releasing import Released, What
     from rrpolicy.releasing.plan.check import Checked
+    from rrpolicy.releasing.plan.custody import KeyAt
     from rrpolicy.releasing.plan.opening import PolicyLike
     from rrpolicy.releasing.plan.planning import Planned
     from rrpolicy.releasing.plan.waivers import Terms
@@ -54,6 +55,12 @@ def _silent(_what: str, _share: float) -> None:
 
 def _path(path: PathLike | None) -> Path | None:
     return None if path is None else Path(path)
+
+
+def _key(key: PathLike | None) -> KeyAt | None:
+    from rrpolicy.releasing.plan.custody import secret_of
+
+    return None if key is None else secret_of(os.fspath(key)) or Path(key)
 
 
 def _terms(today: date | None, *, waivers: bool) -> Terms:
@@ -152,6 +159,7 @@ def plan(
     *,
     out: PathLike | None = None,
     key: PathLike | None = None,
+    key_passphrase: str | None = None,
     expected_rows: int | None = None,
     root: PathLike | None = None,
     bound: bool = True,
@@ -167,7 +175,9 @@ def plan(
             DuckDB relation. A table in memory is copied in memory, never to disk.
         out: write the plan here as well if it passes, and its key beside it: `release` in another process then executes
             exactly it. A plan that does not pass has no `file`, and nothing is written.
-        key: where the key goes; default: `out` with .key added.
+        key: where the key goes; default: `out` with .key added. `env:NAME` and `command:…` name a secret of 32 bytes
+            that the key is derived from, and no file is written.
+        key_passphrase: that the key's file is written under.
         expected_rows: plan for so many records, without data.
         root: as for `load_policy`.
         bound: bind the plan to the table by a fresh key, so that `release` takes it for no other table and not for a
@@ -196,13 +206,14 @@ def plan(
         policy,
         handed(source),
         _path(out),
-        _path(key),
+        _key(key),
         expected_rows,
         _path(root),
         progress,
         bound=bound,
         terms=terms,
         accounts=FileAccounts(),
+        protect=None if key_passphrase is None else key_passphrase.encode(),
     )
 
 
@@ -310,6 +321,7 @@ def release(
     source: Table | None = None,
     label: str | None = None,
     key: PathLike | None = None,
+    key_passphrase: str | None = None,
     root: PathLike | None = None,
     today: date | None = None,
     waivers: bool = True,
@@ -327,7 +339,8 @@ def release(
             must be handed over again.
         label: of the release, such as `2026-11`.
         key: keep the key here (created 0600), or, for a policy or a plan's file, use the one that is here; default: it
-            is destroyed. Whoever has it can test any guess about the table.
+            is destroyed. Whoever has it can test any guess about the table. `env:NAME` and `command:…`: as for `plan`.
+        key_passphrase: that a new key's file is written under.
         root: as for `load_policy`.
         today: as for `check`.
         waivers: as for `check`.
@@ -349,8 +362,8 @@ def release(
     from rrpolicy.source.memory.handed import handed
 
     terms = _terms(today, waivers=waivers)
-    accounts = FileAccounts()
-    return released(what, Path(out), handed(source), label, _path(key), _path(root), progress, accounts, terms)
+    accounts, protect = FileAccounts(), None if key_passphrase is None else key_passphrase.encode()
+    return released(what, Path(out), handed(source), label, _key(key), _path(root), progress, accounts, terms, protect)
 
 
 @blaming
@@ -373,7 +386,7 @@ def verify(
         bundle: the bundle's folder, or its public/ folder alone.
         source: the original table, as for `plan`. It need not be given as it was for the release: what counts is what
             its columns hold.
-        key: the release's key file.
+        key: the release's key file, or the secret that it is derived from, as for `plan`.
         level: up to which; default: the highest that the inputs allow.
         plan_on: the table that the parameters were chosen on, if not the source.
         ledger: the ledger that the release must stand in, as it says itself.
@@ -406,7 +419,7 @@ def verify(
         Path(bundle),
         Level.of(_one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
         source=original.uri,
-        key=_path(key),
+        key=_key(key),
         plan_on=elsewhere.uri,
         plugins=plugins,
         engines={**original.engines, **elsewhere.engines},

@@ -5,15 +5,15 @@ They are no keys of a release: nothing is drawn with them, and who has the publi
 
 from __future__ import annotations
 
-import getpass
 import os
 import stat
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.newfiles import write_new
+from rrpolicy.passphrase import NoPassphraseError
+from rrpolicy.passphrase import passphrase as asked
 from rrpolicy.untrusted.document import UnreadableError, read_regular
 
 if TYPE_CHECKING:
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 PASSPHRASE = "RRPOLICY_PASSPHRASE"  # noqa: S105 a name
 """The environment variable that holds the passphrase where nobody can be asked."""
-SHORTEST = 8
 _LARGEST = 1 << 16
 
 
 def passphrase(*, new: bool = False) -> bytes:
-    """Return the passphrase: from the environment, else asked for on the terminal.
+    """Return the passphrase of a signing key: from the environment, else asked for on the terminal.
 
     Args:
         new: for a key that is being made, so that it is asked for twice.
@@ -34,17 +33,10 @@ def passphrase(*, new: bool = False) -> bytes:
     Raises:
         RefusedError: RR430 if there is none, it is too short, or the two differ.
     """
-    told = os.environ.get(PASSPHRASE)
-    if told is None:
-        if not sys.stdin.isatty():
-            hint = f"set {PASSPHRASE}, or run it in a terminal"
-            raise _refused("the signing key needs a passphrase, and there is nobody to be asked", hint)
-        told = getpass.getpass("Passphrase of the signing key: ")
-        if new and getpass.getpass("The same again: ") != told:
-            raise _refused("the two passphrases differ", "try again; nothing was written")
-    if new and len(told) < SHORTEST:
-        raise _refused(f"a passphrase of fewer than {SHORTEST} characters protects nothing", "choose a longer one")
-    return told.encode()
+    try:
+        return asked(PASSPHRASE, "the signing key", new=new)
+    except NoPassphraseError as error:
+        raise _refused(str(error), "set it, or run the command in a terminal") from error
 
 
 def make_signing_key(path: Path, secret: bytes | None) -> str:

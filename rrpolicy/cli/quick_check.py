@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.plan.check import Checked, Stated
 
 TODAY = "Judge review dates and waivers as of this day, such as 2027-01-31; default: today."
+SECRETS = "env:NAME, or command:… as one word, names a secret of 32 bytes that the key is derived from."
+PROTECT = "Write the key's file under a passphrase, asked for or in RRPOLICY_KEY_PASSPHRASE."
 NO_WAIVERS = "Judge as if nothing were waived."
 ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
+from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.cli.text.pasting import command_line
 
@@ -22,13 +22,14 @@ def command(  # noqa: PLR0917 each option is one
     policy: Annotated[Path, typer.Argument(help="A policy file.", metavar="POLICY")],
     out: Annotated[Path | None, typer.Option(help="Write the plan here; `release` then executes exactly it.")] = None,
     key: Annotated[
-        Path | None, typer.Option(help="Where the plan's key goes; default: the plan with .key added.")
+        str | None, typer.Option(help=f"Where the plan's key goes; default: the plan with .key added. {SECRETS}")
     ] = None,
     source: Annotated[str | None, typer.Option(help="Read this table in place of the policy's.")] = None,
     expected_rows: Annotated[int | None, typer.Option(min=1, help="Plan for so many records, without data.")] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
+    protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
@@ -41,6 +42,7 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.cli.text.plan import lines
     from rrpolicy.cli.text.progress import progress
+    from rrpolicy.releasing.plan.keys import file_passphrase
 
     wanted = chosen(output, also, json=json)
     with progress() as report:
@@ -49,6 +51,7 @@ def command(  # noqa: PLR0917 each option is one
             source,
             out=out,
             key=key,
+            key_passphrase=file_passphrase().decode() if protect else None,
             expected_rows=expected_rows,
             root=root,
             bound=False,
@@ -56,7 +59,7 @@ def command(  # noqa: PLR0917 each option is one
             waivers=not no_waivers,
             progress=report,
         )
-    told = _next(found, policy, out, source)
+    told = _next(found, policy, out, source, key)
     show(wanted, lambda: (*lines(found.outlook), "", told), found.to_json, lambda: _outcome(found, policy, told))
     return found.exit_status
 
@@ -68,7 +71,7 @@ def _outcome(found: Planned, policy: Path, told: str) -> Outcome:
     return subjects.outcome("plan", found.exit_status, looked, told.removeprefix("next: "))
 
 
-def _next(found: Planned, policy: Path, out: Path | None, source: str | None) -> str:
+def _next(found: Planned, policy: Path, out: Path | None, source: str | None, key: str | None) -> str:
     if not found.passed:
         unwritten = "" if out is None else f" ({out} was not written)"
         what = "mend the policy, then `rrpolicy plan` again"
@@ -79,6 +82,4 @@ def _next(found: Planned, policy: Path, out: Path | None, source: str | None) ->
         return f"the gate does not pass{unwritten}: {what}"
     if found.file is None:
         return f"next: {command_line('release', policy, options={'--out': 'DIR', '--source': source})}"
-    return (
-        f"next: {command_line('release', found.file, options={'--key': found.key, '--out': 'DIR', '--source': source})}"
-    )
+    return f"next: {command_line('release', found.file, options={'--key': found.key or key, '--out': 'DIR', '--source': source})}"

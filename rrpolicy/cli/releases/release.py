@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
+from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.pasting import command_line
 from rrpolicy.untrusted.printable import line
@@ -25,13 +25,16 @@ def command(  # noqa: PLR0917 each option is one
     out: Annotated[Path, typer.Option("--out", help="The bundle's folder; it must not exist.")],
     label: Annotated[str | None, typer.Option("--as", help="The release's label, such as 2026-11.")] = None,
     key: Annotated[
-        Path | None,
-        typer.Option("--key", help="Keep the key here (created 0600), or use this one; default: it is destroyed."),
+        str | None,
+        typer.Option(
+            "--key", help=f"Keep the key here (created 0600), or use this one; default: it is destroyed. {SECRETS}"
+        ),
     ] = None,
     source: Annotated[str | None, typer.Option("--source", help="Read this table in place of the policy's.")] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
+    protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
 ) -> int:
@@ -43,6 +46,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.formats.format import CORE
+    from rrpolicy.releasing.plan.keys import file_passphrase
 
     with progress() as report, notices():
         found = door.release(
@@ -51,6 +55,7 @@ def command(  # noqa: PLR0917 each option is one
             source=source,
             label=label,
             key=key,
+            key_passphrase=file_passphrase().decode() if protect else None,
             root=root,
             today=None if today is None else today.date(),
             waivers=not no_waivers,
@@ -59,7 +64,13 @@ def command(  # noqa: PLR0917 each option is one
     if json:
         print_json(found.to_json())
         return 0
-    kept = "the key was destroyed" if key is None else f"the key is in {key}"
+    kept = (
+        "the key was destroyed"
+        if key is None
+        else f"the key is that of {key}"
+        if found.key is None
+        else f"the key is in {key}"
+    )
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     policy = found.policy
     given = {"--source": source or _uri(policy), "--key": key, "--plugin": policy.plugins}

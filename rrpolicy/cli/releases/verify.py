@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rrpolicy import door
+from rrpolicy.cli.quick_check import SECRETS
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
 from rrpolicy.untrusted.printable import listed
 
@@ -28,7 +29,7 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option("--level", help="Up to which; default: the highest that the inputs allow."),
     ] = None,
     source: Annotated[str | None, typer.Option("--source", help="The original table.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", help="The release's key file.")] = None,
+    key: Annotated[str | None, typer.Option("--key", help=f"The release's key file. {SECRETS}")] = None,
     plan_on: Annotated[
         str | None, typer.Option("--plan-on", help="The table that the parameters were chosen on, if not the source.")
     ] = None,

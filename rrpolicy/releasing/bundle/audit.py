@@ -13,6 +13,7 @@ from rrpolicy.codec.writing import plain
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.folder.repository import blob
 from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.plan import Plan
 
 SCHEMA = "rrpolicy.audit/1"
@@ -29,6 +30,7 @@ def audit_record(
     *,
     given_as: str,
     label: str | None,
+    custody: Custody,
     commit: str | None,
     policy_files: Mapping[str, bytes],
 ) -> dict[str, Json]:
@@ -40,6 +42,7 @@ def audit_record(
         public_file: digest of its bytes.
         given_as: how the table was given; no address, no path.
         label: of the release.
+        custody: what becomes of the key; stated.
         commit: that HEAD of the policy's repository names; stated, as whether it holds this policy takes git to tell.
         policy_files: of the policy as written, that stand beside it, by path.
     """
@@ -51,6 +54,7 @@ def audit_record(
         "policy_digest": plan.policy_digest,
         "source_tag": plan.source_tag,
         "source_given_as": given_as,
+        "key": custody.value,
         "software": plain(plan.software),
         "writers": writers(),
         "policy_files": [*sorted(policy_files)],

@@ -15,6 +15,7 @@ from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.tables.sink import Written
 
 if TYPE_CHECKING:
+    from rrpolicy.releasing.plan.custody import Custody
     from rrpolicy.source.protocol import Original
 
 
@@ -32,6 +33,7 @@ class Executed:
         staging: the bundle in the making.
         label: of the release, such as `2026-11`.
         policy_file: the policy as written; None where only a plan is at hand.
+        custody: what becomes of the key.
         test: the draw came from a test's seed.
     """
 
@@ -44,6 +46,7 @@ class Executed:
     staging: Staging
     label: str | None
     policy_file: Path | None
+    custody: Custody
     test: bool
 
     @property

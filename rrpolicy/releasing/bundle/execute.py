@@ -27,6 +27,7 @@ from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.bundle.pages import audit_pages, public_page
 from rrpolicy.releasing.bundle.staging import Staging, refusals, stage
 from rrpolicy.releasing.plan.assess import assess
+from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.keys import source_tag, tag_bytes
 from rrpolicy.releasing.plan.plan import Plan, fingerprint, refuse_contradictions, same_software
@@ -57,6 +58,7 @@ def release(  # noqa: PLR0917 each is another thing
     elsewhere: Original | None = None,
     terms: Terms | None = None,
     account: Account | None = None,
+    custody: Custody = Custody.DESTROYED,
     progress: Progress = lambda *_: None,
 ) -> Path:
     """Write a release.
@@ -75,6 +77,7 @@ def release(  # noqa: PLR0917 each is another thing
         elsewhere: the table that the plan's parameters were chosen on, if it was not the source.
         terms: on which day it is judged, and whether waivers count; today's and yes by default.
         account: the ledger that the policy names, held; None if it names none.
+        custody: what becomes of the key.
         progress: called with (what is being done, share done).
 
     Returns:
@@ -114,6 +117,7 @@ def release(  # noqa: PLR0917 each is another thing
             open_staging,
             label,
             policy_file,
+            custody,
             test=streams is not None,
         )
         if account is None or weighed is None:
@@ -270,6 +274,7 @@ def write_audit(executed: Executed, public: Manifest) -> None:
         file_digest(file),
         given_as=given_as(executed.policy.source.uri),
         label=executed.label,
+        custody=executed.custody,
         commit=commit,
         policy_files=written,
     )

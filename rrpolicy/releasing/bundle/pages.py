@@ -17,6 +17,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Digest of the plan", record["plan_digest"]),
         ("Tag of the source under the key", record["source_tag"]),
         ("Source given as", record["source_given_as"]),
+        ("Key", Custody(str(record["key"])).meaning),
         ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", ""))),
     ]
     writers = record["writers"]

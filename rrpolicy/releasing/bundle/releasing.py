@@ -20,9 +20,11 @@ from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle.execute import release
 from rrpolicy.releasing.bundle.staging import Staging, stage
+from rrpolicy.releasing.plan.custody import Custody, KeyAt, Secret
 from rrpolicy.releasing.plan.file import read_plan, stale
 from rrpolicy.releasing.plan.keys import (
     KeyFile,
+    derived_key,
     destroy_key,
     fresh_key,
     new_key,
@@ -117,11 +119,12 @@ def released(  # noqa: PLR0917 each is another thing
     out: Path,
     handed: Handed,
     label: str | None,
-    key: Path | None,
+    key: KeyAt | None,
     root: Path | None,
     progress: Progress,
     accounts: Accounts,
     terms: Terms | None = None,
+    protect: bytes | None = None,
 ) -> Released:
     """Write a release; see `rrpolicy.release` for the arguments and errors.
 
@@ -131,8 +134,8 @@ def released(  # noqa: PLR0917 each is another thing
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
-        _execute(order, staging, label, key, progress, accounts, terms)
-    return _found(order.opened.policy, out, key)
+        _execute(order, staging, label, Kept(key, protect), progress, accounts, terms)
+    return _found(order.opened.policy, out, key if isinstance(key, Path) else None)
 
 
 def _order(what: What, handed: Handed, root: Path | None) -> Order:
@@ -187,18 +190,18 @@ def _execute(  # noqa: PLR0917 each is another thing
     order: Order,
     staging: Staging,
     label: str | None,
-    key: Path | None,
+    kept: Kept,
     progress: Progress,
     accounts: Accounts,
     terms: Terms | None,
 ) -> None:
-    """Draw into the staging folder with the key held, read or made; the bundle appears."""
+    """Draw into the staging folder with the key held, read, derived or made; the bundle appears."""
     plan_file, opened = order.plan_file, order.opened
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
-    existing = key if order.held is None and key is not None and key.exists() else (beside if key is None else None)
+    existing = kept.path if order.held is None and kept.exists else (beside if kept.at is None else None)
     held = order.held or (None if existing is None else read_key(existing))
-    if order.plan is not None and held is None:
-        raise _no_key(key)
+    if order.plan is not None and held is None and kept.secret is None:
+        raise _no_key(kept.path)
     sources = opened.registry.sources
     with (
         opened.registry.naming_engines(),
@@ -208,7 +211,7 @@ def _execute(  # noqa: PLR0917 each is another thing
         progress("planning", 0.05)
         plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere)
         with (
-            _kept(plan, original, held, key, staging, keep=existing is None) as secret,
+            _key(plan, original, held, kept, staging, keep=existing is None) as secret,
             _account(opened, accounts) as account,
         ):
             release(
@@ -224,22 +227,71 @@ def _execute(  # noqa: PLR0917 each is another thing
                 elsewhere=elsewhere,
                 terms=terms,
                 account=account,
+                custody=kept.custody(held),
                 progress=progress,
             )
-    if key is None and beside is not None:
+    if kept.at is None and beside is not None:
         destroy_key(beside)
 
 
 def _account(opened: Opened, accounts: Accounts) -> AbstractContextManager[Account | None]:
     """Return the ledger that a policy names, held until the bundle has appeared; nothing if it names none."""
     return nullcontext() if opened.policy.ledger is None else accounts.writing(opened.policy, opened.registry)
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is to become of the key.
+
+    Attributes:
+        at: the file that it is kept in, or the secret that it is derived from; None: it is destroyed.
+        protect: the passphrase that a new file is written under; None for none.
+    """
+
+    at: KeyAt | None
+    protect: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a passphrase without a file.
+
+        Raises:
+            PolicyError: RR250.
+        """
+        if self.protect is not None and self.path is None:
+            raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: name it with --key"))
+
+    @property
+    def path(self) -> Path | None:
+        """Return the file."""
+        return self.at if isinstance(self.at, Path) else None
+
+    @property
+    def secret(self) -> Secret | None:
+        """Return the secret elsewhere."""
+        return self.at if isinstance(self.at, Secret) else None
+
+    @property
+    def exists(self) -> bool:
+        """Return whether there is a file already."""
+        return self.path is not None and self.path.exists()
+
+    def custody(self, held: KeyFile | None) -> Custody:
+        """Return what audit/ says became of the key.
+
+        Args:
+            held: the key at hand, if there was one before.
+        """
+        if self.secret is not None:
+            return self.secret.custody
+        if self.path is None:
+            return Custody.DESTROYED
+        passphrase = self.protect if held is None else held.passphrase
+        return Custody.FILE if passphrase is None else Custody.PROTECTED
 
 
 @contextmanager
-def _kept(
-    plan: Plan, original: Original, held: KeyFile | None, path: Path | None, staging: Staging, *, keep: bool
+def _key(
+    plan: Plan, original: Original, held: KeyFile | None, kept: Kept, staging: Staging, *, keep: bool
 ) -> Iterator[bytes]:
-    """Yield the key to draw with: the one held, if it is for this plan and table, or a fresh one.
+    """Yield the key to draw with: the one held, if it is for this plan and table, one derived for both, or a fresh one.
 
     A key that is to be kept in a file is written before the bundle appears, and is gone again if it does not.
 
@@ -247,7 +299,7 @@ def _kept(
         plan: to draw.
         original: the table.
         held: a key at hand.
-        path: of the key's file.
+        kept: what is to become of it.
         staging: of the bundle.
         keep: whether the file is still to be written.
     """
@@ -256,15 +308,21 @@ def _kept(
             _fresh(plan, held, original)
         require(held, plan.digest(), original.content())
         if plan.source_tag not in {None, held.source_tag}:
-            raise _of_another_run(path)
+            raise _of_another_run(kept.path)
         made = held
+    elif kept.secret is not None:
+        made = derived_key(kept.secret, plan.digest(), original.content())
+        if plan.source_tag not in {None, made.source_tag}:
+            message = "the secret is another one than that which the plan was made with, or the table has changed"
+            raise RefusedError(Problem("RR403", message, hint="name the secret of the plan, or plan again"))
     else:
         secret = new_key()
-        made = KeyFile(secret, plan.digest(), source_tag(secret, original.content()))
-    if path is None or not keep:
+        tag = source_tag(secret, original.content())
+        made = KeyFile(secret, plan.digest(), tag, kept.protect)
+    if kept.path is None or not keep:
         yield made.key
         return
-    with fresh_key(path, made, lambda: staging.published):
+    with fresh_key(kept.path, made, lambda: staging.published):
         yield made.key
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +49,14 @@ def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str
     return document
 
 
-def save_plan(document: Mapping[str, Json], path: Path, key: KeyFile, key_path: Path) -> None:
+def save_plan(document: Mapping[str, Json], path: Path, key: KeyFile, key_path: Path | None) -> None:
     """Write a plan's file and its key's, mode 0600, both as a whole or neither; a plan is audit-class.
+
+    Args:
+        document: the plan.
+        path: of its file.
+        key: of the plan.
+        key_path: of the key's file; None if the key is not to be written.
 
     Raises:
         RefusedError: RR402 if there is a plan already, RR403 if there is a key file already; RR407 if a folder is
@@ -60,10 +68,15 @@ def save_plan(document: Mapping[str, Json], path: Path, key: KeyFile, key_path: 
             with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
                 file.write(pretty(dict(document)))
             identity = identity_of(made)
-            with fresh_key(key_path, key, lambda: identity_of(path) == identity):
+            appeared = partial(_is, path, identity)
+            with nullcontext() if key_path is None else fresh_key(key_path, key, appeared):
                 appear(made, path)
     except OSError as error:
         raise unwritable(str(path), error) from error
+
+
+def _is(path: Path, identity: object) -> bool:
+    return identity_of(path) == identity
 
 
 def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> ReadPlan:

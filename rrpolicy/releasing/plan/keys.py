@@ -1,7 +1,8 @@
 """Keys: 256 bits from the operating system, bound to one plan and one source.
 
 Whoever holds a key can test any guess about the original. It is as secret as the data: never printed, never in a
-bundle, and gone after the release unless the steward asks for a file.
+bundle, and gone after the release unless the steward keeps it: in a file, with or without a passphrase, or derived from
+a secret that stands elsewhere (`rrpolicy.releasing.plan.custody`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rrpolicy.canonical import pretty
+from rrpolicy.canonical import Json, canonical, pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
 from rrpolicy.leaving import unfinished
+from rrpolicy.passphrase import NoPassphraseError, passphrase
+from rrpolicy.releasing.plan.custody import PASSPHRASE, Secret, WrongPassphraseError, opened, protected
+from rrpolicy.untrusted.document import faults
 
 SCHEMA = "rrpolicy.key/1"
 KEY_BYTES = 32
@@ -34,11 +38,41 @@ class KeyFile:
         key: 32 bytes; never shown.
         plan_digest: of the plan it was made for.
         source_tag: HMAC of the source's content under it.
+        passphrase: that its file is written under; None for a file that nothing else protects.
     """
 
     key: bytes = field(repr=False)
     plan_digest: str
     source_tag: str
+    passphrase: bytes | None = field(default=None, repr=False, compare=False)
+
+
+def derived_key(secret: Secret, plan_digest: str, content: bytes) -> KeyFile:
+    """Return the key of a plan on a table that is derived from a secret elsewhere.
+
+    Args:
+        secret: where it stands.
+        plan_digest: of the plan.
+        content: `Original.content()`.
+
+    Raises:
+        RefusedError: RR403 if there is no such secret.
+    """
+    key = secret.key(plan_digest, content)
+    return KeyFile(key, plan_digest, source_tag(key, content))
+
+
+def file_passphrase() -> bytes:
+    """Return the passphrase that a key file is to be written under.
+
+    Raises:
+        RefusedError: RR403 if there is none.
+    """
+    try:
+        return passphrase(PASSPHRASE, "the key file", new=True)
+    except NoPassphraseError as error:
+        hint = "set it, run the command in a terminal, or take --key-passphrase out"
+        raise RefusedError(Problem("RR403", f"the key cannot be protected: {error}", hint=hint)) from error
 
 
 def new_key() -> bytes:
@@ -67,9 +101,13 @@ def write_key(path: Path, key: KeyFile) -> None:
     Raises:
         RefusedError: RR403 if there is a file already, RR407 if none can be written, RR408 if the disk is full.
     """
-    document = pretty(
-        {"schema": SCHEMA, "key": key.key.hex(), "plan_digest": key.plan_digest, "source_tag": key.source_tag}
+    stated: dict[str, Json] = {"plan_digest": key.plan_digest, "source_tag": key.source_tag}
+    held: dict[str, Json] = (
+        {"key": key.key.hex()}
+        if key.passphrase is None
+        else {"protected": protected(key.key, key.passphrase, canonical(stated))}
     )
+    document = pretty({"schema": SCHEMA, **held, **stated})
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError as error:
@@ -127,10 +165,10 @@ def fresh_key(path: Path, key: KeyFile, finished: Callable[[], bool]) -> Iterato
 
 
 def read_key(path: Path) -> KeyFile:
-    """Read a key file.
+    """Read a key file; the passphrase of one that has one is taken from the environment, or asked for.
 
     Raises:
-        RefusedError: RR403 if it is no key file, or others than its owner may read it.
+        RefusedError: RR403 if it is no key file, others than its owner may read it, or the passphrase is another one.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -141,15 +179,23 @@ def read_key(path: Path) -> KeyFile:
         raise _refused(path, f"cannot be read: {error.strerror}") from error
     try:
         document = json.loads(content)
-        key = KeyFile(bytes.fromhex(document["key"]), str(document["plan_digest"]), str(document["source_tag"]))
-        known = document["schema"] == SCHEMA and len(key.key) == KEY_BYTES
+        known = not faults(document, SCHEMA) and ("key" in document) != ("protected" in document)
     except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
         raise _refused(path, "is not a key file that this version reads")
     if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
         raise _refused(path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
-    return key
+    stated = {name: document[name] for name in ("plan_digest", "source_tag")}
+    if "key" in document:
+        return KeyFile(bytes.fromhex(document["key"]), **stated)
+    try:
+        secret = passphrase(PASSPHRASE, f"the key file {path}")
+        return KeyFile(opened(document["protected"], secret, canonical(stated)), **stated, passphrase=secret)
+    except NoPassphraseError as error:
+        raise _refused(path, f"cannot be opened: {error}") from error
+    except WrongPassphraseError as error:
+        raise _refused(path, "cannot be opened: the passphrase is another one, or the file was changed") from error
 
 
 def require(key: KeyFile, plan_digest: str, content: bytes) -> None:

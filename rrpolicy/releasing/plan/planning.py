@@ -13,8 +13,9 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.appearing import refuse_existing
+from rrpolicy.releasing.plan.custody import KeyAt, Secret
 from rrpolicy.releasing.plan.file import plan_document, save_plan
-from rrpolicy.releasing.plan.keys import KeyFile, new_key, refuse_existing_key, source_tag
+from rrpolicy.releasing.plan.keys import KeyFile, derived_key, new_key, refuse_existing_key, source_tag
 from rrpolicy.releasing.plan.opening import Opened, PolicyLike, opened
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.plan.preview import MarginalError, Outlook, look_ahead
@@ -103,7 +104,7 @@ def planned(  # noqa: PLR0917 each is another thing
     policy: PolicyLike,
     handed: Handed,
     out: Path | None,
-    key: Path | None,
+    key: KeyAt | None,
     expected_rows: int | None,
     root: Path | None,
     progress: Progress,
@@ -111,26 +112,32 @@ def planned(  # noqa: PLR0917 each is another thing
     bound: bool,
     terms: Terms | None = None,
     accounts: Accounts | None = None,
+    protect: bytes | None = None,
 ) -> Planned:
     """Plan; see `rrpolicy.plan` for the arguments and errors. `accounts` opens the ledger, if the policy names one."""
     if expected_rows is not None and (out is not None or handed.uri is not None):
         raise PolicyError(
             Problem("RR250", "--expected-rows plans without data: it goes with neither --out nor --source")
         )
-    if key is not None and out is None:
+    secret = key if isinstance(key, Secret) else None
+    if key is not None and out is None and secret is None:
         raise PolicyError(Problem("RR250", "--key goes with --out"))
-    kept = None if out is None else key or out.with_name(out.name + ".key")
-    if out is not None and kept is not None:
+    if protect is not None and (out is None or secret is not None):
+        raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: it goes with --out and no secret"))
+    kept = None if out is None or isinstance(key, Secret) else key or out.with_name(out.name + ".key")
+    if out is not None:
         refuse_existing(out)
+    if kept is not None:
         refuse_existing_key(kept)
     made = opened(policy, handed, root)
     account = _account(made, accounts)
     if expected_rows is not None:
         outlook = look_ahead(made.policy, made.registry, expected_rows, progress, terms=terms, account=account)
         return Planned(outlook, made, root, outlook.to_json())
-    outlook, held = _looked(made, progress, terms, account, bound=bound, written=out is not None)
-    found = Planned(outlook, made, root, outlook.to_json(), held)
-    return _written(found, out, kept) if out is not None and kept is not None and found.passed else found
+    outlook, held = _looked(made, progress, terms, account, secret, bound=bound, written=out is not None)
+    protected = None if held is None else replace(held, passphrase=protect)
+    found = Planned(outlook, made, root, outlook.to_json(), protected)
+    return _written(found, out, kept) if out is not None and found.passed else found
 
 
 def _account(made: Opened, accounts: Accounts | None) -> Account | None:
@@ -143,7 +150,14 @@ def _account(made: Opened, accounts: Accounts | None) -> Account | None:
 
 
 def _looked(
-    made: Opened, progress: Progress, terms: Terms | None, account: Account | None, *, bound: bool, written: bool
+    made: Opened,
+    progress: Progress,
+    terms: Terms | None,
+    account: Account | None,
+    secret: Secret | None,
+    *,
+    bound: bool,
+    written: bool,
 ) -> tuple[Outlook, KeyFile | None]:
     """Look ahead on the table, and bind the plan to it by a fresh key if that is asked for, or it is to be written."""
     from rrpolicy.scratch import scratch
@@ -159,19 +173,23 @@ def _looked(
     ):
         outlook = look_ahead(made.policy, made.registry, original, progress, elsewhere, terms, account)
         binds = bound or (written and outlook.passed)
-        return _bound(outlook, original) if binds else (outlook, None)
+        return _bound(outlook, original, secret) if binds else (outlook, None)
 
 
-def _bound(outlook: Outlook, original: Original) -> tuple[Outlook, KeyFile]:
-    secret = new_key()
-    tag = source_tag(secret, original.content())
+def _bound(outlook: Outlook, original: Original, secret: Secret | None) -> tuple[Outlook, KeyFile]:
+    """Bind a plan to a table: by a fresh key, or by that which a secret gives for both."""
+    digest, content = outlook.plan.digest(), original.content()
+    if secret is None:
+        fresh = new_key()
+        held = KeyFile(fresh, digest, source_tag(fresh, content))
+    else:
+        held = derived_key(secret, digest, content)
     original.unchanged()
-    outlook = outlook.with_tag(tag)
-    return outlook, KeyFile(secret, outlook.plan.digest(), tag)
+    return outlook.with_tag(held.source_tag), held
 
 
-def _written(found: Planned, out: Path, key: Path) -> Planned:
-    """Write a plan and its key, both or neither."""
+def _written(found: Planned, out: Path, key: Path | None) -> Planned:
+    """Write a plan and its key, both or neither; a key that a secret gives is not written."""
     if not found.opened.policy.files:
         message = "a plan's file names the policy's, and this policy was not loaded from one"
         raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))

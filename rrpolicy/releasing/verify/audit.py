@@ -50,6 +50,7 @@ CLAIMS = (
     (RECORD, "the release's label", "release"),
     (RECORD, "when it was released", "time"),
     (RECORD, "how the table was given", "source_given_as"),
+    (RECORD, "what became of the key", "key"),
     (RECORD, "the commit of the policy", "policy_commit", "policy_blob"),
     (RECORD, "versions of what wrote the files", "writers"),
     (RECORD, "versions of the software", "software"),

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.privacy.units import UNDECIDED
-from rrpolicy.releasing.plan.keys import read_key
+from rrpolicy.releasing.plan.custody import KeyAt, Secret
+from rrpolicy.releasing.plan.keys import KeyFile, derived_key, read_key
+from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_source
 from rrpolicy.releasing.verify.key import verify_key
 from rrpolicy.releasing.verify.outcome import Level, Log, Verification
@@ -41,7 +43,7 @@ def verify(
     *,
     source: str | None = None,
     folder: str = ".",
-    key: Path | None = None,
+    key: KeyAt | None = None,
     plan_on: str | None = None,
     plugins: Sequence[str] = (),
     engines: Mapping[str, Source] | None = None,
@@ -55,7 +57,7 @@ def verify(
         level: up to which; default: the highest that the inputs allow.
         source: uri of the original table, from level source on.
         folder: that a relative uri starts from.
-        key: key file, for level key.
+        key: key file, or the secret that the key is derived from, for level key.
         plan_on: uri of the table that the parameters were chosen on, if that was not the source; from level source on.
         plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
         engines: of tables in memory, by the scheme of their uris.
@@ -130,7 +132,7 @@ def _further(  # noqa: PLR0917 each level adds an input
     level: Level,
     source: str,
     folder: str,
-    key: Path | None,
+    key: KeyAt | None,
     plan_on: str | None,
     scratch: Path,
     progress: Callable[[str, float], None],
@@ -151,7 +153,15 @@ def _further(  # noqa: PLR0917 each level adds an input
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
         if level is Level.KEY and key is not None:
             progress("drawing again", 0.8)
-            verify_key(log, audit, side, original, read_key(key), plan_on=plan_on, scratch=scratch)
+            held = _key(key, audit.plan, original)
+            verify_key(log, audit, side, original, held, plan_on=plan_on, scratch=scratch)
+
+
+def _key(key: KeyAt, plan: Plan, original: Original) -> KeyFile:
+    """Return the key of a file, or that which a secret gives for this plan and table."""
+    if isinstance(key, Secret):
+        return derived_key(key, plan.digest(), original.content())
+    return read_key(key)
 
 
 @contextmanager
@@ -188,7 +198,7 @@ def _check_top(log: Log, bundle: Path) -> None:
     log.check("the bundle's folders", not extra, "RR113", f"{', '.join(extra)} does not belong to the bundle")
 
 
-def _level(level: Level | None, *, audit: bool, source: str | None, key: Path | None) -> Level:
+def _level(level: Level | None, *, audit: bool, source: str | None, key: KeyAt | None) -> Level:
     """Return the level to verify at, and refuse one whose inputs are missing."""
     if level is None:
         if key is not None and source is None:

@@ -1,0 +1,37 @@
+"""Passphrases: from the environment, else asked for on the terminal; never an argument, which others could read."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+
+SHORTEST = 8
+"""Characters below which a passphrase protects nothing."""
+
+
+class NoPassphraseError(ValueError):
+    """There is none; the message says why, and what to do."""
+
+
+def passphrase(variable: str, what: str, *, new: bool = False) -> bytes:
+    """Return a passphrase.
+
+    Args:
+        variable: the environment variable that holds it where nobody can be asked.
+        what: what it protects, for the prompt and the message.
+        new: something is being protected, so that it is asked for twice and must be long enough.
+
+    Raises:
+        NoPassphraseError: if there is none, it is too short, or the two differ.
+    """
+    told = os.environ.get(variable)
+    if told is None:
+        if not sys.stdin.isatty():
+            raise NoPassphraseError(f"{what} needs a passphrase, and there is nobody to be asked: set {variable}")
+        told = getpass.getpass(f"Passphrase of {what}: ")
+        if new and getpass.getpass("The same again: ") != told:
+            raise NoPassphraseError("the two passphrases differ; nothing was written")
+    if new and len(told) < SHORTEST:
+        raise NoPassphraseError(f"a passphrase of fewer than {SHORTEST} characters protects nothing")
+    return told.encode()
