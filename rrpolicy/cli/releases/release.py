@@ -64,13 +64,8 @@ def command(  # noqa: PLR0917 each option is one
     if json:
         print_json(found.to_json())
         return 0
-    kept = (
-        "the key was destroyed"
-        if key is None
-        else f"the key is that of {key}"
-        if found.key is None
-        else f"the key is in {key}"
-    )
+    where = "derived from" if found.key is None else "in"
+    kept = "the key was destroyed" if key is None else f"the key is {where} {key}"
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     policy = found.policy
     given = {"--source": source or _uri(policy), "--key": key, "--plugin": policy.plugins}
