@@ -80,5 +80,5 @@ def _next(found: Planned, policy: Path, out: Path | None, source: str | None, ke
         if {p.code for p in found.problems} == {"RR108"}:
             what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
         return f"the gate does not pass{unwritten}: {what}"
-    what, given = (policy, None) if found.file is None else (found.file, found.key or key)
-    return f"next: {command_line('release', what, options={'--key': given, '--out': 'DIR', '--source': source})}"
+    written, given = (policy, None) if found.file is None else (found.file, found.key or key)
+    return f"next: {command_line('release', written, options={'--key': given, '--out': 'DIR', '--source': source})}"

@@ -19,8 +19,9 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle.execute import release
+from rrpolicy.releasing.bundle.kept import Kept
 from rrpolicy.releasing.bundle.staging import Staging, stage
-from rrpolicy.releasing.plan.custody import Custody, KeyAt, Secret
+from rrpolicy.releasing.plan.custody import KeyAt
 from rrpolicy.releasing.plan.file import read_plan, stale
 from rrpolicy.releasing.plan.keys import (
     KeyFile,
@@ -237,54 +238,6 @@ def _execute(  # noqa: PLR0917 each is another thing
 def _account(opened: Opened, accounts: Accounts) -> AbstractContextManager[Account | None]:
     """Return the ledger that a policy names, held until the bundle has appeared; nothing if it names none."""
     return nullcontext() if opened.policy.ledger is None else accounts.writing(opened.policy, opened.registry)
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What is to become of the key.
-
-    Attributes:
-        at: the file that it is kept in, or the secret that it is derived from; None: it is destroyed.
-        protect: the passphrase that a new file is written under; None for none.
-    """
-
-    at: KeyAt | None
-    protect: bytes | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        """Refuse a passphrase without a file.
-
-        Raises:
-            PolicyError: RR250.
-        """
-        if self.protect is not None and self.path is None:
-            raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: name it with --key"))
-
-    @property
-    def path(self) -> Path | None:
-        """Return the file."""
-        return self.at if isinstance(self.at, Path) else None
-
-    @property
-    def secret(self) -> Secret | None:
-        """Return the secret elsewhere."""
-        return self.at if isinstance(self.at, Secret) else None
-
-    @property
-    def exists(self) -> bool:
-        """Return whether there is a file already."""
-        return self.path is not None and self.path.exists()
-
-    def custody(self, held: KeyFile | None) -> Custody:
-        """Return what audit/ says became of the key.
-
-        Args:
-            held: the key at hand, if there was one before.
-        """
-        if self.secret is not None:
-            return self.secret.custody
-        if self.path is None:
-            return Custody.DESTROYED
-        passphrase = self.protect if held is None else held.passphrase
-        return Custody.FILE if passphrase is None else Custody.PROTECTED
 
 
 @contextmanager
