@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.govern.cases.case import Case
+from rrpolicy.policy.baseline.floor import SCHEME
 from rrpolicy.policy.folder.root import OutsideError, Root
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import rational
@@ -48,7 +49,7 @@ def table_of(case: Case, policy: Policy, files: Root) -> Table:
 
 
 def _path(uri: str, folder: Path) -> str:
-    return uri if ":" in uri else str(folder / uri)
+    return uri if SCHEME.match(uri) else str(folder / uri)
 
 
 def _csv(case: Case, files: Root) -> pa.Table:

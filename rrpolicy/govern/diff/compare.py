@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from rrpolicy.govern.diff.announced import announced
 from rrpolicy.govern.diff.entries import gates, plain_options, requirements
 from rrpolicy.govern.diff.keys import columns, settings, waivers
 from rrpolicy.govern.diff.pricing import Progress, prices
-from rrpolicy.govern.diff.sides import Side, open_sides
+from rrpolicy.govern.diff.sides import Side, is_release, open_sides
 from rrpolicy.releasing.plan.opening import PolicyLike
 from rrpolicy.source.memory.handed import Handed
 
@@ -28,14 +29,23 @@ def compare(
         root: that the files lie under which the policies name.
         progress: called with what is being done, and the share done.
     """
-    before, after = open_sides(old, root), open_sides(new, root)
+    before = () if is_release(old) else open_sides(old, root)
+    after = open_sides(new, root, _plugins(before))
+    before = before or open_sides(old, root, () if is_release(new) else _plugins(after))
     if len(before) == len(after) == 1:
         return Difference((_comparison(before[0], after[0], on, progress),))
     one, other = _by_name(before), _by_name(after)
     pairs = [(one[name], side) for name, side in other.items() if name in one]
-    added = tuple(side.file for name, side in other.items() if name not in one)
-    removed = tuple(side.file for name, side in one.items() if name not in other)
+    gone = {os.path.basename(side.file): side for name, side in one.items() if name not in other}  # noqa: PTH119
+    come = {os.path.basename(side.file): side for name, side in other.items() if name not in one}  # noqa: PTH119
+    pairs += [(gone[file], side) for file, side in come.items() if file in gone]  # it has another name now
+    added = tuple(side.file for file, side in come.items() if file not in gone)
+    removed = tuple(side.file for file, side in gone.items() if file not in come)
     return Difference(tuple(_comparison(*pair, on, progress) for pair in pairs), added, removed)
+
+
+def _plugins(sides: tuple[Side, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(plugin for side in sides for plugin in side.policy.plugins))
 
 
 def _by_name(sides: tuple[Side, ...]) -> Mapping[str, Side]:

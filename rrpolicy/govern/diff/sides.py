@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.govern.diff.altered import Compared
 from rrpolicy.govern.diff.revision import Revision
@@ -81,12 +82,18 @@ class Side:
         return () if node is None else tuple(item.plain() for item in node.items)
 
 
-def open_sides(named: PolicyLike, root: Path | None = None) -> tuple[Side, ...]:
+def is_release(named: PolicyLike) -> bool:
+    """Return whether a caller names a release."""
+    return not isinstance(named, Policy) and (Path(named) / "public").is_dir()
+
+
+def open_sides(named: PolicyLike, root: Path | None = None, trusted: Sequence[str] = ()) -> tuple[Side, ...]:
     """Open what a caller names: one policy, or every policy of a folder.
 
     Args:
         named: a policy's file, a folder of policies, `REVISION:PATH`, a release, or a policy that was loaded.
         root: that the files lie under which the policies name; those of a revision lie in that revision.
+        trusted: distributions of plugins that the policy of a release may use: none is loaded on its word.
 
     Raises:
         PolicyError: RR2xx if a policy is wrong; RR282 if there is no such revision; RR260 if a release has no audit/,
@@ -99,8 +106,8 @@ def open_sides(named: PolicyLike, root: Path | None = None) -> tuple[Side, ...]:
     written = None if path.exists() else _REVISION.fullmatch(os.fspath(named))
     if written is not None:
         return tuple(_of_revision(Revision.of(written["revision"]), written["path"]))
-    if (path / "public").is_dir():
-        return (_of_release(path),)
+    if is_release(named):
+        return (_of_release(path, trusted),)
     if not path.is_dir():
         return (_of_file(path, root),)
     found = tuple(_of_file(file, root) for file in policies_in(path))
@@ -139,12 +146,12 @@ def _of_revision(revision: Revision, path: str) -> Iterator[Side]:
             yield replace(side, opened=replace(side.opened, policy=policy))
 
 
-def _of_release(bundle: Path) -> Side:
+def _of_release(bundle: Path, trusted: Sequence[str]) -> Side:
     """Return the policy as it was written when a release was made."""
     try:
         record = read_document(bundle / "audit" / NAME)
         file = bundle / "audit" / POLICY_FILE
-        made = open_policy(file, root=file.parent)
+        made = open_policy(file, root=file.parent, find=lambda *_: load_registry(trusted))
     except UnreadableError as error:
         raise PolicyError(Problem("RR260", f"{bundle} has no audit/ to read the policy from: {error}")) from error
     if made.policy.digest() != record.get("policy_digest"):

@@ -11,6 +11,8 @@ import pytest
 
 import rrpolicy
 from rrpolicy.cli.main import main
+from rrpolicy.errors import PolicyError
+from rrpolicy.govern.diff import sides
 
 ROOT = Path(__file__).resolve().parents[3]
 ENTRY = '[[policy.changes]]\nversion = "{}"\nwhat = "{}"\nwhy = "no table was left"\nwho = "data protection officer"\n'
@@ -151,6 +153,20 @@ def test_only_the_data_changed_since_a_release(write, tmp_path, capsys):
     assert "a release before: passes; after: passes" in printed
 
 
+def test_no_plugin_is_loaded_because_a_release_names_it(write, tmp_path, monkeypatch):
+    policy = write("survey.toml", WEAKER, ('sex = "4/5", age = "3/5"', 'sex = "3/5", age = "2/5"'))
+    rrpolicy.release(policy, tmp_path / "october", source="demo:survey?records=500")
+    kept = tmp_path / "october" / "audit" / "policy.toml"
+    kept.write_text(kept.read_text().replace("[source]", 'plugins = ["evil-plugin>=1"]\n\n[source]', 1))
+    asked = []
+    real = sides.load_registry
+    monkeypatch.setattr(sides, "load_registry", lambda *given: asked.append(given[0]) or real(*given))
+
+    with pytest.raises(PolicyError, match="RR260"):  # never RR404: it is not even looked for
+        rrpolicy.diff(tmp_path / "october", policy)
+    assert asked == [()]
+
+
 def test_a_release_whose_policy_was_swapped_is_refused(write, tmp_path, capsys):
     policy = write("survey.toml", WEAKER, ('sex = "4/5", age = "3/5"', 'sex = "3/5", age = "2/5"'))
     rrpolicy.release(policy, tmp_path / "october", source="demo:survey?records=500")
@@ -197,6 +213,17 @@ def test_folders_are_compared_by_the_names_of_their_policies(write, tmp_path, ca
     assert [c["new"]["file"] for c in document["comparisons"]] == [str(tmp_path / "new" / "renamed.toml")]
     assert (len(document["added"]), len(document["removed"])) == (1, 1)
     assert document["problems"][0]["code"] == "RR140"
+
+
+def test_a_new_name_hides_no_change(write, tmp_path):
+    write("old/a.toml")
+    write("old/b.toml", ('"survey"', '"other"'))
+    write("new/a.toml", ('"survey"', '"fresh"'), WEAKER)
+    write("new/b.toml", ('"survey"', '"other"'))
+    found = rrpolicy.diff(tmp_path / "old", tmp_path / "new")
+
+    assert (found.effect.value, found.added, found.removed) == ("weaker", (), ())
+    assert not found.passed
 
 
 @pytest.mark.parametrize("form", ["json", "sarif", "markdown", "junit", "github", "gitlab"])
