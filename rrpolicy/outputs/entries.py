@@ -97,7 +97,7 @@ def faults(problems: Iterable[Problem]) -> tuple[Entry, ...]:
             identity=key_identity(problem.place),
             part=Part.PROBLEM,
             kind=Kind.FAIL if problem.code.startswith(f"{OWN}1") else Kind.ERROR,
-            title=f"{problem.code} {problem.place.key if problem.place else ''}".strip(),
+            title=f"{problem.code} {key_identity(problem.place)}".strip(),
             message=problem.message,
             blocking=True,
             place=problem.place,

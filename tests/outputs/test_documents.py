@@ -85,3 +85,19 @@ def test_the_guide_names_every_document_with_its_schema():
     for _, name, file in told:
         assert not file or json.loads((ROOT / file).read_text())["properties"]["schema"] == {"const": name}
     assert "rrpolicy.problems/1" in GUIDE
+
+
+def test_the_examples_of_the_guide_are_what_is_printed(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    plan = ["plan", "policies/sensitive-addition.toml", "--expected-rows", "50000", "--output-format"]
+    result, issue = (json.loads(text) for text in re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL))
+    (annotation,) = re.findall(r"```text\n(.*?)\n```", GUIDE, re.DOTALL)
+    (case,) = re.findall(r"```xml\n(.*?)\n```", GUIDE, re.DOTALL)
+    (table,) = re.findall(r"```markdown\n(.*?)\n```", GUIDE, re.DOTALL)
+
+    assert result in json.loads(call(*plan, "sarif")[1])["runs"][0]["results"]
+    assert issue in json.loads(call(*plan, "gitlab")[1])
+    assert annotation in call(*plan, "github")[1].splitlines()
+    printed = "\n".join(map(str.strip, call(*plan, "junit")[1].splitlines()))
+    assert "\n".join(map(str.strip, case.splitlines())) in printed
+    assert table in call(*plan, "markdown")[1]

@@ -141,7 +141,7 @@ def test_all_formats_of_a_plan_say_the_same(planned):
     assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (3, 1, 0, 0)
     failed = [case for case in cases.values() if not case.is_passed]
     assert [case.result[0].type for case in failed] == ["RR104"]
-    conditional = next(case for name, case in cases.items() if name.startswith("local-dp"))
+    conditional = cases["privacy/local-dp"]
     assert "conditional on what is derived from the data: domain:disease, " in conditional.system_out
 
     assert runner_commands(told["github"][1]) == ["error", "warning"]
