@@ -73,7 +73,7 @@ class Revision:
         """Return the policies that a path names: itself if it is a file, else those of the folder.
 
         Raises:
-            PolicyError: RR282 if the revision has no such path.
+            PolicyError: RR282 if the revision has no such path, or no policy there.
         """
         path = self._inside(path)
         kind = self._kind(path)
@@ -84,7 +84,10 @@ class Revision:
         listed = self._asked("ls-tree", "-z", "--name-only", f"{self.commit}:{path}").decode(errors="replace")
         names = [posixpath.join(path, name) for name in listed.split("\0") if name.endswith(".toml")]
         contents = self._contents(names[:_MOST])
-        return tuple(name for name, content in contents.items() if is_policy(content))
+        found = tuple(name for name, content in contents.items() if is_policy(content))
+        if not found:
+            raise self._unknown(f"its folder '{path or '.'}' holds no policy")
+        return found
 
     def write(self, policy: str, folder: Path) -> Path:
         """Write a policy, its baselines and its hierarchies below a folder; return where the policy is.

@@ -18,11 +18,11 @@ from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import policies_in
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.bundle.audit import NAME
+from rrpolicy.releasing.bundle.audit import NAME, SCHEMA
 from rrpolicy.releasing.bundle.audit import POLICY as POLICY_FILE
 from rrpolicy.releasing.plan.opening import Opened, PolicyLike, open_policy, opened
 from rrpolicy.scratch import scratch
-from rrpolicy.untrusted.document import UnreadableError, read_document
+from rrpolicy.untrusted.document import UnreadableError, faults, read_document
 
 if TYPE_CHECKING:
     from rrpolicy.policy.tree.document import Node
@@ -154,7 +154,7 @@ def _of_release(bundle: Path, trusted: Sequence[str]) -> Side:
         made = open_policy(file, root=file.parent, find=lambda *_: load_registry(trusted))
     except UnreadableError as error:
         raise PolicyError(Problem("RR260", f"{bundle} has no audit/ to read the policy from: {error}")) from error
-    if made.policy.digest() != record.get("policy_digest"):
+    if faults(record, SCHEMA) or made.policy.digest() != record["policy_digest"]:
         message = f"the policy in {bundle} is not the one that the release was made under"
         raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` says what was changed"))
     return replace(_side(str(bundle), made, _tree(file, file.parent)), release=record["public"]["digest"])

@@ -76,6 +76,7 @@ def test_links_inside_a_revision_are_followed_and_those_out_of_it_are_not(write,
 )
 def test_what_is_no_revision_is_told(write, git, named, capsys):
     write("x.toml")
+    write("notes/y.toml", text="title = 'no policy'\n")
     commit(git)
 
     assert main(["diff", "--", named, "x.toml"]) == 2
