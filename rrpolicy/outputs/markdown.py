@@ -51,6 +51,7 @@ def _fitting(text: str) -> str:
 
 def _subject(outcome: Outcome, subject: Subject) -> list[str]:
     title = f"### {prose(f'{subject.name} {subject.version}'.strip())}"
+    title += f": {subject.meaning}" if len(outcome.subjects) > 1 else ""
     path = outcome.relative(subject.file) or subject.file
     about = ", ".join(text for text in (prose(subject.summary), code(path) if path else "") if text)
     entries = subject.entries

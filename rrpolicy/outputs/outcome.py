@@ -146,6 +146,11 @@ class Subject:
     summary: str = ""
     notes: tuple[Note, ...] = ()
 
+    @property
+    def meaning(self) -> str:
+        """Return what its exit status says."""
+        return MEANINGS.get(self.status, "ended")
+
     def path(self, entry: Entry) -> str:
         """Return the file that an entry is told of: the one that states it, else what was looked at."""
         return self.file if entry.place is None else entry.place.file

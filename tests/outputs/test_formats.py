@@ -337,6 +337,14 @@ def test_every_result_has_a_location_as_code_scanning_asks(write, arguments):
     assert uri == (arguments[1] if len(arguments) > 1 else ".")
 
 
+def test_of_several_policies_the_summary_says_of_each_what_it_came_to(write):
+    good, bad = write(PK), write(PK.replace("k = 2", "k = 1"), name="policies/bad.toml")
+    _, page = call("check", good, bad, "--output-format", "markdown")
+    assert "## rrpolicy check: the policy or the call is wrong" in page
+    assert "### survey 1.0.0: passes" in page
+    assert "### survey 1.0.0: the policy or the call is wrong" in page.replace("\\", "")
+
+
 def test_a_summary_that_a_step_cannot_hold_is_cut_and_says_so(tmp_path):
     entries = tuple(Entry("m", f"e/{i}", Part.REQUIREMENT, Kind.MET, "x" * 500, "m") for i in range(3000))
     page = formatted(Outcome("plan", 0, (Subject("p", "1", "", 0, entries),), tmp_path), "markdown")
