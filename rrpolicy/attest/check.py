@@ -58,7 +58,7 @@ def signed(bundle: Path, found: Verification, keys: Sequence[Key]) -> Verificati
         checks=(*found.checks, *gathered.checks),
         problems=(*found.problems, *gathered.problems),
         undecided=(*found.undecided, *undecided),
-        notes=(*found.notes, *_told(gathered, keys)),
+        notes=(*found.notes, *(f"the release is signed by {keyid[:16]}…" for keyid in by), *_told(gathered, keys)),
     )
 
 

@@ -69,7 +69,8 @@ def _missing(root: Node, told: Mapping[str, Any], stated: ContextTable) -> Itera
     for name in dict.fromkeys(stated.demands):
         if told[name] in (None, "", []):
             section = "policy" if name in {"owner", "purpose"} else "context"
-            at = root.get(section) or root
+            own = (root.get(section), root.get("policy"), root)  # a section may be the baseline's alone
+            at = next(node for node in own if node is not None and node.place.file == root.place.file)
             by = items[name]
             message = f"`{name}` is not stated under [{section}], and {by} demands it"
             example = "a day such as 2027-06-30" if name == "review_by" else "what auditors are to be told"
