@@ -7,6 +7,7 @@ the only one of a pattern, so that k = 1; with `nested` the numbers of records t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from rrpolicy.canonical import Value
     from rrpolicy.channel.base import Channel
+    from rrpolicy.channel.product.channel import Product
     from rrpolicy.source.protocol import Original
 
 SAME = "the same table: rows of all releases are linked, and are one channel"
@@ -35,6 +37,10 @@ UNLIKE = (
     "the policy declares the same table, but the numbers of records differ, or earlier releases were of other people: "
 )
 ANY = "people may be in some releases and not in others, alone: ratios multiply, epsilons add, and k = 1"
+
+
+MOST_CELLS = 1 << 25
+"""Released cells of linked rows over which a table is assessed: about a minute; with more, no table is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +112,16 @@ def joined(parts: Sequence[Part], overlap: Overlap, earlier: Sequence[Release], 
     between = [entry.overlap for entry in earlier[1:]]  # how earlier ones stand to each other
     if overlap == "same" and len(set(sizes)) == 1 and "none" not in between:
         composed = linked(parts)
-        return Joint(SAME, (Group(composed.channel, sizes[-1] if composed.strange else original),), composed)
+        told = not composed.strange and _cells(composed.channel) <= MOST_CELLS
+        return Joint(SAME, (Group(composed.channel, original if told else sizes[-1]),), composed)
     if overlap == "nested" and set(between) <= {"nested", "same"}:
         steps = sorted({0, *sizes})
         rings = [(size, size - before) for before, size in pairwise(steps)]
         groups = [Group(apart([p for p in parts if p.records >= size]), people) for size, people in rings]
         return Joint(NESTED.format(least=min(people for _, people in rings)), tuple(groups))
     return Joint((UNLIKE if overlap == "same" else "") + ANY, (Group(apart(parts), 1),))
+
+
+def _cells(channel: Product) -> int:
+    """Return how many combinations linked rows may have."""
+    return math.prod(len(column.labels) for axis in channel.axes for column in axis.columns())

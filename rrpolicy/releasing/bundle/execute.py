@@ -100,6 +100,8 @@ def release(  # noqa: PLR0917 each is another thing
     gate(assessment, policy, terms or Terms()).require()
     draw = draw_id(key, plan)
     weighed = None if account is None else account.weigh(plan, original, assessment.findings, draw).require()
+    if weighed is not None and weighed.uncomposed is not None:
+        log.warning("no composed guarantee: released all the same, because %s", weighed.uncomposed)
     with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
         written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress, registry.formats)
         original.unchanged()

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.govern.ledger import compose
+from rrpolicy.govern.ledger import compose, overlap
 from rrpolicy.govern.ledger.budget import smallest_class
 from rrpolicy.govern.ledger.compose import Part, apart, khatri_rao, linked, no_rule
 from rrpolicy.policy.model import Attribute, Requirement, Role
@@ -322,3 +323,15 @@ def test_a_column_that_is_carried_in_any_release_counts_as_known():
 
     assert together.carried == ("z",)
     assert exposure(together.channel).record is None
+
+
+def test_a_table_is_not_assessed_over_more_cells_than_can_be_looked_at(monkeypatch):
+    policy = policies.policy_of([Attribute("x", Role.QUASI_IDENTIFIER, LABELS[:2])])
+    original = TableInMemory.of(policy, {"x": [0, 1, 1]})
+    parts, earlier = [part(SKEW), part(OTHER)], [SimpleNamespace(overlap="any")]
+
+    (group,) = overlap.joined(parts, "same", earlier, original).groups  # type: ignore[arg-type]
+    assert group.people is original
+    monkeypatch.setattr(overlap, "MOST_CELLS", 5)
+    (group,) = overlap.joined(parts, "same", earlier, original).groups  # type: ignore[arg-type]
+    assert group.people == 3
