@@ -52,12 +52,14 @@ def test_artifacts_fit_their_schemas(bundle: Path, artifact: str, name: str) -> 
 
 def test_every_committed_schema_is_of_an_artifact() -> None:
     names = {path.name for path in SCHEMAS.glob("*.json")}
-    known = ("plan", "key", "release", "audit", "findings", "report", *PRINTED)
+    known = ("plan", "key", "release", "audit", "findings", "report", *PRINTED, *LEDGER)
     assert names == {f"rrpolicy.{name}-1.json" for name in known} | {"rrpolicy.policy-1.json"}
 
 
 PRINTED = ("check", "problems", "verification", "check-table", "released", "plugins", "diff", "test", "packs")
 """Documents that commands print, each held to its schema in tests/outputs or tests/govern."""
+LEDGER = ("ledger", "ledger-shown", "ledger-verification")
+"""The lines of a ledger, and what is printed of one; held to their schemas in tests/govern/ledger."""
 
 
 def test_the_policy_schema_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import jsonschema
 import pytest
 
 import rrpolicy
@@ -24,6 +25,7 @@ from rrpolicy.govern.ledger.file import read_ledger
 from rrpolicy.releasing.bundle.staging import Staging
 
 ROOMS = 40
+SCHEMAS = Path(__file__).parents[3] / "rrpolicy" / "schemas"
 HEAD = """schema = 1
 [policy]
 name = "residents"
@@ -196,6 +198,30 @@ def test_a_stated_budget_holds_for_the_first_release_too(office):
     assert (status, "RR441" in told) == (4, True)
     assert "of this release alone" in told
     assert office.releases() == []
+
+
+def test_every_line_and_every_document_fits_its_schema(office):
+    policy = standing(office, more=privacy("local-dp", "ledger.budget", epsilon=10))
+    before = office.ledger.read_bytes()
+    assert office.release(policy, "one")[0] == 0
+    one = office.ledger.read_bytes()
+    office.ledger.write_bytes(before)
+    assert office.release(policy, "two")[0] == 0
+    office.ledger.write_bytes(one + office.ledger.read_bytes().removeprefix(before))
+    assert office.run("ledger", "add", office.ledger, "--join", "--reason", "merged")[0] == 0
+
+    lines = [json.loads(line) for line in office.ledger.read_text().splitlines()]
+    assert {line["kind"] for line in lines} == {"ledger", "release", "settlement", "joining"}
+    shown, verified = (json.loads(office.run("ledger", c, office.ledger, "--json")[1]) for c in ("show", "verify"))
+    plan = json.loads(office.run("plan", policy, "--json")[1])
+    for document in (*lines, shown, verified, plan):
+        schema = json.loads((SCHEMAS / (document["schema"].replace("/", "-") + ".json")).read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.validate(document, schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document | {"surprise": 1}, schema)
+    manifest = json.loads((office.folder / "one/public/release.json").read_text())
+    jsonschema.validate(manifest, json.loads((SCHEMAS / "rrpolicy.release-1.json").read_text()))
 
 
 # --- overlap --------------------------------------------------------------------------------------------------------
