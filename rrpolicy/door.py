@@ -262,11 +262,21 @@ def diff(
 
 
 @blaming
-def packs() -> tuple[Pack, ...]:
-    """Return the baselines that come with rrpolicy: what each is a floor for, its sources, its text and its digest."""
-    from rrpolicy.govern.packs.pack import packs as known
+def packs(*names: str) -> tuple[Pack, ...]:
+    """Return baselines that come with rrpolicy.
 
-    return known()
+    Args:
+        names: of the packs; default: all there are.
+
+    Returns:
+        What each is a floor for, its sources, its text and its digest.
+
+    Raises:
+        PolicyError: RR250 if there is no such pack.
+    """
+    from rrpolicy.govern.packs import pack
+
+    return tuple(map(pack.pack, names)) if names else pack.packs()
 
 
 @blaming

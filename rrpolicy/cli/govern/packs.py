@@ -25,10 +25,8 @@ def command(
 
     A policy extends the copy in its own repository, so that it is read and reviewed there; nothing is ever overwritten.
     """
-    from rrpolicy.govern.packs.pack import pack
-
     written = None if out is None else door.write_pack(name or "", out)
-    found = door.packs() if name is None else (pack(name),)
+    found = door.packs() if name is None else door.packs(name)
     if json:
         print_json({"schema": "rrpolicy.packs/1", "packs": plain(found)})
     elif written is not None:

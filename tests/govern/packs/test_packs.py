@@ -143,7 +143,7 @@ def test_a_pack_is_printed_and_written_as_it_is(tmp_path, capsys):
     assert main(["packs", "ema-0070", "--out", str(tmp_path / "packs")]) == 0
     written = (tmp_path / "packs" / "ema-0070.toml").read_bytes()
     assert written.decode() == printed
-    (pack,) = [each for each in rrpolicy.packs() if each.name == "ema-0070"]
+    (pack,) = rrpolicy.packs("ema-0070")
     assert pack.digest == "sha256:" + hashlib.sha256(written).hexdigest()
     assert main(["packs", "ema-0070", "--out", str(tmp_path / "packs")]) == 4
     assert "RR411" in capsys.readouterr().err
