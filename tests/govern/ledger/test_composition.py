@@ -134,6 +134,20 @@ def test_epsilon_and_k_of_values_that_may_change_are_those_of_enumeration(first,
     assert k_of(together.cross, 2) == 1 / best_link(law, tables)
 
 
+def test_people_of_nested_tables_hide_among_those_who_are_in_the_same_releases():
+    """Four people, of whom two are in the second table as well; values may change; every way to link is counted."""
+    first, second = SKEW, OTHER
+    everybody, some = (Part("a release", part(a).channel, n, {"x": "d"}) for a, n in ((first, 4), (second, 2)))
+    earlier = SimpleNamespace(overlap="any")
+    groups = overlap.joined([everybody, some], "nested", [earlier], 2).groups  # type: ignore[list-item]
+
+    assert [group.people for group in groups] == [2, 2]
+    ks = [k_of(exposure(group.channel).cross, 2) for group in groups]  # type: ignore[arg-type]
+    both, alone = changing(first, second), law_of(first)
+    assert ks == [1 / best_link(law, itertools.product(law, repeat=2)) for law in (both, alone)]
+    assert min(ks) < k_of(first.min_cross_ratio() * second.min_cross_ratio(), 4)  # all four, as if nobody had left
+
+
 def test_wrong_rules_are_caught_by_the_enumeration():
     law = law_of(SKEW, OTHER)
     alone = [axis.max_ratio() or Fraction(0) for axis in (SKEW, OTHER)]
