@@ -20,4 +20,4 @@ def command(
     """
     head = door.init_ledger(ledger)
     print(visible(f"wrote {ledger}; its head is {head}"))
-    print('next: name it in the policy:  [ledger]  file = "FILE"')
+    print(visible(f'next: name it in the policy, relative to that: [ledger] file = "{ledger.name}"'))

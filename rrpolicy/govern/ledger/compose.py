@@ -27,8 +27,8 @@ from rrpolicy.channel.table import Column
 
 WIDEST = 1 << 18
 """Entries of a product's matrix that are listed; one wider is bounded."""
-Key = tuple[tuple[str, str | None], ...]
-"""Attributes with the digests of their categories."""
+Key = tuple[int, tuple[tuple[str, str | None], ...]]
+"""How many categories, or combinations of them, and the attributes with the digests of their categories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,12 @@ def linked(parts: Sequence[Part]) -> Composed:
     own: dict[Key, list[Axis]] = {}
     for part in reversed(parts):
         for axis in _axes(part.channel):
-            own.setdefault(tuple((name, part.domains.get(name)) for name in axis.attributes), []).append(axis)
+            named = tuple((name, part.domains.get(name)) for name in axis.attributes)
+            own.setdefault((axis.original_size, named), []).append(axis)
     known = {(name, last.domains[name]) for name in last.domains}
     axes, drawn, certain, exact, strange = [], [], [], True, []
     taken: set[str] = set()
-    for number, (key, same) in enumerate(own.items()):
+    for number, ((_, key), same) in enumerate(own.items()):
         foreign = not set(key) <= known or bool(taken & {name for name, _ in key})
         suffix = f" ({number})" if foreign else ""
         strange += [f"{name}{suffix}" for name, _ in key] if foreign else []

@@ -102,6 +102,10 @@ class Release:
     guarantees: tuple[Guarantee, ...]
     uncomposed: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.records < 1 or self.max_records < 1:
+            raise ValueError("a release has records, and a unit has some")
+
     @property
     def parents(self) -> tuple[str, ...]:
         """Return the entry before."""

@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
 from rrpolicy.govern.ledger.entry import Release
-from rrpolicy.govern.ledger.file import read_ledger
+from rrpolicy.govern.ledger.file import locked, read_ledger
 from rrpolicy.releasing.bundle.staging import Staging
 
 ROOMS = 40
@@ -426,6 +426,41 @@ def test_nothing_is_released_into_a_ledger_that_cannot_be_relied_on(office):
     office.ledger.symlink_to(office.folder / "elsewhere.jsonl")
     (office.folder / "elsewhere.jsonl").write_bytes(whole)
     untouched(office, policy, "RR440")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"channel": {}},
+        {"channel": {"kind": "product", "version": 1}},
+        {"channel": {"kind": "acme.unknown", "version": 1}},
+        {"channel": {"kind": ["product"]}},
+        {"domains": {}},
+        {"domains": {"sex": None, "region": "x", "disease": "y"}},
+        {"guarantees": (), "records": 10**30},
+    ],
+)
+@pytest.mark.parametrize("overlap", ["any", "nested", "same"])
+def test_an_entry_that_says_something_else_than_it_must_ends_closed(office, changed, overlap):
+    policy = standing(office, LEDGER + f'overlap = "{overlap}"\n')
+    assert office.release(policy, "one")[0] == 0
+    (entry,) = office.releases()
+    with locked(office.ledger) as book:
+        book.append(replace(entry, previous=book.ledger.head, draw=None, **changed))
+    status, told = office.release(policy, "two")
+    assert (status, "RR441" in told or "RR442" in told) == (4, True), told
+    assert office.run("ledger", "show", office.ledger)[0] == 0
+
+
+def test_an_entry_of_another_number_of_categories_is_another_attribute(office):
+    policy = standing(office, LEDGER + 'overlap = "same"\n')
+    assert office.release(policy, "one")[0] == 0
+    (entry,) = office.releases()
+    channel = json.loads(json.dumps(entry.channel).replace('"labels": ["F", "M"]', '"labels": ["F", "M", "X"]'))
+    channel["axes"][0]["blocks"][0]["members"] = [0, 1, 2]
+    with locked(office.ledger) as book:
+        book.append(replace(entry, previous=book.ledger.head, draw=None, channel=channel))
+    assert office.release(policy, "two")[0] == 4
 
 
 def test_a_ledger_that_was_cut_off_is_found_against_the_last_bundle(office):
