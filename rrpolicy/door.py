@@ -25,6 +25,7 @@ from rrpolicy.blame.raised import blaming
 if TYPE_CHECKING:
     from rrpolicy.attest.signing import Signature
     from rrpolicy.estimate.release import Release
+    from rrpolicy.evidence.written import Written
     from rrpolicy.govern.cases.run import Tested
     from rrpolicy.govern.diff.altered import Difference
     from rrpolicy.govern.ledger.show import Shown
@@ -463,6 +464,35 @@ def sign(bundle: PathLike, key: PathLike, *, passphrase: str | None = None, plug
 
     secret = None if passphrase is None else passphrase.encode()
     return signed(Path(bundle), read_signer(Path(key), secret), plugins=tuple(plugins))
+
+
+@blaming
+def evidence(
+    bundle: PathLike,
+    regime: str,
+    *,
+    page: Literal["public", "audit"] | None = None,
+    plugins: Sequence[str] = (),
+) -> Written:
+    """Return what a release shows of what a law, standard or guidance asks; the release is verified first.
+
+    Args:
+        bundle: the bundle's folder, or its public/ folder alone.
+        regime: iso27559, ema0070, hipaa, sp800-188 or dpia.
+        page: which numbers may be shown; default: audit where audit/ is at hand.
+        plugins: as for `verify`.
+
+    Returns:
+        The evidence, clause by clause, and its bytes as `markdown`, `html` or `json`.
+
+    Raises:
+        RequirementError: RR110 to RR137 if the release does not verify.
+        PolicyError: RR250 if there is no such regime, or no audit/ for its page; RR260 if there is no release.
+    """
+    from rrpolicy.evidence.gathering import evidence as gathered
+    from rrpolicy.evidence.written import Written
+
+    return Written(gathered(Path(bundle), regime, page, plugins))
 
 
 @blaming

@@ -48,6 +48,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "sign": "Sign a release, or add a signature to it.",
         "keys new": "Make a key to sign releases with.",
         "report": "Write the report of a release again.",
+        "evidence": "Write what a release shows of what a law or standard asks.",
         "estimate": "Estimate counts, with standard errors and intervals, from a release.",
         "query": "Ask a release in SQL.",
     },

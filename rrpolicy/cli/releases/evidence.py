@@ -1,0 +1,57 @@
+"""`rrpolicy evidence BUNDLE --for REGIME`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rrpolicy import door
+from rrpolicy.cli.terminal import print_json
+from rrpolicy.untrusted.printable import line
+
+
+class Regime(StrEnum):
+    """What evidence is written for."""
+
+    ISO27559 = "iso27559"
+    EMA0070 = "ema0070"
+    HIPAA = "hipaa"
+    SP800_188 = "sp800-188"
+    DPIA = "dpia"
+
+
+def command(
+    bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
+    regime: Annotated[Regime, typer.Option("--for", help="The law, standard or guidance that asks.")],
+    *,
+    form: Annotated[Literal["markdown", "html", "json"], typer.Option("--format", help="How it is written.")] = "html",
+    page: Annotated[
+        Literal["public", "audit"] | None,
+        typer.Option("--page", help="Which numbers may be shown; default: audit where audit/ is at hand."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Where to write it; default: standard output.")] = None,
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
+    ] = None,
+) -> int:
+    """Write what a release shows of what a regime asks.
+
+    Every clause cites a finding, a declaration of [context] or a record of the release, or says "not covered". The
+    release is verified first. The same bundle gives the same bytes.
+    """
+    found = door.evidence(bundle, regime.value, page=page, plugins=plugins or ())
+    if out is not None:
+        found.write(out, form)
+        covered = sum(answer.covered for answer in found.evidence.answers)
+        told = f"{covered} of {len(found.evidence.answers)} clauses have something that speaks to them"
+        print(line(f"wrote {out}: {told}"), file=sys.stderr)
+    elif form == "json":
+        print_json(found.evidence.to_json())
+    else:
+        sys.stdout.buffer.write(found.content(form))
+    return 0

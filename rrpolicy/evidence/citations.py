@@ -1,0 +1,262 @@
+"""What of a release can be cited, by name. Each cites what is there and says what is missing; none guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from rrpolicy.evidence.evidence import Citation, Kind
+from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.releasing.plan.gate import shown
+from rrpolicy.releasing.report.attributes import treated_so
+from rrpolicy.releasing.report.context import MODELS, NAMES
+from rrpolicy.releasing.report.not_covered import not_covered
+from rrpolicy.untrusted.printable import listed
+
+RELEASE = "public/release.json"
+AUDIT = "audit/findings.json"
+IDENTITY = frozenset({"identity-disclosure", "pk-anonymity", "k-anonymity"})
+ATTRIBUTE = frozenset({"attribute-disclosure", "l-diversity", "t-closeness", "local-dp"})
+EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probability is rounded"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What is cited from.
+
+    Attributes:
+        manifest: release.json.
+        findings: with the numbers that may be shown.
+        utility: likewise.
+        file: where the findings stand.
+        dropped: columns that are not released, with the reason; None where that is not known.
+        population: that the records are drawn from; None where that is not stated, or not known here.
+        models: privacy models by name.
+        signed: whether there are signed statements beside it.
+    """
+
+    manifest: Manifest
+    findings: tuple[Finding, ...]
+    utility: tuple[UtilityFinding, ...]
+    file: str
+    dropped: tuple[str, ...] | None
+    population: str | None
+    models: Mapping[str, object]
+    signed: bool
+
+
+Cite = Callable[[Release], Iterator[Citation]]
+
+
+def cited(name: str, release: Release) -> tuple[tuple[Citation, ...], str | None]:
+    """Return what a release says under a name, and in words what is missing if it says nothing.
+
+    Raises:
+        KeyError: if there is no such name.
+    """
+    if name.startswith("context."):
+        found = tuple(_context(name.removeprefix("context."), release))
+        return found, None if found else f"{name.removeprefix('context.')} under [context]"
+    cite, missing = KNOWN[name]
+    found = tuple(cite(release))
+    return found, None if found else missing
+
+
+def _context(key: str, release: Release) -> Iterator[Citation]:
+    value = release.manifest.governance.context.to_json().get(key)
+    if value is not None:
+        text = "; ".join(map(str, value)) if isinstance(value, list) else MODELS.get(str(value), str(value))
+        yield Citation(Kind.DECLARATION, f"{NAMES[key]}: {text}", f"{RELEASE}, governance.context.{key}")
+
+
+def _owner(release: Release) -> Iterator[Citation]:
+    if release.manifest.policy.owner:
+        yield Citation(Kind.DECLARATION, f"Owner: {release.manifest.policy.owner}", f"{RELEASE}, policy.owner")
+
+
+def _purpose(release: Release) -> Iterator[Citation]:
+    if release.manifest.policy.purpose:
+        yield Citation(Kind.DECLARATION, f"Purpose: {release.manifest.policy.purpose}", f"{RELEASE}, policy.purpose")
+
+
+def _public(_release: Release) -> Iterator[Citation]:
+    text = "What was done to the data, what it promises and what it rests on is published beside them"
+    yield Citation(Kind.RECORD, text, "public/report.html")
+
+
+def _roles(release: Release) -> Iterator[Citation]:
+    roles: dict[str, list[str]] = {}
+    for attribute in release.manifest.attributes:
+        roles.setdefault(attribute.role.value, []).append(attribute.name)
+    for role, names in roles.items():
+        yield Citation(Kind.DECLARATION, f"{role.capitalize()}: {listed(names)}", f"{RELEASE}, attributes")
+
+
+def _units(release: Release) -> Iterator[Citation]:
+    units = release.manifest.units
+    most = "one record" if units.max_records == 1 else f"at most {units.max_records} records"
+    how = "tested on the table" if units.tested else "declared and not tested"
+    kind = Kind.RECORD if units.tested else Kind.DECLARATION
+    yield Citation(kind, f"Each person, or other unit of protection, has {most}: {how}", f"{RELEASE}, units")
+
+
+def _treatment(release: Release) -> Iterator[Citation]:
+    yield Citation(Kind.RECORD, f"Released attributes: {treated_so(release.manifest)}", f"{RELEASE}, decoders")
+    for attribute in release.manifest.attributes:
+        reason = attribute.assume_unlinkable if attribute.unchanged is None else attribute.unchanged
+        if reason is not None:
+            text = f"'{attribute.name}' may be released as it is: {reason}"
+            yield Citation(Kind.DECLARATION, text, f"{RELEASE}, attributes")
+
+
+def _mechanism(release: Release) -> Iterator[Citation]:
+    manifest = release.manifest
+    text = f"Mechanism {manifest.mechanism}, under policy {manifest.policy.name} {manifest.policy.version}"
+    yield Citation(Kind.RECORD, text, f"{RELEASE}, mechanism")
+
+
+def _software(release: Release) -> Iterator[Citation]:
+    software = release.manifest.software
+    others = sorted({f"{p.distribution} {p.version}" for p in software.plugins if p.distribution != "rrpolicy"})
+    text = ", ".join([f"rrpolicy {software.rrpolicy}", *others])
+    yield Citation(Kind.RECORD, f"Written by {text}; rrpolicy verify computes it again", f"{RELEASE}, software")
+
+
+def _sampling(release: Release) -> Iterator[Citation]:
+    if any(decoder.drawn for decoder in release.manifest.decoders):
+        yield Citation(Kind.RECORD, EXACT_DRAWS.capitalize(), f"{RELEASE}, decoders")
+
+
+def _dropped(release: Release) -> Iterator[Citation]:
+    for column in release.dropped or ():
+        yield Citation(Kind.RECORD, column, "audit/policy.json, attributes")
+
+
+def _derived(release: Release) -> Iterator[Citation]:
+    for statistic in release.manifest.derived:
+        yield Citation(Kind.RECORD, f"Derived from the table, {statistic}", f"{RELEASE}, derived")
+
+
+def _assumptions(release: Release) -> Iterator[Citation]:
+    for text in release.manifest.assumptions:
+        yield Citation(Kind.RECORD, f"It rests on: {text}", f"{RELEASE}, assumptions")
+
+
+def _utility(release: Release) -> Iterator[Citation]:
+    for finding in release.utility:
+        over = f" of {finding.over}" if finding.over else ""
+        number = "" if finding.expected is None else f", expected {shown(finding.expected)}"
+        text = f"{finding.metric}{over} at most {float(finding.limit):g}: {finding.verdict.value}{number}"
+        yield Citation(Kind.FINDING, text, f"{release.file}, utility")
+
+
+def _population(release: Release) -> Iterator[Citation]:
+    if release.population is not None:
+        yield Citation(Kind.DECLARATION, f"Population: {release.population}", "audit/policy.json, source.population")
+
+
+def _ledger(release: Release) -> Iterator[Citation]:
+    if release.manifest.ledger is not None:
+        text = "It stands in a ledger of releases of the same people, which holds all of them to one budget"
+        yield Citation(Kind.RECORD, text, f"{RELEASE}, ledger")
+
+
+def _signatures(release: Release) -> Iterator[Citation]:
+    if release.signed:
+        text = "Signed statements stand beside the release; rrpolicy verify --signed-by KEY tells whose they are"
+        yield Citation(Kind.RECORD, text, "attestations/")
+
+
+def _adversaries(release: Release) -> Iterator[Citation]:
+    seen = {finding.adversary: finding for finding in release.findings if finding.adversary}
+    for adversary, finding in seen.items():
+        yield Citation(Kind.FINDING, f"The adversary of {finding.model}: {adversary}", f"{release.file}, findings")
+
+
+def _not_covered(release: Release) -> Iterator[Citation]:
+    texts = dict.fromkeys(text for f in release.findings for text in not_covered(f.model, release.models))
+    for text in texts:
+        yield Citation(Kind.RECORD, f"Not said by any finding: {text}", "public/report.html")
+
+
+def _findings(release: Release) -> Iterator[Citation]:
+    for finding in release.findings:
+        yield _finding(finding, release)
+
+
+def _of(models: frozenset[str]) -> Cite:
+    def cite(release: Release) -> Iterator[Citation]:
+        for finding in release.findings:
+            if finding.model.partition("/")[0] in models:
+                yield _finding(finding, release)
+
+    return cite
+
+
+def _largest(release: Release) -> Iterator[Citation]:
+    """Yield what bounds the risk of everybody: every requirement with a number but a mean of the most at risk."""
+    for finding in release.findings:
+        if finding.achieved is not None and not finding.requirement.startswith("mean"):
+            yield _finding(finding, release)
+
+
+def _average(release: Release) -> Iterator[Citation]:
+    for finding in release.findings:
+        if finding.requirement.startswith("mean"):
+            yield _finding(finding, release)
+
+
+def _limits(release: Release) -> Iterator[Citation]:
+    for finding in release.findings:
+        if finding.model.partition("/")[0] in IDENTITY:
+            text = f"Required: {finding.model}: {finding.requirement}"
+            yield Citation(Kind.DECLARATION, text, f"{RELEASE}, requirements")
+
+
+def _finding(finding: Finding, release: Release) -> Citation:
+    """Return a finding with its standing: nobody is to take an estimate, or what holds under a condition, for more."""
+    verdict = "measured" if finding.verdict is None else finding.verdict.value
+    number = ""
+    if finding.achieved is not None:
+        number = f", achieved {shown(finding.achieved)} ({finding.achieved.standing.value})"
+    elif finding.verdict is Verdict.SATISFIED:
+        number = ", the number stands in audit/"
+    condition = f", {CONDITION}: {listed(finding.given)}" if finding.given else ""
+    text = f"{finding.model}: {finding.requirement}: {verdict}{number}{condition}"
+    return Citation(Kind.FINDING, text, f"{release.file}, findings")
+
+
+def _nothing(_release: Release) -> Iterator[Citation]:
+    return iter(())
+
+
+KNOWN: Mapping[str, tuple[Cite, str]] = {
+    "adversaries": (_adversaries, "a [[privacy]] entry, which names its adversary"),
+    "assumptions": (_assumptions, "assumptions"),
+    "attack": (_nothing, "a test by somebody who plays the attacker: no release holds one"),
+    "derived": (_derived, "statistics of the table that the release tells: there are none"),
+    "dropped": (_dropped, "the columns that were not released: audit/ lists them"),
+    "findings": (_findings, "a [[privacy]] entry"),
+    "ledger": (_ledger, "[ledger]: whether there were other releases of these people"),
+    "limits.identity": (_limits, "an entry of identity-disclosure, pk-anonymity or k-anonymity"),
+    "mechanism": (_mechanism, "the mechanism"),
+    "not_covered": (_not_covered, "a [[privacy]] entry, which says what it leaves open"),
+    "owner": (_owner, "owner under [policy]"),
+    "population": (_population, "population under [source]; audit/ has it"),
+    "public": (_public, "the public report"),
+    "purpose": (_purpose, "purpose under [policy]"),
+    "risk.attribute": (_of(ATTRIBUTE), "an entry of attribute-disclosure, l-diversity, t-closeness or local-dp"),
+    "risk.average": (_average, "an entry of identity-disclosure with a percentile"),
+    "risk.identity": (_of(IDENTITY), "an entry of identity-disclosure, pk-anonymity or k-anonymity"),
+    "risk.largest": (_largest, "a requirement whose number may be shown here"),
+    "risk.local-dp": (_of(frozenset({"local-dp"})), "an entry of local-dp"),
+    "roles": (_roles, "attributes"),
+    "sampling": (_sampling, "a random draw: nothing is drawn"),
+    "signatures": (_signatures, "signed statements: rrpolicy sign"),
+    "software": (_software, "software"),
+    "treatment": (_treatment, "decoders"),
+    "units": (_units, "units of protection"),
+    "utility": (_utility, "a [[utility]] entry"),
+}
+"""Name -> what is cited under it, and what is missing where that is nothing."""

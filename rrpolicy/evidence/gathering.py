@@ -1,0 +1,80 @@
+"""Evidence of a release: verified first, then every clause of a regime asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from rrpolicy.discovery import load_allowed
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.evidence.citations import AUDIT, RELEASE, Release, cited
+from rrpolicy.evidence.evidence import Answer, Evidence
+from rrpolicy.evidence.regime import Clause, regime
+from rrpolicy.manifest.sealed import read_release
+from rrpolicy.policy.model import Role
+from rrpolicy.releasing.report.fill import DROPPED
+from rrpolicy.releasing.report.stored_findings import read_assessment
+from rrpolicy.releasing.verify.outcome import Level
+from rrpolicy.releasing.verify.verify import ATTESTATIONS, verify
+from rrpolicy.untrusted.document import read_document
+
+Page = Literal["public", "audit"]
+
+
+def evidence(bundle: Path, name: str, page: Page | None = None, plugins: Sequence[str] = ()) -> Evidence:
+    """Return what a release shows of what a regime asks.
+
+    Args:
+        bundle: the folder, or public/ alone.
+        name: of the regime.
+        page: what may be shown; default: audit where audit/ is at hand.
+        plugins: distributions that may be imported if the bundle names them.
+
+    Raises:
+        PolicyError: RR250 if there is no such regime, or no audit/ where it is asked for; RR260 if there is no release.
+        RequirementError: RR110 to RR137 if the release does not verify: nothing of it is evidence then.
+    """
+    asked = regime(name)
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    audit = bundle / "audit"
+    if page == "audit" and not audit.is_dir():
+        message = f"{bundle} has no audit/, whose numbers the audit page shows"
+        raise PolicyError(Problem("RR250", message, hint="name the bundle's folder, or take `--page public`"))
+    shown: Page = page or ("audit" if audit.is_dir() else "public")
+    verify(bundle, Level.PUBLIC if shown == "public" else Level.AUDIT, plugins=plugins).require()
+    release = _release(public, audit, shown, plugins)
+    manifest = release.manifest
+    label = f", release {manifest.release}" if manifest.release else ""
+    return Evidence(
+        asked.name,
+        asked.title,
+        asked.source,
+        f"{manifest.policy.name} {manifest.policy.version}{label}",
+        manifest.digest,
+        shown,
+        tuple(_answer(clause, release) for clause in asked.clauses),
+    )
+
+
+def _release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> Release:
+    manifest = read_release(public)
+    models = load_allowed(manifest.software, plugins).privacy_models
+    signed = (public.parent / ATTESTATIONS).is_dir() and any((public.parent / ATTESTATIONS).iterdir())
+    if page == "public":
+        return Release(manifest, manifest.findings, manifest.utility, RELEASE, None, None, models, signed)
+    found = read_assessment(read_document(audit / "findings.json"))
+    policy = read_document(audit / "policy.json")
+    roles = {a["name"]: Role(a["role"]) for a in policy["attributes"]}
+    dropped = tuple(f"'{name}' is not released: {DROPPED[role]}" for name, role in roles.items() if role.dropped)
+    population = policy["source"]["population"]
+    return Release(manifest, found.findings, found.utility, AUDIT, dropped, population, models, signed)
+
+
+def _answer(clause: Clause, release: Release) -> Answer:
+    found = [cited(need, release) for need in clause.needs]
+    citations = tuple(dict.fromkeys(citation for each, _ in found for citation in each))
+    missing = tuple(text for _, text in found if text is not None)
+    if not clause.needs:
+        missing = ("anything: no release says it",)
+    return Answer(clause.id, clause.title, citations, missing)

@@ -1,0 +1,155 @@
+"""`rrpolicy evidence`: every clause cites what is there, or says that nothing is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from rrpolicy.cli.main import main
+from rrpolicy.evidence.citations import KNOWN
+from rrpolicy.evidence.regime import regime, regimes
+from rrpolicy.policy.governance import Context
+
+POLICY = """\
+schema = 1
+[policy]
+name = "residents"
+version = "1.0.0"
+%s
+[source]
+uri = "demo:survey"
+other_columns = "excluded"
+population = "residents of the city"
+[attributes]
+person_id = { role = "identifier" }
+sex = { role = "quasi-identifier", domain = ["female", "male"] }
+disease = { role = "sensitive", domain = "observed" }
+[[privacy]]
+model = "local-dp"
+epsilon = 2
+[[privacy]]
+model = "pk-anonymity"
+k = 10
+[[utility]]
+metric = "expected-l2"
+max = "1/10"
+[mechanism]
+name = "pram"
+[release]
+accept = ["domain:disease", "parameters:sex", "parameters:disease", "released"]
+%s"""
+OWNER = 'owner = "survey office"\npurpose = "teaching"'
+CONTEXT = """
+[context]
+recipients = ["students <script>alert(1)</script>", "| a | cell"]
+release_model = "restricted"
+environment = "a reading room"
+auxiliary_data = ["the electoral roll"]
+legal_basis = "Statistics Act"
+approver = "review board"
+approved_by = "review board"
+auditor = "audit office"
+review_by = 2099-06-30
+"""
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evidence")
+    for name, owner, context in (("told", OWNER, CONTEXT), ("bare", "", "")):
+        (folder / f"{name}.toml").write_text(POLICY % (owner, context))
+        assert main(["release", str(folder / f"{name}.toml"), "--out", str(folder / name)]) == 0
+    return folder
+
+
+def found(bundle, name, *options, capsys):
+    assert main(["evidence", str(bundle), "--for", name, "--format", "json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", regimes())
+def test_every_regime_is_well_formed(name):
+    asked = regime(name)
+    assert asked.source
+    assert len({clause.id for clause in asked.clauses}) == len(asked.clauses) >= 5
+    for clause in asked.clauses:
+        for need in clause.needs:
+            assert need in KNOWN or need.removeprefix("context.") in Context.__dataclass_fields__
+
+
+@pytest.mark.parametrize("name", regimes())
+def test_every_clause_cites_or_says_what_is_missing(bundles, name, capsys):
+    for bundle in ("told", "bare"):
+        for answer in found(bundles / bundle, name, capsys=capsys)["answers"]:
+            assert answer["covered"] == bool(answer["citations"])
+            assert answer["citations"] or answer["missing"]
+
+
+def test_what_is_declared_is_cited_and_what_is_not_is_missing(bundles, capsys):
+    told, bare = (found(bundles / name, "iso27559", capsys=capsys)["answers"] for name in ("told", "bare"))
+    by_id = {answer["clause"]: answer for answer in told}
+    assert [c["kind"] for c in by_id["8.3.4"]["citations"]] == ["declaration"]
+    assert "2099-06-30" in by_id["8.3.4"]["citations"][0]["text"]
+    assert not by_id["8.2.3"]["covered"]
+
+    by_id = {answer["clause"]: answer for answer in bare}
+    assert by_id["8.3.4"]["missing"] == ["review_by under [context]"]
+    assert not by_id["9"]["covered"]
+
+
+def test_numbers_keep_their_standing_and_their_condition(bundles, capsys):
+    answers = {a["clause"]: a for a in found(bundles / "told", "sp800-188", capsys=capsys)["answers"]}
+    (local,) = answers["SI-19(6)"]["citations"]
+    assert local["kind"] == "finding"
+    assert "given the published parameters" in local["text"]
+    assert "(exact)" in local["text"] or "(upper bound)" in local["text"]
+
+
+def test_the_public_page_holds_no_number_of_the_original(bundles, capsys):
+    audit = found(bundles / "told", "dpia", capsys=capsys)
+    public = found(bundles / "told", "dpia", "--page", "public", capsys=capsys)
+    alone = found(bundles / "told/public", "dpia", capsys=capsys)
+
+    assert (audit["page"], public["page"], alone["page"]) == ("audit", "public", "public")
+    assert public["answers"] == alone["answers"]
+    manifest = json.loads((bundles / "told/public/release.json").read_text())
+    shown = {c["text"] for a in public["answers"] for c in a["citations"] if "utility" in c["where"]}
+    assert shown
+    assert all(f["expected"] is None for f in manifest["utility"])
+    assert not any("expected " in text for text in shown)
+    assert any("expected " in c["text"] for a in audit["answers"] for c in a["citations"] if "utility" in c["where"])
+    assert main(["evidence", str(bundles / "told/public"), "--for", "dpia", "--page", "audit"]) == 2
+
+
+@pytest.mark.parametrize("form", ["markdown", "html", "json"])
+def test_the_same_bundle_gives_the_same_bytes_and_no_text_becomes_markup(bundles, tmp_path, form):
+    for name in ("one", "two"):
+        assert (
+            main(["evidence", str(bundles / "told"), "--for", "hipaa", "--format", form, "--out", str(tmp_path / name)])
+            == 0
+        )
+    content = (tmp_path / "one").read_text()
+    assert content == (tmp_path / "two").read_text()
+    assert "anonymous" not in content.lower()
+    page = MarkdownIt().render(content) if form == "markdown" else content
+    if form != "json":
+        assert "<script" not in page
+        assert "students" in page
+    assert main(["evidence", str(bundles / "told"), "--for", "hipaa", "--out", str(tmp_path / "one")]) == 4
+
+
+def test_what_does_not_verify_is_no_evidence(bundles, tmp_path, capsys):
+    bundle = Path(shutil.copytree(bundles / "told", tmp_path / "told"))
+    (bundle / "public/README.md").write_text("edited")
+
+    assert main(["evidence", str(bundle), "--for", "dpia", "--out", str(tmp_path / "out.html")]) == 1
+    assert not (tmp_path / "out.html").exists()
+    assert "RR1" in capsys.readouterr().err
+
+
+def test_no_other_regime_is_known(bundles):
+    assert main(["evidence", str(bundles / "told"), "--for", "gdpr"]) == 2
