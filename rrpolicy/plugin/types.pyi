@@ -20,7 +20,9 @@ from rrpolicy.policy.model import (
     Bins as Bins,
     CsvSettings as CsvSettings,
     Gate as Gate,
+    LedgerSettings as LedgerSettings,
     MechanismChoice as MechanismChoice,
+    Overlap as Overlap,
     ReleaseSettings as ReleaseSettings,
     SourceSettings as SourceSettings,
 )
