@@ -9,29 +9,9 @@ import pytest
 
 import rrpolicy
 from rrpolicy.attest.signing_keys import make_signing_key
+from tests.survey import SURVEY
 
 SECRET = "correct horse"
-POLICY = """\
-schema = 1
-[policy]
-name = "survey"
-version = "1.0.0"
-[source]
-uri = "demo:survey"
-other_columns = "excluded"
-[attributes]
-person_id = { role = "identifier" }
-sex = { role = "quasi-identifier", domain = ["female", "male"] }
-disease = { role = "sensitive", domain = "observed" }
-[[privacy]]
-model = "local-dp"
-epsilon = 2
-[mechanism]
-name = "pram"
-[release]
-require_signatures = %d
-accept = ["domain:disease", "parameters:sex", "parameters:disease", "released"]
-"""
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +29,7 @@ def _made(tmp_path_factory):
     for required in (0, 2):
         for number in (1, 2):
             folder = tmp_path_factory.mktemp("made")
-            (folder / "policy.toml").write_text(POLICY % required)
+            (folder / "policy.toml").write_text(f"{SURVEY}require_signatures = {required}\n")
             rrpolicy.release(folder / "policy.toml", folder / "bundle")
             made[required, number] = folder / "bundle"
     return made

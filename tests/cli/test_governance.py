@@ -8,37 +8,12 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
+from tests.survey import SURVEY
 
-POLICY = """\
-schema = 1
-
-[policy]
-name = "survey"
-version = "1.0.0"
-owner = "survey office"
-
-[source]
-uri = "demo:survey"
-other_columns = "excluded"
-
-[attributes]
-person_id = { role = "identifier" }
-sex = { role = "quasi-identifier", domain = ["female", "male"] }
-disease = { role = "sensitive", domain = "observed" }
-
-[[privacy]]
-model = "local-dp"
-epsilon = 2
-
-[mechanism]
-name = "pram"
-
+GATE = """
 [[utility]]
 metric = "expected-l2"
 max = "1/100000"
-
-[release]
-accept = ["domain:disease", "parameters:sex", "parameters:disease", "released"]
 """
 CONTEXT = """
 [context]
@@ -63,7 +38,7 @@ BEFORE, AFTER, LATER = "2027-01-31", "2027-02-01", "2027-07-01"
 def policy(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = Path("policy.toml")
-    path.write_text(POLICY)
+    path.write_text(SURVEY + GATE)
     return path
 
 

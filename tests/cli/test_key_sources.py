@@ -12,27 +12,8 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.releasing.plan.custody import Custody
+from tests.survey import SURVEY
 
-POLICY = """\
-schema = 1
-[policy]
-name = "survey"
-version = "1.0.0"
-[source]
-uri = "demo:survey"
-other_columns = "excluded"
-[attributes]
-person_id = { role = "identifier" }
-sex = { role = "quasi-identifier", domain = ["female", "male"] }
-disease = { role = "sensitive", domain = "observed" }
-[[privacy]]
-model = "local-dp"
-epsilon = 2
-[mechanism]
-name = "pram"
-[release]
-accept = ["domain:disease", "parameters:sex", "parameters:disease", "released"]
-"""
 SECRET = bytes(range(32))
 OTHER = bytes(32)
 
@@ -40,7 +21,7 @@ OTHER = bytes(32)
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("policy.toml").write_text(POLICY)
+    Path("policy.toml").write_text(SURVEY)
     monkeypatch.setenv("SURVEY_KEY", SECRET.hex())
     monkeypatch.delenv("RRPOLICY_KEY_PASSPHRASE", raising=False)
     return tmp_path
@@ -83,7 +64,7 @@ def test_a_secret_elsewhere_gives_the_same_release_again(source, capsys):
 
 def test_the_same_secret_gives_another_plan_another_key(monkeypatch):
     assert run("release", "policy.toml", "--out", "one", "--key", "env:SURVEY_KEY") == 0
-    Path("policy.toml").write_text(POLICY.replace('version = "1.0.0"', 'version = "1.0.1"'))
+    Path("policy.toml").write_text(SURVEY.replace('version = "1.0.0"', 'version = "1.0.1"'))
     assert run("release", "policy.toml", "--out", "two", "--key", "env:SURVEY_KEY") == 0
     assert data("one") != data("two")
     assert record("one")["source_tag"] != record("two")["source_tag"]

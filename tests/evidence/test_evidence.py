@@ -13,36 +13,16 @@ from rrpolicy.cli.main import main
 from rrpolicy.evidence.citations import KNOWN
 from rrpolicy.evidence.regime import regime, regimes
 from rrpolicy.policy.governance import Context
+from tests.survey import SURVEY
 
-POLICY = """\
-schema = 1
-[policy]
-name = "residents"
-version = "1.0.0"
-%s
-[source]
-uri = "demo:survey"
-other_columns = "excluded"
-population = "residents of the city"
-[attributes]
-person_id = { role = "identifier" }
-sex = { role = "quasi-identifier", domain = ["female", "male"] }
-disease = { role = "sensitive", domain = "observed" }
-[[privacy]]
-model = "local-dp"
-epsilon = 2
+MORE = """
 [[privacy]]
 model = "pk-anonymity"
 k = 10
 [[utility]]
 metric = "expected-l2"
 max = "1/10"
-[mechanism]
-name = "pram"
-[release]
-accept = ["domain:disease", "parameters:sex", "parameters:disease", "released"]
-%s"""
-OWNER = 'owner = "survey office"\npurpose = "teaching"'
+"""
 CONTEXT = """
 [context]
 recipients = ["students <script>alert(1)</script>", "| a | cell"]
@@ -60,8 +40,9 @@ review_by = 2099-06-30
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evidence")
-    for name, owner, context in (("told", OWNER, CONTEXT), ("bare", "", "")):
-        (folder / f"{name}.toml").write_text(POLICY % (owner, context))
+    unowned = SURVEY.replace('owner = "survey office"\n', "")
+    for name, text in (("told", SURVEY + MORE + CONTEXT), ("bare", unowned + MORE)):
+        (folder / f"{name}.toml").write_text(text)
         assert main(["release", str(folder / f"{name}.toml"), "--out", str(folder / name)]) == 0
     return folder
 
