@@ -266,7 +266,7 @@ def test_what_is_only_stated_is_named(bundles):
     found = verify(case / "bundle", source=str(bundles / "people.csv"), key=case / "key.json")
     assert {(c.file, c.field) for c in found.claims} == {
         ("public/release.json", "release"),
-        *(("audit/audit.json", field) for field in ("release", "time", "source_given_as", "writers")),
+        *(("audit/audit.json", field) for field in ("release", "time", "source_given_as", "key", "writers")),
         *(("audit/audit.json", field) for field in ("policy_commit", "policy_blob")),
         ("audit/policy.toml", "comments"),
         ("audit/area.csv", "comments"),

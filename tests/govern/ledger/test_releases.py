@@ -24,7 +24,7 @@ from rrpolicy.govern.ledger.entry import Release
 from rrpolicy.govern.ledger.file import locked, read_ledger
 from rrpolicy.releasing.bundle.staging import Staging
 
-ROOMS = 40
+ROOMS = 400
 SCHEMAS = Path(__file__).parents[3] / "rrpolicy" / "schemas"
 HEAD = """schema = 1
 [policy]
@@ -390,8 +390,9 @@ def test_averaging_twenty_releases_tells_everybody_without_the_ledger_and_is_ref
     for name in free:
         status, told = office.release(text, name)
         assert status == 0, told
+    # the majority of 20 at keep probability 4/5 is wrong with probability .0016: of 8 people and more in 3e-7 of all runs
     assert guessed(office.folder, free[:1]) < 0.95
-    assert guessed(office.folder, free) == 1.0  # the majority of 20 at keep probability 4/5
+    assert guessed(office.folder, free) > 0.98
 
     kept = office.folder / "kept.toml"
     kept.write_text(text.read_text() + LEDGER + privacy("local-dp", "ledger.budget", epsilon=5, scope="attribute"))
@@ -399,7 +400,7 @@ def test_averaging_twenty_releases_tells_everybody_without_the_ledger_and_is_ref
     assert statuses == [0, 0, 0] + [4] * 17  # log 4 = 1.386 each: 4.16 of 5, and the fourth would make it 5.55
     status, told = office.release(kept, "again")
     assert "alone 1.38629 and 1.38629 and 1.38629 and 1.38629; together 5.54518, limit 5" in told
-    assert guessed(office.folder, ["kept0", "kept1", "kept2"]) < 1.0
+    assert guessed(office.folder, ["kept0", "kept1", "kept2"]) < 0.98  # of three it is wrong with probability .104
 
 
 # --- broken, missing, old ledgers ------------------------------------------------------------------------------------
