@@ -59,7 +59,7 @@ class Format(Protocol):
 
     Attributes:
         name: what policies call it; letters and digits, as it is the ending of the files.
-        media_type: for datapackage.json.
+        media_type: for the metadata of a release.
         packaged: whether clients of data packages read it as a table.
         alone: whether reading it leaves something in the engine, which is then one of its own.
         same_bytes: whether the same rows give the same bytes, with the same versions of what writes them.

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PUBLIC_RECORDS = "The number of records is public."
 
+LINKING = "1/k"
+"""Names the largest chance of linking a person to a record, where it stands beside a finding."""
 DOUBTFUL = 0.05
 """Cramér's V from which an `assume_unlinkable` is warned about."""
 
@@ -205,7 +207,7 @@ def k_companions(k: Fraction, basis: Basis = Basis.CHANNEL) -> tuple[Companion, 
 def link_bound(k: Fraction, basis: Basis = Basis.CHANNEL) -> Companion:
     """Return 1/k, rounded up."""
     return Companion(
-        "1/k",
+        LINKING,
         Measure(round_up(1 / k), Standing.EXACT),
         basis,
         "No adversary links any person to a released record with a greater chance.",

@@ -20,12 +20,12 @@ from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.account import Account, draw_id
 from rrpolicy.releasing.bundle import audit as auditing
-from rrpolicy.releasing.bundle import datapackage as packaging
 from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.attained import attained
 from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.bundle.pages import audit_pages, public_page
 from rrpolicy.releasing.bundle.staging import Staging, refusals, stage
+from rrpolicy.releasing.metadata.files import metadata_files
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.gate import gate
@@ -256,7 +256,7 @@ def beside(manifest: Manifest, public: Path, formats: Formats = CORE) -> Mapping
     """Return the files that the manifest and the data alone determine, by path; verify makes them again."""
     from rrpolicy.releasing.handout.files import public_files
 
-    return {**public_files(manifest, formats), packaging.NAME: pretty(packaging.datapackage(manifest, public, formats))}
+    return {**public_files(manifest, formats), **metadata_files(manifest, public, formats)}
 
 
 def write_audit(executed: Executed, public: Manifest) -> None:

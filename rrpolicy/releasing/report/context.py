@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rrpolicy.policy.governance import Governance
+from rrpolicy.policy.governance import Context, Governance
 from rrpolicy.section import Fact
 
 MODELS = {
@@ -31,11 +31,16 @@ def context_facts(governance: Governance, digest: str) -> tuple[Fact, ...]:
         governance: of the policy when it was released.
         digest: of that.
     """
-    stated = governance.context.to_json()
-    facts = [Fact(name, _worded(stated[key])) for key, name in NAMES.items() if key in stated]
+    facts = [*declared(governance.context).values()]
     facts += [Fact(f"Waiver of {waiver.finding}", str(waiver)) for waiver in governance.waivers]
     facts += [Fact(f"Changed in {c.version}: {c.what}", f"{c.why} ({c.who})") for c in governance.changes]
     return (*facts, Fact("Digest of what was declared", digest)) if facts else ()
+
+
+def declared(context: Context) -> dict[str, Fact]:
+    """Return what [context] states, by its key."""
+    stated = context.to_json()
+    return {key: Fact(name, _worded(stated[key])) for key, name in NAMES.items() if key in stated}
 
 
 def _worded(value: object) -> str:

@@ -9,24 +9,16 @@ import re
 from pathlib import Path
 
 from rrpolicy.canonical import Json, category_text, file_digest
-from rrpolicy.channel.table import Column, TableSpec, type_of
+from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.codec.writing import plain
 from rrpolicy.formats.format import CORE, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.releasing.metadata.columns import holds_lists, value_type
+from rrpolicy.releasing.metadata.sentences import limitations
 from rrpolicy.untrusted import formulas
 
 NAME = "datapackage.json"
 PROFILES = "https://datapackage.org/profiles/2.0"
-_TYPES = {
-    "VARCHAR": "string",
-    "BOOLEAN": "boolean",
-    "DOUBLE": "number",
-    "FLOAT": "number",
-    "DECIMAL": "number",
-    "DATE": "date",
-    "TIME": "time",
-    "UUID": "string",
-}
 
 
 def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict[str, Json]:
@@ -51,7 +43,7 @@ def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> di
             "schema": manifest.schema,
             "release": manifest.release,
             "records": manifest.records,
-            "note": "values are randomised as `channel` says: estimate with `decoders`, do not count them as they are",
+            "note": " ".join(limitations(manifest.decoders)),
             "channel": plain(manifest.channel),
             "decoders": plain(manifest.decoders),
             "assumptions": plain(manifest.assumptions),
@@ -152,12 +144,9 @@ def _spelled(column: Column, manifest: Manifest) -> list[Json]:
 
 def _type(column: Column, form: str) -> str:
     """Return the type of a column: of Parquet's lists "any", as the client takes its own reading of them for none."""
-    if column.kind == "set" or column.type.endswith("[]"):
+    if holds_lists(column):
         return "any" if form == "parquet" else "array"
-    kind = (column.type or type_of(column.labels)).partition("(")[0]
-    if kind.startswith("TIMESTAMP"):
-        return "datetime"
-    return _TYPES.get(kind, "integer" if kind.endswith("INT") or kind == "INTEGER" else "string")
+    return value_type(column)
 
 
 def _slug(text: str) -> str:

@@ -1,0 +1,303 @@
+"""croissant.json and dpv.jsonld: valid for their clients, of what was stated and found alone, and nothing a name changes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rdflib import RDF, RDFS, Graph, Literal, Namespace, URIRef
+
+from rrpolicy.canonical import digest
+from rrpolicy.cli.main import main
+
+pytestmark = [  # of the clients' own doing
+    pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword"),
+]
+
+POLICIES = Path(__file__).resolve().parents[2] / "policies"
+MECHANISMS = sorted(p.stem for p in POLICIES.glob("*.toml") if p.stem != "baseline")
+FORMATS = ("parquet", "csv", "duckdb")
+DPV, RISK = Namespace("https://w3id.org/dpv#"), Namespace("https://w3id.org/dpv/risk#")
+OWN = Namespace("urn:rrpolicy:term:")
+CR, SCHEMA = Namespace("http://mlcommons.org/croissant/"), Namespace("https://schema.org/")
+RAI = Namespace("http://mlcommons.org/croissant/RAI/")
+TERMS = {
+    *("Process", "MakeAvailable", "Purpose", "DataController", "Recipient", "LegalBasis", "TechnicalMeasure"),
+    *("TechnicalOrganisationalMeasure", "ReviewProcedure", "DifferentialPrivacy", "Deidentification", "Scope"),
+    *("Risk", "ResidualRisk", "Likelihood"),
+    *("hasPurpose", "hasDataController", "hasRecipient", "hasLegalBasis", "hasName", "hasProcessing", "hasScope"),
+    *("hasTechnicalOrganisationalMeasure", "hasRisk", "hasResidualRisk", "hasLikelihood", "isMitigatedByMeasure"),
+}
+"""Of DPV 2.3, looked up in the published vocabulary: classes and properties that exist."""
+RISKS = {"UnauthorisedReidentification", "UnauthorisedInformationDisclosure"}
+"""Of its extension on risks, likewise."""
+CONTEXT = """\
+[context]
+recipients = ["accredited researchers"]
+release_model = "restricted"
+environment = "a reading room"
+legal_basis = "Statistics Act, section 5"
+licence = "CC-BY-4.0"
+review_by = 2199-06-30
+"""
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """Return public/ of a small release of each example policy, in each format."""
+    folder = tmp_path_factory.mktemp("metadata")
+    shutil.copytree(POLICIES / "hierarchies", folder / "hierarchies")
+    made = {}
+    for name in (*MECHANISMS, "baseline"):
+        text = (POLICIES / f"{name}.toml").read_text()
+        text = re.sub(r"\[\[utility\]\]\n(?:[^\[\n].*\n)*", "", text)
+        text = text.replace('uri = "demo:survey"', 'uri = "demo:survey?records=6000"')
+        text = re.sub(r"min_rows = \d[\d_]*", "min_rows = 1000", text)
+        text = text.replace('threshold = "1/10"', 'threshold = "1/2"')  # few people hide less well
+        (folder / f"{name}.toml").write_text(re.sub(r'(?m)^format = ".*"\n', "", text))
+    for name in MECHANISMS:
+        for form in FORMATS if not name.startswith("rr-") else FORMATS[:1]:  # of the same tables as pram
+            text, head = (folder / f"{name}.toml").read_text(), "[release]\n"
+            stated = f'{head}format = "{form}"\n'
+            text = text.replace(head, stated) if head in text else f"{text}\n{stated}"
+            (folder / f"{name}-{form}.toml").write_text(f"{text}\n{CONTEXT}")
+            out = folder / f"{name}-{form}"
+            assert main(["release", str(out) + ".toml", "--out", str(out), "--as", "2026-11-22"]) in {0, 1}
+            made[name, form] = out / "public"
+    return made
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> str:
+    return "\n".join(record.getMessage() for record in caplog.records)
+
+
+def dataset(public: Path) -> Any:
+    """Return a release as the client of Croissant reads it; it raises on an error."""
+    import mlcroissant
+
+    return mlcroissant.Dataset(jsonld=str(public / "croissant.json"))
+
+
+def read(public: Path, name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((public / name).read_text(encoding="utf-8"))
+    return document
+
+
+def graph(public: Path, name: str = "dpv.jsonld") -> Graph:
+    return Graph().parse(public / name, format="json-ld")
+
+
+def test_the_client_of_croissant_accepts_every_example(releases, caplog):
+    for (name, form), public in releases.items():
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            metadata = dataset(public).metadata
+        assert not metadata.issues.errors, (name, form)
+        told = warned(caplog).replace(f'Property "{CR}citeAs" is recommended', "")
+        assert "recommended" not in told, (name, form)
+        assert "not standard" not in told, (name, form)
+        assert str(metadata.date_published).startswith("2026-11-22")
+        assert {f.sha256 for f in metadata.file_objects} == {
+            digest((public / f.content_url).read_bytes()).removeprefix("sha256:") for f in metadata.file_objects
+        }
+
+
+@pytest.mark.parametrize("form", FORMATS[:2])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if not name.startswith("rr-")])
+def test_the_client_reads_the_records(releases, name, form):
+    public = releases[name, form]
+    tables = read(public, "release.json")["tables"]
+    for table in tables:
+        first = next(iter(dataset(public).records(table["name"])))
+        assert list(first) == [f"{table['name']}/{c['name']}" for c in table["columns"]]
+
+
+def test_types_are_those_of_the_columns(releases):
+    for (name, form), public in releases.items():
+        columns = {c["name"]: c for t in read(public, "release.json")["tables"] for c in t["columns"]}
+        fields = [f for r in read(public, "croissant.json")["recordSet"] for f in r["field"]]
+        for field in fields:
+            listing = columns[field["name"]]["kind"] == "set"
+            assert field.get("isArray", False) == (listing and form != "csv"), (name, form)
+        if name == "pram":
+            assert {f["name"]: f["dataType"] for f in fields}["sex"] == "sc:Text"
+            assert {f["name"]: f["dataType"] for f in fields}["hours"] == "sc:Float"
+
+
+def test_limitations_say_whether_anything_was_drawn(releases):
+    drawn = {"pram", "anatomy", "sensitive-addition"}
+    for name in (*drawn, "l-diversity", "rr-s"):  # in the last no value needs to be exchanged
+        text = " ".join(read(releases[name, "parquet"], "croissant.json")["rai:dataLimitations"])
+        note = read(releases[name, "parquet"], "datapackage.json")["rrpolicy"]["note"]
+        assert note in text
+        assert ("estimate, do not count" in text) == (name in drawn), name
+        assert ("No value was drawn at random" in text) == (name not in drawn), name
+
+
+def test_what_is_declared_stands_in_both(releases):
+    public = releases["pram", "parquet"]
+    croissant, told = read(public, "croissant.json"), graph(public)
+
+    assert croissant["license"] == "CC-BY-4.0"
+    assert croissant["creator"]["name"] == read(public, "release.json")["policy"]["owner"]
+    assert croissant["datePublished"] == "2026-11-22"
+    assert "2199-06-30" in croissant["rai:dataReleaseMaintenancePlan"]
+    assert croissant["rai:dataUseCases"] == [read(public, "release.json")["policy"]["purpose"]]
+    assert {"accredited researchers", "a reading room"} <= {w.get("text") for w in croissant["usageInfo"]}
+    assert [str(v) for v in told.objects(None, DPV.hasName)].count("accredited researchers") == 1
+    for term in ("hasPurpose", "hasDataController", "hasRecipient", "hasLegalBasis"):
+        assert len(list(told.objects(None, DPV[term]))) == 1, term
+
+
+def test_terms_are_those_that_exist(releases):
+    """Every term of DPV exists, and every other class is one of our own, declared in the file below one of DPV."""
+    for key, public in releases.items():
+        told = graph(public)
+        used = {str(node) for triple in told for node in triple if isinstance(node, URIRef)}
+        for iri in used:
+            if iri.startswith(RISK):
+                assert iri.removeprefix(RISK) in RISKS, key
+            elif iri.startswith(DPV):
+                assert iri.removeprefix(DPV) in TERMS, key
+            elif iri.startswith(OWN):
+                assert (URIRef(iri), RDF.type, RDFS.Class) in told, key
+                assert any(
+                    str(above).startswith(DPV[""]) or str(above).startswith(RISK)
+                    for above in told.objects(URIRef(iri), RDFS.subClassOf)
+                ), key
+        assert not list(told.subjects(RDF.type, DPV.Anonymisation))
+
+
+def test_differential_privacy_is_said_of_local_dp_alone(releases):
+    for (name, form), public in releases.items():
+        told, release = graph(public), read(public, "release.json")
+        models = [r["model"] for r in release["requirements"]]
+        said = list(told.subjects(RDF.type, DPV.DifferentialPrivacy))
+        assert len(said) == models.count("local-dp"), (name, form)
+        for node in said:
+            (scope,) = told.objects(node, DPV.hasScope)
+            (text,) = (str(t) for t in told.objects(scope, URIRef("http://purl.org/dc/terms/description")))
+            (epsilon,) = (f["achieved"]["value"] for f in release["findings"] if f["model"] == "local-dp")
+            assert f"epsilon {epsilon:.6g}, " in text
+            assert "attribute scope: sex, age, education" in text
+            assert "hours" not in text
+
+
+def test_risks_name_the_measures_that_speak_of_them(releases):
+    found = {}
+    for name in MECHANISMS:
+        told = graph(releases[name, "parquet"])
+        (risk,) = told.subjects(RDF.type, RISK.UnauthorisedReidentification)
+        (rest,) = told.objects(risk, DPV.hasResidualRisk)
+        found[name] = (
+            {
+                str(t).removeprefix(OWN)
+                for m in told.objects(risk, DPV.isMitigatedByMeasure)
+                for t in told.objects(m, RDF.type)
+                if str(t).startswith(OWN)
+            },
+            len(list(told.objects(rest, DPV.hasLikelihood))),
+        )
+
+    assert found["pram"] == ({"model-local-dp", "model-pk-anonymity"}, 1)
+    assert found["l-diversity"] == ({"model-k-anonymity"}, 0)
+    assert found["anatomy"] == (set(), 0)
+    assert found["rr-both"][0] == {"model-identity-disclosure"}
+    assert found["rr-both"][1] >= 1
+
+
+def test_nothing_says_anonymous(releases):
+    for public in releases.values():
+        for name in ("croissant.json", "dpv.jsonld"):
+            text = (public / name).read_text().lower()
+            assert "anonymous" not in text
+            assert "anonymis" not in text
+
+
+def test_a_changed_description_is_found(releases, tmp_path, capsys):
+    for name in ("croissant.json", "dpv.jsonld"):
+        bundle = tmp_path / name
+        shutil.copytree(releases["pram", "csv"], bundle)
+        path = bundle / name
+        path.write_bytes(path.read_bytes().replace(b"survey-pram", b"survey-else", 1))
+        assert main(["verify", str(bundle), "--level", "public"]) == 1
+        assert name in capsys.readouterr().out
+
+
+HOSTILE = (
+    "quote \" and \\ and '",
+    "https://w3id.org/dpv#Anonymisation",
+    "dpv:DifferentialPrivacy",
+    "<script>alert(1)</script> {{ 7 * 7 }}",
+    "a: @id",
+    "../../etc/passwd",
+)
+UNSEEN = "line\nend\u202e\u0007 and é"
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return public/ of a release of which every name and text is a trap."""
+    folder = tmp_path_factory.mktemp("hostile")
+    rng = random.Random(7)
+    with (folder / "t.csv").open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+        writer.writerow(HOSTILE)
+        writer.writerows([rng.choice(HOSTILE) for _ in HOSTILE] for _ in range(120))
+    purpose = "\n".join((*HOSTILE, UNSEEN))
+    names = (
+        f"[attributes.{json.dumps(n)}]\nrole = 'quasi-identifier'\ndomain = {json.dumps(HOSTILE)}" for n in HOSTILE
+    )
+    policy = f"""\
+schema = 1
+[policy]
+name = {json.dumps(HOSTILE[1])}
+version = "1.0.0"
+owner = {json.dumps(HOSTILE[0])}
+purpose = {json.dumps(purpose)}
+[source]
+uri = "t.csv"
+{chr(10).join(names)}
+[[privacy]]
+model = "local-dp"
+epsilon = 40
+[mechanism]
+name = "pram"
+[release]
+format = "{request.param}"
+[context]
+recipients = {json.dumps(HOSTILE)}
+legal_basis = {json.dumps(HOSTILE[1])}
+licence = {json.dumps(HOSTILE[2])}
+"""
+    (folder / "p.toml").write_text(policy, encoding="utf-8")
+    assert main(["release", str(folder / "p.toml"), "--out", str(folder / "out"), "--as", "2026-13-45"]) == 0
+    return folder / "out" / "public"
+
+
+def test_hostile_names_stay_literals(hostile):
+    metadata = dataset(hostile).metadata
+    told = graph(hostile)
+
+    assert not metadata.issues.errors
+    assert [field.source.extract.column for field in metadata.record_sets[0].fields] == list(HOSTILE)
+    assert "datePublished" not in read(hostile, "croissant.json")
+    assert {str(v) for v in told.objects(None, DPV.hasName)} == {*HOSTILE}
+    assert all(isinstance(v, Literal) for v in told.objects(None, DPV.hasName))
+    assert len(list(told.subjects(RDF.type, DPV.DifferentialPrivacy))) == 1, "of the requirement alone"
+    assert (None, None, DPV.Anonymisation) not in told
+    described = graph(hostile, "croissant.json")
+    for predicate in (SCHEMA.license, CR.column, RAI.dataUseCases):
+        assert all(isinstance(v, Literal) for v in described.objects(None, predicate)), predicate
+    assert (None, None, DPV.Anonymisation) not in described
+    for name in ("croissant.json", "dpv.jsonld"):
+        assert "\u202e" not in (hostile / name).read_text(encoding="utf-8")
