@@ -386,6 +386,7 @@ def verify(
     level: Level | Literal["public", "audit", "source", "key"] | None = None,
     plan_on: Table | None = None,
     ledger: PathLike | None = None,
+    superseded: bool = False,
     plugins: Sequence[str] = (),
     signed_by: Sequence[PathLike] = (),
     today: date | None = None,
@@ -400,7 +401,9 @@ def verify(
         key: the release's key file, or the secret that it is derived from, as for `plan`.
         level: up to which; default: the highest that the inputs allow.
         plan_on: the table that the parameters were chosen on, if not the source.
-        ledger: the ledger that the release must stand in, as it says itself.
+        ledger: the ledger that the release must stand in, as it says itself, and that knows no release under a newer
+            version of its policy.
+        superseded: such a newer one is no problem.
         plugins: distributions that may be imported if the bundle names them, such as `acme-oue>=1.2`.
         signed_by: public keys, each of which must have signed the release.
         today: the day on which review dates are looked at, which fail nothing here; default: today.
@@ -438,7 +441,7 @@ def verify(
         progress=progress,
     )
     found = signed(Path(bundle), found, trusted)
-    return found if ledger is None else verified_in(Path(ledger), Path(bundle), found)
+    return found if ledger is None else verified_in(Path(ledger), Path(bundle), found, superseded=superseded)
 
 
 @blaming

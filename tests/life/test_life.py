@@ -90,7 +90,7 @@ review_by = 2027-12-31
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def office(tmp_path_factory):
     """The repository, and the keys that lie elsewhere."""
     folder = tmp_path_factory.mktemp("office")
@@ -135,7 +135,7 @@ def told(capsys) -> str:
 SIGNED = ["--signed-by", "steward.pem.pub", "--signed-by", "approver.pem.pub"]
 
 
-def test_the_draft_waits_for_what_is_to_be_filled_in(office, capsys):
+def the_draft_waits_for_what_is_to_be_filled_in(capsys):
     assert run("init", "people.csv") == 0
     written(capsys.readouterr().out)
 
@@ -143,7 +143,7 @@ def test_the_draft_waits_for_what_is_to_be_filled_in(office, capsys):
     assert "RR281" in told(capsys)
 
 
-def test_the_pull_request_is_annotated_line_by_line(office, capsys):
+def the_pull_request_is_annotated_line_by_line(capsys):
     written(POLICY)
 
     assert run("check", "policy.toml", "--extends", "baseline.toml", "--output-format", "github") == 2
@@ -157,7 +157,7 @@ def test_the_pull_request_is_annotated_line_by_line(office, capsys):
     committed("The policy of residents")
 
 
-def test_a_weakening_is_refused_until_it_is_explained(office, capsys):
+def a_weakening_is_refused_until_it_is_explained(capsys):
     weaker = Path("policy.toml").read_text().replace("epsilon = 3\n", "epsilon = 4\n")
     written(weaker)
     assert run("diff", "main:policy.toml", "policy.toml", "--data") == 1
@@ -179,7 +179,7 @@ who = "review board"
     assert run("diff", "main:policy.toml", "policy.toml") == 0
 
 
-def test_a_plan_is_made_and_approved_without_becoming_stale(office, capsys):
+def a_plan_is_made_and_approved_without_becoming_stale(capsys):
     assert run("plan", "policy.toml", "--out", "release-plan.json", "--key", "env:SURVEY_KEY", "--today", JANUARY) == 0
     before = Path("policy.toml").read_text()
     written(before.replace("2027-12-31", "2027-11-30"))
@@ -189,7 +189,7 @@ def test_a_plan_is_made_and_approved_without_becoming_stale(office, capsys):
     assert run("release", "release-plan.json", "--out", "release-1", "--key", "env:SURVEY_KEY", "--today", JANUARY) == 0
 
 
-def test_it_is_signed_by_two_and_verified_by_a_third(office, capsys):
+def it_is_signed_by_two_and_verified_by_a_third(capsys):
     for who in ("steward", "approver", "auditor"):
         assert run("keys", "new", f"{who}.pem") == 0
     assert run("verify", "release-1", "--today", JANUARY) == 1
@@ -204,7 +204,7 @@ def test_it_is_signed_by_two_and_verified_by_a_third(office, capsys):
     committed("Release 1 stands in the ledger")
 
 
-def test_a_rerun_is_the_same_release_and_a_second_one_is_refused(office, capsys):
+def a_rerun_is_the_same_release_and_a_second_one_is_refused(capsys):
     again = ["release", "release-plan.json", "--out", "release-again", "--key", "env:SURVEY_KEY", "--today", JANUARY]
     assert run(*again) == 0
     one, two = (json.loads(Path(f"{b}/public/release.json").read_text()) for b in ("release-1", "release-again"))
@@ -217,7 +217,7 @@ def test_a_rerun_is_the_same_release_and_a_second_one_is_refused(office, capsys)
     assert run("ledger", "verify", "releases.jsonl", "--bundle", "release-1") == 0
 
 
-def test_who_cuts_the_ledger_is_found(office, capsys):
+def who_cuts_the_ledger_is_found(capsys):
     whole = Path("releases.jsonl").read_bytes()
     lines = whole.splitlines(keepends=True)
     Path("releases.jsonl").write_bytes(lines[0])
@@ -228,17 +228,30 @@ def test_who_cuts_the_ledger_is_found(office, capsys):
         Path("releases.jsonl").write_bytes(whole)
 
 
-def test_a_year_later_the_review_is_due_and_the_release_is_what_it_was(office, capsys):
+def a_year_later_the_review_is_due_and_the_release_is_what_it_was(capsys):
     assert run("check", "policy.toml", "--today", NEXT_YEAR) == 4
     assert "RR415" in told(capsys)
     assert run("verify", "release-1", "--source", "people.csv", *SIGNED, "--today", NEXT_YEAR) == 0
     assert "the policy was to be reviewed by 2027-11-30" in capsys.readouterr().out
 
 
-def test_what_analysts_get_is_enough_for_an_estimate_and_a_signature(office, tmp_path, capsys):
+def what_analysts_get_is_enough_for_an_estimate_and_a_signature(tmp_path, capsys):
     for part in ("public", "attestations"):
         shutil.copytree(Path("release-1", part), tmp_path / part)
 
     assert run("verify", tmp_path, *SIGNED, "--today", JUNE) == 0
     assert run("estimate", tmp_path / "public", "--by", "disease") == 0
     assert "flu" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("office")
+def test_a_repository_lives_a_year(capsys, tmp_path):
+    the_draft_waits_for_what_is_to_be_filled_in(capsys)
+    the_pull_request_is_annotated_line_by_line(capsys)
+    a_weakening_is_refused_until_it_is_explained(capsys)
+    a_plan_is_made_and_approved_without_becoming_stale(capsys)
+    it_is_signed_by_two_and_verified_by_a_third(capsys)
+    a_rerun_is_the_same_release_and_a_second_one_is_refused(capsys)
+    who_cuts_the_ledger_is_found(capsys)
+    a_year_later_the_review_is_due_and_the_release_is_what_it_was(capsys)
+    what_analysts_get_is_enough_for_an_estimate_and_a_signature(tmp_path, capsys)

@@ -50,6 +50,9 @@ def command(  # noqa: PLR0917 each option is one
         Path | None,
         typer.Option("--sign-with", help="Sign what was verified with this private key, if it holds."),
     ] = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="With --ledger: it may be of an older version of its policy.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
@@ -72,6 +75,7 @@ def command(  # noqa: PLR0917 each option is one
             level=level,
             plan_on=plan_on,
             ledger=ledger,
+            superseded=superseded,
             plugins=plugins or (),
             signed_by=signed_by or (),
             today=None if today is None else today.date(),

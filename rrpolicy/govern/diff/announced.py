@@ -10,6 +10,7 @@ from dataclasses import replace
 from rrpolicy.errors import Problem
 from rrpolicy.govern.diff.altered import Altered
 from rrpolicy.govern.diff.sides import Side
+from rrpolicy.policy.version import precedence
 
 _DECLARED = ("context.", "waivers/")
 """What is no part of the policy's digest, and so of no version of it."""
@@ -24,7 +25,7 @@ def announced(old: Side, new: Side, changes: Sequence[Altered]) -> Iterator[Alte
             old one does not have. What people declare ([context], [[waivers]]) has no version: an entry is enough.
         changes: that were found.
     """
-    greater = _precedence(new.policy.version) > _precedence(old.policy.version)
+    greater = precedence(new.policy.version) > precedence(old.policy.version)
     before = set(old.policy.governance.changes)
     told = {(c.what, c.version) for c in new.policy.governance.changes if c not in before}
     for change in changes:
@@ -59,10 +60,3 @@ def _next(version: str) -> str:
     """Return the next minor version."""
     major, minor, *_ = re.split(r"[.+-]", version)
     return f"{major}.{int(minor) + 1}.0"
-
-
-def _precedence(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]:
-    """Return what semantic versions are ordered by: numbers, then releases above their pre-releases, part by part."""
-    core, _, early = re.sub(r"\+.*", "", version).partition("-")
-    parts = ((0, int(p), "") if p.isdigit() else (1, 0, p) for p in early.split(".") if p)
-    return tuple(map(int, core.split("."))), not early, tuple(parts)

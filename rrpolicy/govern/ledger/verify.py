@@ -13,6 +13,7 @@ from rrpolicy.govern.ledger.entry import Release
 from rrpolicy.govern.ledger.file import read_ledger
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed import check_seal, read_release
+from rrpolicy.policy.version import precedence
 from rrpolicy.releasing.verify.outcome import Check, Level, Verification
 
 
@@ -77,27 +78,59 @@ def verify_ledger(path: Path, expect_head: str | None, bundles: Sequence[Path]) 
     return Verified(ledger, head, tuple(map(str, bundles)))
 
 
-def verified_in(path: Path, bundle: Path, found: Verification) -> Verification:
-    """Return what was verified of a bundle, with whether the ledger holds it as it says.
+def verified_in(path: Path, bundle: Path, found: Verification, *, superseded: bool = False) -> Verification:
+    """Return what was verified of a bundle, with whether the ledger holds it as it says, and nothing newer.
 
     Args:
         path: of the ledger.
         bundle: the bundle's folder, or its public/ folder alone.
         found: what was verified of it.
+        superseded: it may be a release under an older version of its policy.
 
     Raises:
         RefusedError: RR440 if the ledger cannot be relied on, RR443 if there is none.
     """
     ledger = read_ledger(path)
     problem: Problem | None
+    older: Problem | None = None
     try:
-        problem = unlike(ledger, sealed_manifest(bundle), str(bundle))
+        manifest = sealed_manifest(bundle)
+        problem = unlike(ledger, manifest, str(bundle))
+        older = None if superseded else outdated(ledger, manifest, str(bundle))
     except PolicyError:
         problem = Problem("RR130", f"{bundle} cannot be read, so that it stands in no ledger")
-    check = Check("the ledger's entry", Level.PUBLIC, problem is None, "" if problem is None else problem.message)
+    told = {"the ledger's entry": problem, "the newest version of its policy in the ledger": older}
+    checks = [Check(name, Level.PUBLIC, p is None, "" if p is None else p.message) for name, p in told.items()]
     claims = tuple(c for c in found.claims if problem is not None or c.field != "ledger")
-    problems = found.problems if problem is None else (*found.problems, problem)
-    return replace(found, checks=(*found.checks, check), problems=problems, claims=claims)
+    problems = tuple(p for p in told.values() if p is not None)
+    return replace(found, checks=(*found.checks, *checks), problems=(*found.problems, *problems), claims=claims)
+
+
+def outdated(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
+    """Return that the ledger knows a release under a newer version of the same policy; None if it knows none.
+
+    Args:
+        ledger: whose chain holds.
+        manifest: of the release.
+        name: of the bundle, for the message.
+    """
+    policy = manifest.policy
+    newer = [
+        e.version for e in ledger.releases.values() if e.policy == policy.name and _newer(e.version, policy.version)
+    ]
+    if not newer:
+        return None
+    message = f"{name} was released under version {policy.version} of its policy, and the ledger knows {newer[-1]}"
+    hint = "ask for the newer release; --superseded verifies an older one on purpose"
+    return Problem("RR131", message, None, "a release under the newest version of its policy", hint)
+
+
+def _newer(one: str, other: str) -> bool:
+    """Return whether a version is newer than another; of what is no version, whether it is another one."""
+    try:
+        return precedence(one) > precedence(other)
+    except ValueError:
+        return one != other
 
 
 def sealed_manifest(bundle: Path) -> Manifest:

@@ -403,6 +403,20 @@ def test_averaging_twenty_releases_tells_everybody_without_the_ledger_and_is_ref
     assert guessed(office.folder, ["kept0", "kept1", "kept2"]) < 0.98  # of three it is wrong with probability .104
 
 
+@pytest.mark.parametrize(("version", "status"), [("1.0.0", 0), ("0.9.0", 0), ("1.0.1", 1), ("1.10.0", 1)])
+def test_an_older_revision_than_the_ledger_knows_is_not_verified(office, version, status):
+    policy = standing(office, more=privacy("local-dp", "ledger.budget", epsilon=20))
+    assert 'version = "1.0.0"' in policy.read_text()
+    assert office.release(policy, "one")[0] == 0
+    policy.write_text(policy.read_text().replace('version = "1.0.0"', f'version = "{version}"'))
+    assert office.release(policy, "two")[0] == 0
+
+    found, told = office.run("verify", office.folder / "one", "--ledger", office.ledger)
+    assert (found, "RR131" in told) == (status, status == 1), told
+    assert office.run("verify", office.folder / "one", "--ledger", office.ledger, "--superseded")[0] == 0
+    assert office.run("verify", office.folder / "two", "--ledger", office.ledger)[0] == (1 if version == "0.9.0" else 0)
+
+
 # --- broken, missing, old ledgers ------------------------------------------------------------------------------------
 
 
