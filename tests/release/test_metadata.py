@@ -12,11 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from rdflib import RDF, RDFS, Graph, Literal, Namespace, URIRef
 
 from rrpolicy.canonical import digest
 from rrpolicy.cli.main import main
+from rrpolicy.testing import policy_text
+
+from .bundles.make import make
 
 pytestmark = [  # of the clients' own doing
     pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
@@ -133,6 +137,40 @@ def test_types_are_those_of_the_columns(releases):
             assert {f["name"]: f["dataType"] for f in fields}["hours"] == "sc:Float"
 
 
+def test_unsigned_numbers_are_numbers(tmp_path):
+    """Data packages called a column of type UINTEGER text, which their client found it not to be."""
+    duckdb.sql("SELECT (i % 3)::VARCHAR AS s, i::UINTEGER AS u, i::UTINYINT AS t FROM range(40) r(i)").write_parquet(
+        str(tmp_path / "t.parquet")
+    )
+    unlinkable = 'role = "insensitive"\nassume_unlinkable = "tests"\n'
+    text = policy_text(
+        f"""\
+[attributes.s]
+role = "quasi-identifier"
+domain = ["0", "1", "2"]
+[attributes.u]
+{unlinkable}[attributes.t]
+{unlinkable}[[privacy]]
+model = "local-dp"
+epsilon = 3
+scope = "attribute"
+[mechanism]
+name = "pram"
+""",
+        "t.parquet",
+        "unsigned",
+    )
+    (tmp_path / "p.toml").write_text(text)
+    assert main(["release", str(tmp_path / "p.toml"), "--out", str(tmp_path / "out")]) == 0
+    public = tmp_path / "out" / "public"
+    (records,) = read(public, "croissant.json")["recordSet"]
+    (resource,) = read(public, "datapackage.json")["resources"]
+
+    assert [f["dataType"] for f in records["field"]] == ["sc:Text", "sc:Integer", "sc:Integer"]
+    assert [f["type"] for f in resource["schema"]["fields"]] == ["string", "integer", "integer"]
+    assert next(iter(dataset(public).records("data")))["data/u"] in range(40)
+
+
 def test_limitations_say_whether_anything_was_drawn(releases):
     drawn = {"pram", "anatomy", "sensitive-addition"}
     for name in (*drawn, "l-diversity", "rr-s"):  # in the last no value needs to be exchanged
@@ -190,6 +228,27 @@ def test_differential_privacy_is_said_of_local_dp_alone(releases):
             assert f"epsilon {epsilon:.6g}, " in text
             assert "attribute scope: sex, age, education" in text
             assert "hours" not in text
+
+
+def test_what_holds_on_a_condition_is_no_differential_privacy(tmp_path):
+    make(tmp_path / "made", ["pram"])
+    public = tmp_path / "made" / "pram" / "bundle" / "public"
+    told = graph(public)
+    given = [f for f in read(public, "release.json")["findings"] if f["model"] == "local-dp" and f["given"]]
+    (node,) = told.subjects(RDF.type, OWN["model-local-dp"])
+    (text,) = told.objects(node, URIRef("http://purl.org/dc/terms/description"))
+
+    assert given
+    assert "given the published parameters" in text
+    assert (None, RDF.type, DPV.DifferentialPrivacy) not in told
+
+
+def test_the_client_of_croissant_finds_what_is_wrong(releases, tmp_path):
+    document = read(releases["pram", "csv"], "croissant.json")
+    del document["distribution"][0]["encodingFormat"]
+    (tmp_path / "croissant.json").write_text(json.dumps(document))
+    with pytest.raises(Exception, match="encodingFormat"):
+        dataset(tmp_path)
 
 
 def test_risks_name_the_measures_that_speak_of_them(releases):

@@ -26,4 +26,4 @@ def value_type(column: Column) -> str:
     kind = (column.type or type_of(column.labels)).removesuffix("[]").partition("(")[0]
     if kind.startswith("TIMESTAMP"):
         return "datetime"
-    return _TYPES.get(kind, "integer" if kind.endswith("INT") or kind == "INTEGER" else "string")
+    return _TYPES.get(kind, "integer" if kind.endswith(("INT", "INTEGER")) else "string")
