@@ -34,7 +34,8 @@ def test_a_bundle_holds_what_it_must(made, form):
     bundle = made(form).bundle
     public = {p.relative_to(bundle).as_posix() for p in (bundle / "public").rglob("*") if p.is_file()}
     weights = {f"public/weights/{name}.csv" for name in ("sex", "level", "age_group")}
-    named = ("release.json", "datapackage.json", "estimate.sql", "README.md", "report.html", f"data.{form}")
+    described = ("datapackage.json", "croissant.json", "dpv.jsonld")
+    named = ("release.json", *described, "estimate.sql", "README.md", "report.html", f"data.{form}")
     assert {f"public/{name}" for name in named} | weights == public
     audit = {p.name for p in (bundle / "audit").iterdir()}
     assert {
