@@ -143,6 +143,10 @@ def test_a_due_review_can_be_put_off(policy):
 
 def test_what_is_declared_reaches_every_document(policy, capsys):
     add(policy, CONTEXT + WAIVER)
+    assert run("plan", "policy.toml", "--today", BEFORE) == 0
+    told = capsys.readouterr().out
+    assert "  Recipients: accredited researchers" in told
+    assert "  Approved by: data protection officer" in told
     assert run("plan", "policy.toml", "--json", "--today", BEFORE) == 0
     planned = json.loads(capsys.readouterr().out)
     assert run("release", "policy.toml", "--out", "bundle", "--today", BEFORE) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.recode import ANYTHING
@@ -13,6 +14,7 @@ from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.gate import shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
+from rrpolicy.releasing.report.context import context_facts
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def lines(outlook: Outlook) -> list[str]:
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
     text += _section("extends", policy.baselines)
     text += _section("rests on", outlook.assessment.assumptions)
+    text += _section("declared by people", _declared(outlook))
     text += _section("derived from the data", _derived(plan))
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("waived", [*map(str, outlook.decision.waived)])
@@ -56,6 +59,12 @@ def lines(outlook: Outlook) -> list[str]:
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
     return ["", title, *(f"  {item}" for item in items)] if items else []
+
+
+def _declared(outlook: Outlook) -> list[str]:
+    """Return what is declared and decided, each with its name; waivers stand where they are held against the day."""
+    governance = replace(outlook.governance, waivers=())
+    return [f"{fact.name}: {fact.value}" for fact in context_facts(governance, governance.digest())[:-1]]
 
 
 def _derived(plan: Plan) -> list[str]:
