@@ -389,6 +389,7 @@ def verify(
     superseded: bool = False,
     plugins: Sequence[str] = (),
     signed_by: Sequence[PathLike] = (),
+    verified_by: Sequence[PathLike] = (),
     today: date | None = None,
     progress: Progress = _silent,
 ) -> Verification:
@@ -406,6 +407,7 @@ def verify(
         superseded: such a newer one is no problem.
         plugins: distributions that may be imported if the bundle names them, such as `acme-oue>=1.2`.
         signed_by: public keys, each of which must have signed the release.
+        verified_by: public keys of auditors, each of which must have signed a verification of it.
         today: the day on which review dates are looked at, which fail nothing here; default: today.
         progress: as for `plan`.
 
@@ -428,7 +430,7 @@ def verify(
     from rrpolicy.source.memory.kinds import PLAN_ON
 
     original, elsewhere = handed(source), handed(plan_on, PLAN_ON)
-    trusted = [read_public(Path(path)) for path in signed_by]
+    trusted, auditors = ([read_public(Path(path)) for path in paths] for paths in (signed_by, verified_by))
     found = verified(
         Path(bundle),
         Level.of(_one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
@@ -440,7 +442,7 @@ def verify(
         today=today,
         progress=progress,
     )
-    found = signed(Path(bundle), found, trusted)
+    found = signed(Path(bundle), found, trusted, auditors)
     return found if ledger is None else verified_in(Path(ledger), Path(bundle), found, superseded=superseded)
 
 
@@ -476,6 +478,7 @@ def evidence(
     *,
     page: Literal["public", "audit"] | None = None,
     plugins: Sequence[str] = (),
+    signed_by: Sequence[PathLike] = (),
 ) -> Written:
     """Return what a release shows of what a law, standard or guidance asks; the release is verified first.
 
@@ -484,6 +487,7 @@ def evidence(
         regime: iso27559, ema0070, hipaa, sp800-188 or dpia.
         page: which numbers may be shown; default: audit where audit/ is at hand.
         plugins: as for `verify`.
+        signed_by: as for `verify`; a release that requires signatures shows nothing without them.
 
     Returns:
         The evidence, clause by clause, and its bytes as `markdown`, `html` or `json`.
@@ -492,10 +496,12 @@ def evidence(
         RequirementError: RR110 to RR137 if the release does not verify.
         PolicyError: RR250 if there is no such regime, or no audit/ for its page; RR260 if there is no release.
     """
+    from rrpolicy.attest.signing_keys import read_public
     from rrpolicy.evidence.gathering import evidence as gathered
     from rrpolicy.evidence.written import Written
 
-    return Written(gathered(Path(bundle), regime, page, plugins))
+    keys = [read_public(Path(path)) for path in signed_by]
+    return Written(gathered(Path(bundle), regime, page, plugins, keys))
 
 
 @blaming

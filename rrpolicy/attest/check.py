@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 MISSING, OTHER = "RR136", "RR137"
 
 
-def signed(bundle: Path, found: Verification, keys: Sequence[Key]) -> Verification:
+def signed(bundle: Path, found: Verification, keys: Sequence[Key], auditors: Sequence[Key] = ()) -> Verification:
     """Return a verification with what the signatures add to it.
 
     Args:
         bundle: the folder, or public/ alone, whose statements then lie beside it.
         found: of the bundle.
         keys: that must have signed the release, each of them.
+        auditors: keys that must have signed a verification of it, each of them.
     """
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS
@@ -41,13 +42,17 @@ def signed(bundle: Path, found: Verification, keys: Sequence[Key]) -> Verificati
     except PolicyError:
         return found  # it says so itself
     gathered = _Gathered()
-    if folder.is_dir() and (public != bundle or keys):
+    if folder.is_dir() and (public != bundle or keys or auditors):
         _look(gathered, folder, public, manifest)
     needed = manifest.require_signatures
     by = () if gathered.release is None else all_signed(gathered.release, keys)
     for key in keys:
         failure = f"the release is not signed by the key {key.keyid[:16]}…"
         gathered.check(f"signed by {key.keyid[:16]}…", key.keyid in by, MISSING, failure)
+    for key in auditors:
+        failure = f"no verification of the release is signed by the key {key.keyid[:16]}…"
+        audited = any(result.signed_by(key) for result in gathered.results.values())
+        gathered.check(f"verified by {key.keyid[:16]}…", audited, MISSING, failure)
     if needed:
         count = f"{len(by)} of {needed}"
         failure = f"the release must be signed by {needed} keys that the verifier names with --signed-by; {count} are"
@@ -58,7 +63,11 @@ def signed(bundle: Path, found: Verification, keys: Sequence[Key]) -> Verificati
         checks=(*found.checks, *gathered.checks),
         problems=(*found.problems, *gathered.problems),
         undecided=(*found.undecided, *undecided),
-        notes=(*found.notes, *(f"the release is signed by {keyid[:16]}…" for keyid in by), *_told(gathered, keys)),
+        notes=(
+            *found.notes,
+            *(f"the release is signed by {keyid[:16]}…" for keyid in by),
+            *_told(gathered, (*keys, *auditors)),
+        ),
     )
 
 

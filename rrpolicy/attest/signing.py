@@ -14,6 +14,7 @@ from rrpolicy.attest.statement import statement_of
 from rrpolicy.attest.verification import verification_statement
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError, unwritable
 from rrpolicy.leaving import token, unfinished
+from rrpolicy.manifest.sealed import read_release
 from rrpolicy.releasing.verify.outcome import Verification
 from rrpolicy.releasing.verify.verify import ATTESTATIONS, verify
 from rrpolicy.untrusted.document import UnreadableError
@@ -35,11 +36,13 @@ class Signature:
         file: the envelope.
         keyid: of the key.
         others: ids of the keys that had signed the same statement before.
+        required: how many keys must sign, as the release says.
     """
 
     file: Path
     keyid: str
     others: tuple[str, ...] = ()
+    required: int = 0
 
 
 def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -> Signature:
@@ -73,7 +76,7 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
             raise _refused(f"this key has signed {bundle} already", "sign with another key, or leave it as it is")
         others = before.keyids
         _put(file, with_signature(before, signer).written())
-    return Signature(file, keyid, others)
+    return Signature(file, keyid, others, read_release(bundle / "public").require_signatures)
 
 
 def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, now: datetime) -> Signature:

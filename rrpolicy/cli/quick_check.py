@@ -170,7 +170,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [f"  {role}: {listed(names)}" for role, names in roles.items()]
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [
-        f"  {gate.metric} <= {gate.max}: decided by `rrpolicy plan`, which counts the data [{name}]"
+        f"  {gate.metric} <= {gate.max}: decided by `rrpolicy plan`, which counts the data {_named(checked, name)}"
         for gate, name in zip(policy.gates, identities(policy).gates, strict=True)
     ]
     lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
@@ -185,10 +185,15 @@ def _lines(name: str, checked: Checked) -> list[str]:
     return lines
 
 
+def _named(checked: Checked, name: str) -> str:
+    """Return the name that a waiver has for a gate, and the waiver if there is one."""
+    return f"[{name}]" + (f"; {checked.waivers[name]}" if name in checked.waivers else "")
+
+
 def _finding(finding: Finding, stated: Stated) -> str:
-    where = f"  {finding.model}: {finding.requirement}{stated}: "
+    where, named = f"  {finding.model}: {finding.requirement}{stated}: ", f" [{finding.identity}]"
     if finding.verdict is Verdict.SATISFIED:
-        return where + ("holds, whatever the data" if not finding.given else f"holds, {CONDITION}")
+        return where + ("holds, whatever the data" if not finding.given else f"holds, {CONDITION}") + named
     if finding.verdict is Verdict.FAILED:
-        return where + "fails, whatever the data"
-    return where + "decided by `rrpolicy plan`"
+        return where + "fails, whatever the data" + named
+    return where + "decided by `rrpolicy plan`" + named

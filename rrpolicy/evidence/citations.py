@@ -60,7 +60,7 @@ def cited(name: str, release: Release) -> tuple[tuple[Citation, ...], str | None
         return found, None if found else f"{name.removeprefix('context.')} under [context]"
     cite, missing = KNOWN[name]
     found = tuple(cite(release))
-    return found, None if found else missing
+    return found, missing or None if not found else None
 
 
 def _context(key: str, release: Release) -> Iterator[Citation]:
@@ -147,8 +147,19 @@ def _utility(release: Release) -> Iterator[Citation]:
     for finding in release.utility:
         over = f" of {finding.over}" if finding.over else ""
         number = "" if finding.expected is None else f", expected {shown(finding.expected)}"
-        text = f"{finding.metric}{over} at most {float(finding.limit):g}: {finding.verdict.value}{number}"
+        waiver = next((w for w in release.manifest.governance.waivers if w.finding == finding.identity), None)
+        let_be = "" if waiver is None or finding.verdict is Verdict.SATISFIED else f", {waiver}"
+        text = f"{finding.metric}{over} at most {float(finding.limit):g}: {finding.verdict.value}{number}{let_be}"
         yield Citation(Kind.FINDING, text, f"{release.file}, utility")
+
+
+def _decisions(release: Release) -> Iterator[Citation]:
+    governance = release.manifest.governance
+    for waiver in governance.waivers:
+        yield Citation(Kind.DECLARATION, f"{waiver.finding}: {waiver}", f"{RELEASE}, governance.waivers")
+    for change in governance.changes:
+        text = f"Made weaker in {change.version}, {change.what}: {change.why} ({change.who})"
+        yield Citation(Kind.DECLARATION, text, f"{RELEASE}, governance.changes")
 
 
 def _population(release: Release) -> Iterator[Citation]:
@@ -235,6 +246,7 @@ KNOWN: Mapping[str, tuple[Cite, str]] = {
     "adversaries": (_adversaries, "a [[privacy]] entry, which names its adversary"),
     "assumptions": (_assumptions, "assumptions"),
     "attack": (_nothing, "a test by somebody who plays the attacker: no release holds one"),
+    "decisions": (_decisions, ""),
     "derived": (_derived, "statistics of the table that the release tells: there are none"),
     "dropped": (_dropped, "the columns that were not released: audit/ lists them"),
     "findings": (_findings, "a [[privacy]] entry"),

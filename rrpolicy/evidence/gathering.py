@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from rrpolicy.attest.check import signed
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.evidence.citations import AUDIT, RELEASE, Release, cited
@@ -19,10 +20,15 @@ from rrpolicy.releasing.verify.outcome import Level
 from rrpolicy.releasing.verify.verify import ATTESTATIONS, verify
 from rrpolicy.untrusted.document import read_document
 
+if TYPE_CHECKING:
+    from securesystemslib.signer import Key
+
 Page = Literal["public", "audit"]
 
 
-def evidence(bundle: Path, name: str, page: Page | None = None, plugins: Sequence[str] = ()) -> Evidence:
+def evidence(
+    bundle: Path, name: str, page: Page | None = None, plugins: Sequence[str] = (), keys: Sequence[Key] = ()
+) -> Evidence:
     """Return what a release shows of what a regime asks.
 
     Args:
@@ -30,6 +36,7 @@ def evidence(bundle: Path, name: str, page: Page | None = None, plugins: Sequenc
         name: of the regime.
         page: what may be shown; default: audit where audit/ is at hand.
         plugins: distributions that may be imported if the bundle names them.
+        keys: that must have signed the release.
 
     Raises:
         PolicyError: RR250 if there is no such regime, or no audit/ where it is asked for; RR260 if there is no release.
@@ -42,7 +49,8 @@ def evidence(bundle: Path, name: str, page: Page | None = None, plugins: Sequenc
         message = f"{bundle} has no audit/, whose numbers the audit page shows"
         raise PolicyError(Problem("RR250", message, hint="name the bundle's folder, or take `--page public`"))
     shown: Page = page or ("audit" if audit.is_dir() else "public")
-    verify(bundle, Level.PUBLIC if shown == "public" else Level.AUDIT, plugins=plugins).require()
+    found = verify(bundle, Level.PUBLIC if shown == "public" else Level.AUDIT, plugins=plugins)
+    signed(bundle, found, keys).require()
     release = _release(public, audit, shown, plugins)
     manifest = release.manifest
     label = f", release {manifest.release}" if manifest.release else ""
@@ -60,15 +68,15 @@ def evidence(bundle: Path, name: str, page: Page | None = None, plugins: Sequenc
 def _release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> Release:
     manifest = read_release(public)
     models = load_allowed(manifest.software, plugins).privacy_models
-    signed = (public.parent / ATTESTATIONS).is_dir() and any((public.parent / ATTESTATIONS).iterdir())
+    beside = (public.parent / ATTESTATIONS).is_dir() and any((public.parent / ATTESTATIONS).iterdir())
     if page == "public":
-        return Release(manifest, manifest.findings, manifest.utility, RELEASE, None, None, models, signed)
+        return Release(manifest, manifest.findings, manifest.utility, RELEASE, None, None, models, beside)
     found = read_assessment(read_document(audit / "findings.json"))
     policy = read_document(audit / "policy.json")
     roles = {a["name"]: Role(a["role"]) for a in policy["attributes"]}
     dropped = tuple(f"'{name}' is not released: {DROPPED[role]}" for name, role in roles.items() if role.dropped)
     population = policy["source"]["population"]
-    return Release(manifest, found.findings, found.utility, AUDIT, dropped, population, models, signed)
+    return Release(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside)
 
 
 def _answer(clause: Clause, release: Release) -> Answer:

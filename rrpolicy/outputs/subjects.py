@@ -16,12 +16,14 @@ from rrpolicy.outputs.outcome import BUG, Entry, Kind, Note, Outcome, Part, Subj
 from rrpolicy.policy.folder.repository import top
 from rrpolicy.policy.identity import identities
 from rrpolicy.releasing.plan.waivers import DUE, warning_id
+from rrpolicy.releasing.report.context import declared_lines
 
 if TYPE_CHECKING:
     from rrpolicy.govern.cases.run import Tests
     from rrpolicy.govern.diff.altered import Altered, Comparison
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.mechanism import Remark
+    from rrpolicy.policy.governance import Waiver
     from rrpolicy.policy.model import Gate, Policy
     from rrpolicy.releasing.plan.check import Checked
     from rrpolicy.releasing.plan.preview import Outlook
@@ -40,7 +42,10 @@ def of_check(file: str, checked: Checked) -> Subject:
     policy = checked.policy
     named = identities(policy)
     entries = [requirement(finding, decided=False) for finding in checked.findings]
-    entries += [_waiting(gate, identity) for gate, identity in zip(policy.gates, named.gates, strict=True)]
+    entries += [
+        _waiting(gate, identity, checked.waivers.get(identity))
+        for gate, identity in zip(policy.gates, named.gates, strict=True)
+    ]
     entries += judged(policy, checked.warnings, checked.waived)
     entries += faults(problem for problem in checked.problems if problem.code in DUE)
     entries += [] if checked.records is None else [_fits(policy, checked.records)]
@@ -69,6 +74,7 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
     line = to_accept(policy, plan.derived)
     accept = (f"to accept what it tells, under [release]: {line}",) if line else ()
     notes = [
+        Note("declared by people", declared_lines(outlook.governance)),
         Note("derived from the data", (*map(str, plan.derived), *accept)),
         Note("assumptions", outlook.assessment.assumptions),
         Note("released unchanged", tuple(_unchanged(outlook))),
@@ -216,11 +222,13 @@ def _fits(policy: Policy, records: int) -> Entry:
     return Entry("table", "source", Part.CHECK, Kind.MET, "the table is as the policy says", message, place=place)
 
 
-def _waiting(gate: Gate, identity: str) -> Entry:
+def _waiting(gate: Gate, identity: str, waiver: Waiver | None) -> Entry:
     message = f"{gate.metric} <= {gate.max} is decided by `rrpolicy plan`, which counts the data"
     title = f"{gate.metric} <= {gate.max}"
     limit = Fraction(gate.max)
-    return Entry(gate.metric, identity, Part.GATE, Kind.OPEN, title, message, place=gate.place, limit=limit)
+    return Entry(
+        gate.metric, identity, Part.GATE, Kind.OPEN, title, message, place=gate.place, limit=limit, waived=waiver
+    )
 
 
 def _unchanged(outlook: Outlook) -> list[str]:

@@ -137,7 +137,10 @@ RULES: Mapping[str, Rule] = {
     "context.allows.environment": Rule(Direction.WIDENED, _NARROWED),
     "context.allows.legal_basis": Rule(Direction.WIDENED, _NARROWED),
     "context.allows.licence": Rule(Direction.WIDENED, _NARROWED),
-    "waivers": Rule(Direction.STATED, "what the baseline refuses may pass, or is not looked at again"),
+    "waivers": Rule(
+        Direction.STATED,
+        "a gate or review that the baseline asks for, or a warning, is let be; a policy may waive what it alone asks",
+    ),
     "waivers.finding": Rule(Direction.NEVER, _WAIVED),
     "waivers.reason": Rule(Direction.NEVER, _WAIVED),
     "waivers.approver": Rule(Direction.NEVER, _WAIVED),

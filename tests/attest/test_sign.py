@@ -46,6 +46,9 @@ def test_steward_signs_approver_co_signs_auditor_signs_what_was_verified(bundle,
     capsys.readouterr()
     assert run("verify", bundle, *signed_by(keys, "steward")) == 0
     assert run("verify", bundle, *signed_by(keys, "stranger")) == 1  # an auditor's key signs no release
+    assert run("verify", bundle, *signed_by(keys, "steward"), "--verified-by", keys / "stranger.pem.pub") == 0
+    assert run("verify", bundle, "--verified-by", keys / "approver.pem.pub") == 1
+    assert "no verification of the release is signed by the key" in capsys.readouterr().out
 
     (result,) = (bundle / "attestations").glob("verification-*.dsse.json")
     predicate = json.loads(base64.b64decode(json.loads(result.read_text())["payload"]))["predicate"]
@@ -121,13 +124,16 @@ def test_public_alone_is_verified_with_the_statement_beside_it(bundle, keys, tmp
 def test_a_release_that_requires_signatures_is_verified_with_them_alone(demanding, keys, capsys):
     assert run("verify", demanding) == 1
     assert "RR136" in capsys.readouterr().out
+    assert run("evidence", demanding, "--for", "dpia") == 1
     assert run("sign", demanding, "--key", keys / "steward.pem") == 0
+    assert "next: 1 more to sign" in capsys.readouterr().out
     assert run("verify", demanding, *signed_by(keys, "steward")) == 1
     assert "1 of 2 are" in capsys.readouterr().out
     assert run("verify", demanding, *signed_by(keys, "steward", "steward")) == 1
 
     assert run("sign", demanding, "--key", keys / "approver.pem") == 0
     assert run("verify", demanding, *signed_by(keys, "steward", "approver")) == 0
+    assert run("evidence", demanding, "--for", "dpia", *signed_by(keys, "steward", "approver")) == 0
     assert run("verify", demanding) == 1
 
 

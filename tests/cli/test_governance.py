@@ -65,6 +65,34 @@ def test_a_gate_that_is_not_met_is_waived_until_a_day(policy, capsys):
     assert run("check", "policy.toml", "--today", BEFORE) == 0
 
 
+def test_what_stands_in_the_way_of_a_plan_is_told_with_its_code(policy, capsys):
+    add(policy, WAIVER)
+    assert run("plan", "policy.toml", "--today", AFTER) == 4
+    told = capsys.readouterr().out
+    assert "  RR416: the waiver of utility/expected-l2" in told
+    assert "  RR104: expected-l2: " in told
+
+    assert run("plan", "policy.toml", "--today", BEFORE) == 0
+    told = capsys.readouterr().out
+    assert "  waived    expected-l2: " in told
+    assert "in the way" not in told
+    assert run("check", "policy.toml", "--today", BEFORE) == 0
+    assert "[utility/expected-l2]; waived until 2027-01-31" in capsys.readouterr().out
+    assert run("check", "policy.toml", "--today", BEFORE, "--output-format", "github") == 0
+    assert "::notice" in capsys.readouterr().out
+
+
+def test_a_policy_waives_what_it_asks_of_itself_alone(policy, capsys):
+    base = 'schema = 1\n[policy]\nname = "base"\nversion = "1.0.0"\nmay_relax = ["other_columns", "accept"]\n%s'
+    policy.write_text(policy.read_text().replace("[policy]", '[policy]\nextends = "base.toml"'))
+    add(policy, WAIVER)
+    Path("base.toml").write_text(base % "")
+    assert run("check", "policy.toml", "--today", BEFORE) == 0
+    Path("base.toml").write_text(base % '[[utility]]\nmetric = "expected-l2"\nmax = "1/2"\n')
+    assert run("check", "policy.toml", "--today", BEFORE) == 2
+    assert "RR243 the policy waives utility/expected-l2" in said(capsys)
+
+
 def test_waivers_can_be_left_out_of_account(policy, capsys):
     add(policy, WAIVER)
 

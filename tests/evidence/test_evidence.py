@@ -82,6 +82,21 @@ def test_what_is_declared_is_cited_and_what_is_not_is_missing(bundles, capsys):
     assert not by_id["9"]["covered"]
 
 
+def test_what_was_waived_is_said_where_it_is_cited(tmp_path, capsys):
+    waiver = (
+        '[[waivers]]\nfinding = "utility/expected-l2"\nreason = "a trial"\napprover = "owner"\nuntil = 2099-01-31\n'
+    )
+    text = SURVEY + MORE.replace('"1/10"', '"1/1000000"') + waiver
+    (tmp_path / "policy.toml").write_text(text)
+    assert main(["release", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "bundle")]) == 0
+    capsys.readouterr()
+
+    answers = {a["clause"]: a for a in found(tmp_path / "bundle", "ema0070", capsys=capsys)["answers"]}
+    cited = " ".join(c["text"] for c in answers["utility"]["citations"])
+    assert "failed" in cited
+    assert "waived until 2099-01-31 by owner: a trial" in cited
+
+
 def test_numbers_keep_their_standing_and_their_condition(bundles, capsys):
     answers = {a["clause"]: a for a in found(bundles / "told", "sp800-188", capsys=capsys)["answers"]}
     (local,) = answers["SI-19(6)"]["citations"]

@@ -196,7 +196,11 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
             ("licence", '["CC-BY-4.0"', '"none"'),
         )
     },
-    "waivers": [("", "waivers", WAIVER % "review_by", True)],
+    "waivers": [
+        ("", "waivers", WAIVER % "review_by", True),
+        ("", "waivers", WAIVER % "warning/held-by-one", True),
+        ("", "waivers", WAIVER % "utility/of-the-policy-alone?attributes=sex", False),
+    ],
     "source.population": [("source", "population", '"others"', True)],
     "ledger.file": [("ledger", "file", '"other.jsonl"', True), ("ledger", "file", '"./releases.jsonl"', False)],
     "ledger.overlap": [

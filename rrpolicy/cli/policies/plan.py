@@ -60,7 +60,9 @@ def command(  # noqa: PLR0917 each option is one
             progress=report,
         )
     told = _next(found, policy, out, source, key)
-    show(wanted, lambda: (*lines(found.outlook), "", told), found.to_json, lambda: _outcome(found, policy, told))
+    stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
+    way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
+    show(wanted, lambda: (*lines(found.outlook), *way, "", told), found.to_json, lambda: _outcome(found, policy, told))
     return found.exit_status
 
 

@@ -34,6 +34,9 @@ def command(
         typer.Option("--page", help="Which numbers may be shown; default: audit where audit/ is at hand."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Where to write it; default: standard output.")] = None,
+    signed_by: Annotated[
+        list[Path] | None, typer.Option("--signed-by", help="A public key that must have signed the release.")
+    ] = None,
     plugins: Annotated[
         list[str] | None,
         typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
@@ -44,7 +47,7 @@ def command(
     Every clause cites a finding, a declaration of [context] or a record of the release, or says "not covered". The
     release is verified first. The same bundle gives the same bytes.
     """
-    found = door.evidence(bundle, regime.value, page=page, plugins=plugins or ())
+    found = door.evidence(bundle, regime.value, page=page, plugins=plugins or (), signed_by=signed_by or ())
     if out is not None:
         found.write(out, form)
         covered = sum(answer.covered for answer in found.evidence.answers)

@@ -68,9 +68,11 @@ def command(  # noqa: PLR0917 each option is one
     kept = "the key was destroyed" if key is None else f"the key is {where} {key}"
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     policy = found.policy
+    first = command_line("sign", out, options={"--key": "FILE"}) if policy.release.require_signatures else ""
     given = {"--source": source or _uri(policy), "--key": key, "--plugin": policy.plugins}
-    verify = command_line("verify", out, options=given)
-    print(f"next: {verify}")
+    signed = ["FILE.pub"] * policy.release.require_signatures
+    verify = command_line("verify", out, options={**given, "--signed-by": signed})
+    print("\n      ".join([f"next: {first}", verify] if first else [f"next: {verify}"]))
     column = next((a.release_as or a.name for a in found.policy.released if a.categorical), None)
     if column is not None:
         reads = () if policy.release.format in CORE else policy.plugins

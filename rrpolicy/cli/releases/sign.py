@@ -34,5 +34,10 @@ def command(
     made = door.sign(bundle, key, plugins=plugins or ())
     beside = f", beside {len(made.others)} before it" if made.others else ""
     print(line(f"signed {bundle} with the key {made.keyid[:16]}…{beside}: {made.file}"))
-    print(f"next: {command_line('verify', bundle, options={'--signed-by': public_path(key)})}")
+    signed = 1 + len(made.others)
+    if signed < made.required:
+        print(f"next: {made.required - signed} more to sign: {command_line('sign', bundle, options={'--key': 'FILE'})}")
+        return 0
+    given = [str(public_path(key)), *("FILE.pub" for _ in made.others)]
+    print(f"next: {command_line('verify', bundle, options={'--signed-by': given})}")
     return 0

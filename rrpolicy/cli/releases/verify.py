@@ -46,6 +46,10 @@ def command(  # noqa: PLR0917 each option is one
         list[Path] | None,
         typer.Option("--signed-by", help="A public key that must have signed the release; again for each further one."),
     ] = None,
+    verified_by: Annotated[
+        list[Path] | None,
+        typer.Option("--verified-by", help="An auditor's public key that must have signed a verification of it."),
+    ] = None,
     sign_with: Annotated[
         Path | None,
         typer.Option("--sign-with", help="Sign what was verified with this private key, if it holds."),
@@ -78,14 +82,16 @@ def command(  # noqa: PLR0917 each option is one
             superseded=superseded,
             plugins=plugins or (),
             signed_by=signed_by or (),
+            verified_by=verified_by or (),
             today=None if today is None else today.date(),
             progress=report,
         )
     status = 0 if found.passed and not (strict and found.undecided) else 1
     signed = _signed(bundle, found, sign_with) if sign_with is not None and status == 0 else []
+    failing = ["--strict: what is undecided fails"] if status and found.passed else []
     show(
         wanted,
-        lambda: [*_lines(found)[:-1], *signed, found.last_line()],
+        lambda: [*_lines(found)[:-1], *signed, *failing, found.last_line()],
         found.to_json,
         lambda: _outcome(found, bundle, status, strict=strict),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.recode import ANYTHING
@@ -14,7 +13,7 @@ from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.gate import shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
-from rrpolicy.releasing.report.context import context_facts
+from rrpolicy.releasing.report.context import declared_lines
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def lines(outlook: Outlook) -> list[str]:
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
     text += _section("extends", policy.baselines)
     text += _section("rests on", outlook.assessment.assumptions)
-    text += _section("declared by people", _declared(outlook))
+    text += _section("declared by people", list(declared_lines(outlook.governance)))
     text += _section("derived from the data", _derived(plan))
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("waived", [*map(str, outlook.decision.waived)])
@@ -45,12 +44,14 @@ def lines(outlook: Outlook) -> list[str]:
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
         text += _finding(finding, stated, explained)
     text += _section("with earlier releases", _weighed(outlook))
+    waived = {one.what for one in outlook.decision.waived}
     if outlook.assessment.utility:
         text += ["", "utility"]
     for gate in outlook.assessment.utility:
         expected = "unknown without data" if gate.expected is None else shown(gate.expected)
         metric = f"{gate.metric} of {gate.over}" if gate.over else gate.metric
-        text.append(f"  {MARKS[gate.verdict]:<9} {metric}: {expected}, at most {float(gate.limit):g}")
+        mark = "waived" if gate.identity in waived else MARKS[gate.verdict]
+        text.append(f"  {mark:<9} {metric}: {expected}, at most {float(gate.limit):g}")
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
     text += _section("released unchanged", _unchanged(plan))
     text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])
@@ -59,12 +60,6 @@ def lines(outlook: Outlook) -> list[str]:
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
     return ["", title, *(f"  {item}" for item in items)] if items else []
-
-
-def _declared(outlook: Outlook) -> list[str]:
-    """Return what is declared and decided, each with its name; waivers stand where they are held against the day."""
-    governance = replace(outlook.governance, waivers=())
-    return [f"{fact.name}: {fact.value}" for fact in context_facts(governance, governance.digest())[:-1]]
 
 
 def _derived(plan: Plan) -> list[str]:

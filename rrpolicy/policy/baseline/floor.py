@@ -11,6 +11,7 @@ from typing import Any
 
 from rrpolicy.errors import Problem
 from rrpolicy.policy.directions import NAME, RULES, Direction, Rule
+from rrpolicy.policy.governance import REVIEW
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import spelled
 
@@ -96,12 +97,31 @@ def _compared(key: str, base: Node, child: Node) -> Iterator[_Compared]:
     elif section == "privacy":
         yield from _of_entries(last, base, child)
     elif key == "waivers":
-        if child.get(key) is not None:
-            yield _Compared(key, None, base.get(key), child.get(key), child, named=True)
+        of_baseline = _waived_of(base, child.get(key))
+        if of_baseline is not None:
+            yield _Compared(key, None, base.get(key), of_baseline, child, named=True)
     elif section and last != "*":
         above = child.get(*section.split("."))
         if above is not None and (above.get(last) is not None or _another_mechanism(section, base, child)):
             yield _Compared(key, None, base.get(*key.split(".")), above.get(last), above, named=True)
+
+
+def _waived_of(base: Node, waivers: Node | None) -> Node | None:
+    """Return the waivers that let stand what a baseline asks: a policy may waive what it asks of itself alone."""
+    if waivers is None:
+        return None
+    utility, review = base.get("utility"), base.get("context", "review_by")
+    metrics = {m.value for entry in (utility.items if utility is not None else ()) if (m := entry.get("metric"))}
+    demands = base.get("context", "demands")
+    asked = review is not None or REVIEW in (demands.plain() if demands is not None else ())
+    kept = []
+    for item in waivers.items:
+        finding = item.get("finding")
+        name = str(finding.value) if finding is not None else ""
+        metric = name.removeprefix("utility/").partition("?")[0].partition("#")[0]
+        own = (name.startswith("utility/") and metric not in metrics) or (name == REVIEW and not asked)
+        kept += [] if own else [item]
+    return Node(kept, waivers.place, waivers.key, waivers.wrong)
 
 
 def _of_entries(option: str, base: Node, child: Node) -> Iterator[_Compared]:

@@ -5,7 +5,7 @@ No numpy, no engine: fast enough for a pre-commit hook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from rrpolicy.channel.promises import hold_protocols
 from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.mechanism import Outline, Remark
+from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, conclude
@@ -67,6 +68,11 @@ class Checked(Decided):
     def waived(self) -> tuple[Waived, ...]:
         """Return what would be a problem or a warning, and is let be."""
         return (*due(self.policy, self.terms)[1], *self._judged[1])
+
+    @property
+    def waivers(self) -> Mapping[str, Waiver]:
+        """Return the waivers that count on that day, by what they waive."""
+        return self.terms.in_force(self.policy.governance)
 
     @property
     def _judged(self) -> tuple[tuple[Remark, ...], tuple[Waived, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rrpolicy.policy.governance import Context, Governance
 from rrpolicy.section import Fact
 
@@ -41,6 +43,12 @@ def declared(context: Context) -> dict[str, Fact]:
     """Return what [context] states, by its key."""
     stated = context.to_json()
     return {key: Fact(name, _worded(stated[key])) for key, name in NAMES.items() if key in stated}
+
+
+def declared_lines(governance: Governance) -> tuple[str, ...]:
+    """Return what is declared and why the policy was made weaker, each with its name; waivers are told elsewhere."""
+    told = context_facts(replace(governance, waivers=()), "")[:-1]
+    return tuple(f"{fact.name}: {fact.value}" for fact in told)
 
 
 def _worded(value: object) -> str:
