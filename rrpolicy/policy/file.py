@@ -44,6 +44,13 @@ def _semver(text: str) -> str:
     return text
 
 
+def precedence(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]:
+    """Return what semantic versions are ordered by: numbers, then releases above their pre-releases, part by part."""
+    core, _, early = re.sub(r"\+.*", "", version).partition("-")
+    parts = ((0, int(p), "") if p.isdigit() else (1, 0, p) for p in early.split(".") if p)
+    return tuple(map(int, core.split("."))), not early, tuple(parts)
+
+
 def _relaxable(text: str) -> str:
     if text.rpartition(".")[2] not in RELAXABLE:
         raise _refusal(f"one of {', '.join(RELAXABLE)}, or one of them after a dotted key")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from rrpolicy.errors import Problem
 from rrpolicy.govern.diff.altered import Altered
 from rrpolicy.govern.diff.sides import Side
-from rrpolicy.policy.version import precedence
+from rrpolicy.policy.file import precedence
 
 _DECLARED = ("context.", "waivers/")
 """What is no part of the policy's digest, and so of no version of it."""

@@ -13,7 +13,7 @@ from rrpolicy.govern.ledger.entry import Release
 from rrpolicy.govern.ledger.file import read_ledger
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed import check_seal, read_release
-from rrpolicy.policy.version import precedence
+from rrpolicy.policy.file import precedence
 from rrpolicy.releasing.verify.outcome import Check, Level, Verification
 
 
