@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rrpolicy.outputs.outcome import Entry, Kind, Outcome, Part, Subject
 from rrpolicy.releasing.plan.gate import shown
-from rrpolicy.untrusted.markdown import cell, code, prose
+from rrpolicy.untrusted.markdown import cell, code, fenced, prose
 from rrpolicy.untrusted.printable import lines, listed
 
 VERDICTS = {
@@ -51,7 +51,7 @@ def _fitting(text: str) -> str:
 
 def _subject(outcome: Outcome, subject: Subject) -> list[str]:
     title = f"### {prose(f'{subject.name} {subject.version}'.strip())}"
-    title += f": {subject.meaning}" if len(outcome.subjects) > 1 else ""
+    title += f": {outcome.meaning_of(subject.status)}" if len(outcome.subjects) > 1 else ""
     path = outcome.relative(subject.file) or subject.file
     about = ", ".join(text for text in (prose(subject.summary), code(path) if path else "") if text)
     entries = subject.entries
@@ -152,7 +152,8 @@ def _changes(entries: Sequence[Entry]) -> str:
     for entry in entries:
         verdict = "waived" if entry.waived is not None else prose(entry.rule)
         rows.append(f"| {verdict} | {prose(entry.title)} | {prose(entry.message)} |")
-    return "\n".join(rows)
+    hints = [f"To explain {code(e.identity)}:\n\n" + fenced(e.hint + "\n", "text") for e in entries if e.hint]
+    return "\n\n".join(["\n".join(rows), *hints]).rstrip()
 
 
 def _listed(title: str, entries: Iterable[Entry], wanted: Callable[[Entry], bool], told: Callable[[Entry], str]) -> str:

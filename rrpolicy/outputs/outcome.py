@@ -26,6 +26,8 @@ MEANINGS = {
     BUG: "a defect of rrpolicy",
 }
 """What exit statuses say."""
+FAILING = {"diff": "a weakening is not explained", "test": "a test comes out otherwise"}
+"""What exit status 1 says of commands that hold no table to requirements."""
 
 
 class Kind(StrEnum):
@@ -146,11 +148,6 @@ class Subject:
     summary: str = ""
     notes: tuple[Note, ...] = ()
 
-    @property
-    def meaning(self) -> str:
-        """Return what its exit status says."""
-        return MEANINGS.get(self.status, "ended")
-
     def path(self, entry: Entry) -> str:
         """Return the file that an entry is told of: the one that states it, else what was looked at."""
         return self.file if entry.place is None else entry.place.file
@@ -177,7 +174,12 @@ class Outcome:
     @property
     def meaning(self) -> str:
         """Return what the exit status says."""
-        return MEANINGS.get(self.exit_status, "ended")
+        return self.meaning_of(self.exit_status)
+
+    def meaning_of(self, status: int) -> str:
+        """Return what an exit status of the command says, such as that of one subject."""
+        said = FAILING.get(self.command) if status == 1 else None
+        return said or MEANINGS.get(status, "ended")
 
     def entries(self) -> Iterator[tuple[Subject, Entry]]:
         """Yield every entry with what it is of."""

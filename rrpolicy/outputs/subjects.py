@@ -109,13 +109,15 @@ def of_comparison(found: Comparison) -> Subject:
 def _change(change: Altered) -> Entry:
     kinds = {Effect.WEAKER: Kind.REVIEW, Effect.INCOMPARABLE: Kind.REVIEW}
     problem = change.problem
+    said = "; ".join(filter(None, (change.why, change.explained and f"explained: {change.explained}")))
+    told = f"{change.key}: {f'{change.values}; ' if change.values else ''}{said}"
     return Entry(
         rule=change.effect.value if problem is None else problem.code,
         identity=change.key,
         part=Part.CHANGE,
         kind=kinds.get(change.effect, Kind.INFORMATIONAL) if problem is None else Kind.FAIL,
         title=f"{change.key} is {change.effect}",
-        message=f"{change.key}: {change.why}" if problem is None else problem.message,
+        message=told if problem is None else problem.message,
         blocking=problem is not None,
         place=change.places.new if problem is None else problem.place,
         about="" if problem is not None else f"A change of a policy that is {change.effect}.",

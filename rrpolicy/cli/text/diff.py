@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
-from rrpolicy.canonical import Json
 from rrpolicy.govern.diff.altered import PRICED, Altered, Comparison, Difference, Outcome, Prices, Sense
-
-_LONGEST = 60
 
 
 def lines(difference: Difference) -> list[str]:
@@ -46,20 +42,14 @@ def _summary(found: Comparison) -> str:
 
 def _change(change: Altered) -> Iterator[str]:
     sense = " (utility)" if change.sense is Sense.UTILITY else ""
-    entry = isinstance(change.before or change.after, dict)  # the reason tells of its numbers
-    values = "" if entry else f": {_value(change.before)} -> {_value(change.after)}"
+    values = f": {change.values}" if change.values else ""
     yield f"  {change.effect:<12} {change.key}{sense}{values}"
     yield f"  {'':<12} {change.why}"
+    if change.explained:
+        yield f"  {'':<12} explained: {change.explained}"
     place = change.places.new or change.places.old
     if place is not None:
         yield f"  {'':<12} at {place}"
-
-
-def _value(value: Json) -> str:
-    if value is None:
-        return "(none)"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _prices(prices: Prices) -> Iterator[str]:

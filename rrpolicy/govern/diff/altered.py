@@ -12,6 +12,8 @@ from rrpolicy.codec.fields import UNWRITTEN
 from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Decided, Place, Problem
 from rrpolicy.finding import Measure
+from rrpolicy.govern.diff.values import old_to_new
+from rrpolicy.policy.governance import Change
 from rrpolicy.releasing.plan.gate import shown
 from rrpolicy.untrusted.printable import listed
 
@@ -75,6 +77,7 @@ class Altered:
         why: the effect in a sentence.
         sense: whether protection is weaker or stronger, or what the release must be good for.
         places: where both policies state it.
+        said: the new policy's entry that says why it was made, and who decided; None if there is none.
         problem: that it is not announced, and would have to be (RR140); None if nothing is wrong with it.
     """
 
@@ -85,7 +88,18 @@ class Altered:
     why: str
     sense: Sense = Sense.PROTECTION
     places: Places = Places()
+    said: Change | None = None
     problem: Problem | None = field(default=None, metadata=UNWRITTEN)
+
+    @property
+    def values(self) -> str:
+        """Return what it was and is; "" of an entry, whose reason tells of its numbers."""
+        return "" if isinstance(self.before or self.after, dict) else old_to_new(self.before, self.after)
+
+    @property
+    def explained(self) -> str:
+        """Return why it was made, and who decided; "" if nobody says."""
+        return "" if self.said is None else f"{self.said.why} (decided by: {self.said.who})"
 
     def to_json(self) -> dict[str, Json]:
         """Return the change as plain data, and whether it is announced if it has to be."""
@@ -266,8 +280,12 @@ class Comparison(Decided):
 
     @property
     def only_data(self) -> OnlyData | None:
-        """Return the statement that only the data changed; None unless both digests are the same."""
-        if (self.old.digest, self.old.governance) != (self.new.digest, self.new.governance):
+        """Return the statement that only the data changed; None unless both digests are the same.
+
+        None, too, if a change is felt that is in no digest, such as of what a baseline asks of others.
+        """
+        same = (self.old.digest, self.old.governance) == (self.new.digest, self.new.governance)
+        if not same or any(change.effect is not Effect.NEUTRAL for change in self.changes):
             return None
         return OnlyData(self.new.name, self.new.version, self.new.digest, self.new.governance, self.old.release)
 

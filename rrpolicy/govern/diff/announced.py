@@ -27,16 +27,16 @@ def announced(old: Side, new: Side, changes: Sequence[Altered]) -> Iterator[Alte
     """
     greater = precedence(new.policy.version) > precedence(old.policy.version)
     before = set(old.policy.governance.changes)
-    told = {(c.what, c.version) for c in new.policy.governance.changes if c not in before}
+    told = {(c.what, c.version): c for c in new.policy.governance.changes if c not in before}
     for change in changes:
         bumped = greater or change.key.startswith(_DECLARED)
-        named = (change.key, new.policy.version) in told
+        said = told.get((change.key, new.policy.version))
         problem = (
             None
-            if not change.effect.announced or (bumped and named)
-            else _problem(change, new, bumped=bumped, named=named)
+            if not change.effect.announced or (bumped and said)
+            else _problem(change, new, bumped=bumped, named=said is not None)
         )
-        yield replace(change, problem=problem)
+        yield replace(change, said=said, problem=problem)
 
 
 def _problem(change: Altered, new: Side, *, bumped: bool, named: bool) -> Problem:

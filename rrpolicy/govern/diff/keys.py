@@ -18,7 +18,7 @@ _UNRESOLVED = ("policy.may_relax", "context.demands")
 """Keys that only policies which extend this one feel: they are read from the file."""
 _ALLOWS = "context.allows"
 _TURNED = {
-    Effect.STRONGER: "the other way round: ",
+    Effect.STRONGER: "the reverse would be weaker: ",
     Effect.INCOMPARABLE: "weaker in one respect, stronger in another: ",
 }
 """What precedes the reason why a key is weaker, where it is not."""
@@ -136,7 +136,8 @@ def waivers(old: Side, new: Side) -> Iterator[Altered]:
             does = effect(Rule(Direction.LATER, rule.why), one.until, other.until)
         else:
             does = effect(rule, one, other)
-        why = "the same until the same day" if does is Effect.NEUTRAL else _TURNED.get(does, "") + rule.why
+        days = ["not waived" if w is None else f"waived until {w.until}" for w in (one, other)]
+        why = f"{days[0]} before, {days[1]} now"
         at = (None if w is None else side.shown(w.place) for w, side in ((one, old), (other, new)))
         yield Altered(f"waivers/{finding}", does, plain(one), plain(other), why, Sense.PROTECTION, Places(*at))
 

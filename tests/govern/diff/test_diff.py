@@ -253,3 +253,66 @@ def test_a_table_that_does_not_fit_lets_nothing_pass(write):
 
     assert prices.after.problems == ("RR318",)
     assert prices.after.passed is False
+
+
+def test_what_a_baseline_asks_of_others_is_no_change_of_the_data_alone(write, capsys):
+    relaxed = 'may_relax = ["min_rows"]\n\n[source]'
+    old, new = write("old.toml"), write("new.toml", (SOURCE.strip(), relaxed))
+
+    assert main(["diff", str(old), str(new)]) == 1
+    printed = capsys.readouterr().out
+    assert "only the data changed" not in printed
+    assert 'weaker       policy.may_relax: added "min_rows"' in printed
+    assert main(["diff", str(old), str(new), "--json"]) == 1
+    assert told(capsys)["comparisons"][0]["only_data_changed"] is None
+
+
+def test_a_reviewer_reads_the_reason_beside_the_change(write, capsys):
+    old, new = write("old.toml"), write("new.toml", WEAKER, BUMP, entry("privacy/pk-anonymity"))
+    reason = "explained: no table was left (decided by: data protection officer)"
+
+    for form in ("text", "markdown", "github"):
+        assert main(["diff", str(old), str(new), "--output-format", form]) == 0
+        printed = capsys.readouterr().out.replace("\\", "")
+        assert reason in printed, form
+    assert main(["diff", str(old), str(new), "--json"]) == 0
+    (change,) = [c for c in told(capsys)["comparisons"][0]["changes"] if c["effect"] == "weaker"]
+    assert (change["said"]["why"], change["said"]["who"]) == ("no table was left", "data protection officer")
+
+
+def test_markdown_has_the_entry_to_paste(write, capsys):
+    old, new = write("old.toml"), write("new.toml", WEAKER)
+
+    assert main(["diff", str(old), str(new), "--output-format", "markdown"]) == 1
+    printed = capsys.readouterr().out
+    assert printed.startswith("## rrpolicy diff: a weakening is not explained\n")
+    assert '\n[[policy.changes]]\nversion = "1.1.0"\nwhat = "privacy/pk-anonymity"\n' in printed
+
+
+def test_of_a_list_is_shown_what_came_and_went(write, capsys):
+    context = '[context]\napprover = "steward"\nauditor = "Court of Audit"\ndemands = ["owner", {}]\n\n'
+    demanded = ('"approver"', '"auditor"')
+    sides = [write(f"{n}.toml", (SOURCE, context.format(last) + SOURCE)) for n, last in enumerate(demanded)]
+
+    main(["diff", *map(str, sides)])
+    assert 'context.demands: taken out "approver"; added "auditor"\n' in capsys.readouterr().out
+
+
+def test_a_waiver_is_told_with_its_days(write, capsys):
+    waiver = '[[waivers]]\nfinding = "review_by"\nreason = "r"\napprover = "steward"\nuntil = {}-01-01\n\n[source]\n'
+    review = "[context]\nreview_by = 2026-01-01\n\n"
+    sides = [write(f"{y}.toml", (SOURCE, review + waiver.format(y))) for y in (2097, 2098)]
+
+    main(["diff", *map(str, sides)])
+    printed = capsys.readouterr().out
+    assert "waived until 2097-01-01 before, waived until 2098-01-01 now" in printed
+    assert "baseline" not in printed
+
+
+def test_what_is_stronger_says_what_would_be_weaker(write, capsys):
+    signed = ("[mechanism]", "[release]\nrequire_signatures = 2\n\n[mechanism]")
+
+    assert main(["diff", str(write("old.toml")), str(write("new.toml", signed))]) == 0
+    printed = capsys.readouterr().out
+    assert "require_signatures: 0 -> 2\n" in printed
+    assert "the reverse would be weaker: fewer people stand behind a release" in printed
