@@ -53,7 +53,7 @@ class Weighed(Decided):
         earlier: what people call the earlier releases that may speak of the same people.
         rule: by which they are composed, in words.
         together: each entry of the budget; empty where there is no earlier release.
-        rerun: hash of the entry of which this is the same draw again; None for a new release.
+        rerun: what people call the entry of which this is the same draw again; None for a new release.
         uncomposed: why the policy has it released although no rule composes it; None if it has not, or need not.
         problems: what stands in the way (RR441, RR442).
     """
@@ -85,6 +85,13 @@ class Weighed(Decided):
             ],
             "problems": [{"code": p.code, "message": p.message} for p in self.problems],
         }
+
+    @property
+    def entered(self) -> str:
+        """Return what a release under it says of the ledger's file."""
+        if self.rerun is not None:
+            return f"the same release as {self.rerun}: nothing new is entered in {self.ledger}"
+        return f"entered in {self.ledger}: commit it"
 
     def lines(self) -> Iterator[str]:
         """Yield what a plan says of it."""

@@ -263,8 +263,12 @@ def test_no_format_with_a_file_is_a_wrong_call(write, also):
 
 
 def test_a_file_that_cannot_be_written_is_said(write):
-    assert call("check", write(PK), "--also", "sarif=no/such/folder/x")[0] == 4
-    assert call("plan", "nowhere.toml", "--also", "sarif=no/such/folder/x")[0] == 2
+    for arguments in (("check", write(PK)), ("plan", "nowhere.toml")):
+        status, text = call(*arguments, "--output-format", "github", "--also", "sarif=no/such/folder/x")
+        assert status == 4
+        assert "RR407" in text
+        assert "make the folder" in text
+        assert "exit status 0" not in text
 
 
 def test_two_forms_at_once_are_a_wrong_call(write):

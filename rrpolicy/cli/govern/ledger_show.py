@@ -22,7 +22,8 @@ def command(
 ) -> None:
     """Show what was released of which people, and what it comes to together.
 
-    Epsilon is that of record scope, of a release together with all earlier ones that may speak of the same people.
+    Epsilon is that of record scope: of a release by itself, and together with all earlier ones that may speak of the
+    same people.
     """
     found = door.show_ledger(ledger, plugins=plugin or ())
     if json:

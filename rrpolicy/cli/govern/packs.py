@@ -10,7 +10,6 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.cli.text.output import JSON_HELP
 from rrpolicy.codec.writing import plain
 from rrpolicy.untrusted.printable import line
 
@@ -19,7 +18,7 @@ def command(
     name: Annotated[str | None, typer.Argument(help="Of a pack; without one all are listed.", metavar="[NAME]")] = None,
     out: Annotated[Path | None, typer.Option(help="Write it into this folder, for policies to extend.")] = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print them as JSON on standard output.")] = False,
 ) -> None:
     """List the baselines that come with rrpolicy, each with its source; print one, or write it to be extended.
 
@@ -30,10 +29,12 @@ def command(
     if json:
         print_json({"schema": "rrpolicy.packs/1", "packs": plain(found)})
     elif written is not None:
-        print(f'wrote {line(str(written))}\nnext: `extends = "{written.name}"` under [policy], from beside it')
+        folder = line(written.resolve().parent.name)
+        print(f"wrote {line(str(written))}")
+        print(f'next: in a policy beside {folder}/, under [policy]: extends = "{folder}/{written.name}"')
     elif name is not None:
         sys.stdout.write(found[0].text)
     else:
         for each in found:
-            print(f"{each.name} {each.version}: {each.title}\n  {each.digest}")
+            print(f"{each.name} {each.version}: {each.title}\n  asks: {each.asks}\n  {each.digest}")
             print("\n".join(f"  source: {source}" for source in each.sources))

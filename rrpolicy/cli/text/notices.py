@@ -20,9 +20,11 @@ class _Lines(logging.Handler):
 @contextmanager
 def notices() -> Iterator[None]:
     """Print what rrpolicy logs."""
-    lines = _Lines()
+    lines, level = _Lines(), LOG.level
     LOG.addHandler(lines)
+    LOG.setLevel(logging.INFO)
     try:
         yield
     finally:
+        LOG.setLevel(level)
         LOG.removeHandler(lines)

@@ -61,8 +61,9 @@ def chosen(form: Output, also: Sequence[str] | None, *, json: bool) -> Wanted:
 
     Raises:
         PolicyError: RR250 if they name two that are to be printed, or no form with a file.
+        RefusedError: RR407 if a file's folder is missing: before anything is read.
     """
-    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.errors import PolicyError, Problem, RefusedError
 
     if json and form not in {Output.TEXT, Output.JSON}:
         raise PolicyError(Problem("RR250", f"--json and {FLAG} {form} ask for two forms at once", hint="take one out"))
@@ -72,6 +73,10 @@ def chosen(form: Output, also: Sequence[str] | None, *, json: bool) -> Wanted:
         if found is None:
             expected = f"FORMAT=FILE, with one of {', '.join(form for form in Output if form is not Output.TEXT)}"
             raise PolicyError(Problem("RR250", f"{ALSO} '{text}' names no format with a file", expected=expected))
+        folder = os.path.dirname(found[1])  # noqa: PTH120
+        if folder and not os.path.isdir(folder):  # noqa: PTH112
+            message = f"'{found[1]}' cannot be written: there is no folder '{folder}'"
+            raise RefusedError(Problem("RR407", message, hint="make the folder"))
         files.append(found)
     return Wanted(Output.JSON if json else form, tuple(files))
 

@@ -54,7 +54,7 @@ def weigh(  # noqa: PLR0917 each is another thing
     """Hold a plan against the budget; see `rrpolicy.releasing.account.Account`."""
     settings = policy.ledger
     assert settings is not None
-    rerun = next((own for own, e in ledger.releases.items() if draw is not None and e.draw == draw), None)
+    rerun = next((e.name for e in ledger.releases.values() if draw is not None and e.draw == draw), None)
     found = overlapping(ledger.releases, settings.overlap, policy.source.population)
     whole = Weighed(settings.file, ledger.head, tuple(entry.name for entry in found.values()), ALONE, rerun=rerun)
     if rerun is not None or not (found or settings.stated):

@@ -49,6 +49,7 @@ class Line:
         entry: as it stands.
         outcome: released, withdrawn, or open: it is not known whether the bundle appeared.
         with_earlier: how many earlier releases may speak of the same people.
+        alone: what it comes to by itself; None if that is not known.
         together: what it comes to together with those; None if no rule composes them.
         unruled: why none does; "" if one does.
     """
@@ -57,6 +58,7 @@ class Line:
     entry: Release
     outcome: str
     with_earlier: int
+    alone: Reached | None
     together: Reached | None
     unruled: str = ""
 
@@ -102,7 +104,18 @@ class Shown:
             yield "no release was entered"
 
 
-HEADS = ("", "release", "records", "overlap", "outcome", "epsilon", "k", "together with", "rule")
+HEADS = (
+    "",
+    "release",
+    "records",
+    "overlap",
+    "outcome",
+    "epsilon",
+    "epsilon together",
+    "k together",
+    "together with",
+    "rule",
+)
 
 
 def show_ledger(path: Path, plugins: Sequence[str] = ()) -> Shown:
@@ -121,21 +134,26 @@ def _line(ledger: Ledger, registry: Registry, own: str, entry: Release, earlier:
     settled = ledger.settled.get(own)
     outcome = "open" if settled is None else settled.outcome
     others = list(overlapping(earlier, entry.overlap, entry.population).values())
+    (alone, _), (together, unruled) = (_reached(registry, before, entry) for before in ((), others))
+    return Line(own, entry, outcome, len(others), alone, together, unruled)
+
+
+def _reached(registry: Registry, others: Sequence[Release], entry: Release) -> tuple[Reached | None, str]:
+    """Return what a release comes to together with others, or why no rule composes them."""
     try:
         parts = [part_of(e, registry) for e in (*others, entry)]
     except RRPolicyError as error:
-        return Line(own, entry, outcome, len(others), None, error.problems[0].message)
+        return None, error.problems[0].message
     why = next(filter(None, (no_rule(part.channel) for part in parts)), "")
     if why:
-        return Line(own, entry, outcome, len(others), None, why)
+        return None, why
     most = max(e.max_records for e in (*others, entry))
     joint = joined(parts, entry.overlap, others, entry.records)
     exposed = [(exposure(g.channel, most), g.people) for g in joint.groups if isinstance(g.channel, Product)]
-    rule = joint.rule if others else ""
-    return Line(own, entry, outcome, len(others), _reached(exposed, rule, others, entry))  # type: ignore[arg-type]
+    return _bound(exposed, joint.rule if others else "", others, entry), ""  # type: ignore[arg-type]
 
 
-def _reached(exposed: Sequence[tuple[Exposure, int]], rule: str, others: Sequence[Release], entry: Release) -> Reached:
+def _bound(exposed: Sequence[tuple[Exposure, int]], rule: str, others: Sequence[Release], entry: Release) -> Reached:
     people = [(e, entry.records if not others else n) for e, n in exposed]
     several = any(e.max_records > 1 for e in (*others, entry))
     k = None if several else round_down(min(k_of(e.cross, n) for e, n in people))
@@ -157,6 +175,7 @@ def _document(line: Line) -> dict[str, Json]:
         "outcome": line.outcome,
         "guarantees": plain(entry.guarantees),
         "earlier": line.with_earlier,
+        "alone": plain(line.alone),
         "together": plain(line.together),
         "unruled": line.unruled or None,
         "uncomposed": entry.uncomposed,
@@ -167,7 +186,8 @@ def _row(line: Line) -> tuple[str, ...]:
     entry, reached = line.entry, line.together
     told = ("no rule", "", "") if reached is None else (f"{reached.record:.6g}", _k(reached), reached.rule)
     counted = f"{line.with_earlier} earlier"
-    return ("", entry.name, f"{entry.records:,}", entry.overlap, line.outcome, told[0], told[1], counted, told[2])
+    own = "no rule" if line.alone is None else f"{line.alone.record:.6g}"
+    return ("", entry.name, f"{entry.records:,}", entry.overlap, line.outcome, own, told[0], told[1], counted, told[2])
 
 
 def _k(reached: Reached) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from rrpolicy.canonical import digest
 from rrpolicy.codec.fields import UNWRITTEN
@@ -30,6 +32,7 @@ class Pack:
         name: to ask for it by.
         version: of the pack.
         title: what it is a floor for, in a sentence.
+        asks: what it asks of a policy that extends it, in a line.
         sources: what it rests on.
         digest: of its bytes, as audit/ of a release has it if the file was not changed.
         text: the file.
@@ -38,6 +41,7 @@ class Pack:
     name: str
     version: str
     title: str
+    asks: str
     sources: tuple[str, ...]
     digest: str
     text: str = field(metadata=UNWRITTEN)
@@ -84,5 +88,16 @@ def _read(name: str) -> Pack:
     text = content.decode()
     lines = text.splitlines()
     sources = tuple(line.removeprefix(_SOURCE) for line in lines if line.startswith(_SOURCE))
+    stated = tomllib.loads(text)
     title = lines[0].removeprefix("# ").partition(": extend it")[0]
-    return Pack(name, tomllib.loads(text)["policy"]["version"], title, sources, digest(content), text)
+    return Pack(name, stated["policy"]["version"], title, "; ".join(_asks(stated)), sources, digest(content), text)
+
+
+def _asks(stated: Mapping[str, Any]) -> Iterator[str]:
+    for entry in stated.get("privacy", ()):
+        options = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "model")
+        yield f"{entry['model']} ({options})"
+    yield from (f"{key} {value}" for key, value in stated.get("source", {}).items())
+    context = stated.get("context", {})
+    yield from (f"{key} one of {', '.join(values)}" for key, values in context.get("allows", {}).items())
+    yield f"states {', '.join(context.get('demands', ()))}"

@@ -133,6 +133,7 @@ def release(  # noqa: PLR0917 each is another thing
             open_staging.publish()
         finally:
             _settle(account, place, manifest if open_staging.published else None)
+        log.info("%s", weighed.entered)
         return open_staging.target
 
 

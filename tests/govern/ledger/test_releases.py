@@ -536,12 +536,24 @@ def test_show_tells_what_is_left_by_population(office):
     status, told = office.run("ledger", "show", office.ledger)
     assert status == 0
     assert "population residents" in told
+    assert "outcome   epsilon  epsilon together  k together  together with" in told
     document = json.loads(office.run("ledger", "show", office.ledger, "--json")[1])
     assert document["schema"] == "rrpolicy.ledger-shown/1"
     (population,) = document["populations"]
     one, two = (release["together"]["record"] for release in population["releases"])
     assert two == pytest.approx(2 * one)
+    assert [release["alone"]["record"] for release in population["releases"]] == [one, one]
     assert [release["outcome"] for release in population["releases"]] == ["released", "released"]
+
+
+def test_a_release_says_that_it_was_entered_or_that_it_is_an_earlier_one(office):
+    policy, key = standing(office), office.folder / "release.key"
+
+    assert "entered in releases.jsonl: commit it\n" in office.release(policy, "one", "--key", key)[1]
+    status, told = office.release(policy, "two", "--key", key)
+    assert status == 0, told
+    assert "the same release as residents 1.0.0 as one: nothing new is entered in releases.jsonl\n" in told
+    assert len(office.releases()) == 1
 
 
 # --- crashes and two at a time ----------------------------------------------------------------------------------------

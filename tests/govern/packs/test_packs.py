@@ -134,7 +134,27 @@ def test_packs_are_listed_with_their_sources(capsys):
     jsonschema.validate(document, SCHEMA)
     assert all(pack["sources"] for pack in document["packs"])
     assert main(["packs"]) == 0
-    assert "EMA/90915/2016" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "EMA/90915/2016" in printed
+    asked = "asks: identity-disclosure (threshold 9/100); release_model one of public; states owner, purpose, "
+    assert asked in printed
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**document, "packs": [{"name": "ema-0070"}]}, SCHEMA)
+
+
+def test_what_is_printed_next_extends_the_pack(extending, tmp_path, capsys):
+    folder = tmp_path / "policies" / "packs"
+    assert main(["packs", "ema-0070", "--out", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    assert 'in a policy beside packs/, under [policy]: extends = "packs/ema-0070.toml"' in printed
+    path = extending("ema-0070")
+    assert printed.partition("[policy]: ")[2].strip() in path.read_text()
+    assert main(["check", str(path)]) == 0
+
+
+def test_help_offers_no_option_that_packs_lacks(capsys):
+    assert main(["packs", "--help"]) == 0
+    assert "--output-format" not in capsys.readouterr().out
 
 
 def test_a_pack_is_printed_and_written_as_it_is(tmp_path, capsys):
