@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rrpolicy.evidence.evidence import Citation, Kind
 from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.privacy.risks import Risk, bounded_by, differential_privacy
 from rrpolicy.releasing.plan.gate import shown
 from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.context import MODELS, NAMES
@@ -16,8 +17,6 @@ from rrpolicy.untrusted.printable import listed
 
 RELEASE = "public/release.json"
 AUDIT = "audit/findings.json"
-IDENTITY = frozenset({"identity-disclosure", "pk-anonymity", "k-anonymity"})
-ATTRIBUTE = frozenset({"attribute-disclosure", "l-diversity", "t-closeness", "local-dp"})
 EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probability is rounded"
 
 
@@ -196,10 +195,10 @@ def _findings(release: Release) -> Iterator[Citation]:
         yield _finding(finding, release)
 
 
-def _of(models: frozenset[str]) -> Cite:
+def _of(speaks: Callable[[str], bool]) -> Cite:
     def cite(release: Release) -> Iterator[Citation]:
         for finding in release.findings:
-            if finding.model.partition("/")[0] in models:
+            if speaks(finding.model):
                 yield _finding(finding, release)
 
     return cite
@@ -220,7 +219,7 @@ def _average(release: Release) -> Iterator[Citation]:
 
 def _limits(release: Release) -> Iterator[Citation]:
     for finding in release.findings:
-        if finding.model.partition("/")[0] in IDENTITY:
+        if Risk.LINKING in bounded_by(finding.model):
             text = f"Required: {finding.model}: {finding.requirement}"
             yield Citation(Kind.DECLARATION, text, f"{RELEASE}, requirements")
 
@@ -258,11 +257,17 @@ KNOWN: Mapping[str, tuple[Cite, str]] = {
     "population": (_population, "population under [source]; audit/ has it"),
     "public": (_public, "the public report"),
     "purpose": (_purpose, "purpose under [policy]"),
-    "risk.attribute": (_of(ATTRIBUTE), "an entry of attribute-disclosure, l-diversity, t-closeness or local-dp"),
+    "risk.attribute": (
+        _of(lambda model: Risk.READING in bounded_by(model)),
+        "an entry of attribute-disclosure, l-diversity, t-closeness or local-dp",
+    ),
     "risk.average": (_average, "an entry of identity-disclosure with a percentile"),
-    "risk.identity": (_of(IDENTITY), "an entry of identity-disclosure, pk-anonymity or k-anonymity"),
+    "risk.identity": (
+        _of(lambda model: Risk.LINKING in bounded_by(model)),
+        "an entry of identity-disclosure, pk-anonymity or k-anonymity",
+    ),
     "risk.largest": (_largest, "a requirement whose number may be shown here"),
-    "risk.local-dp": (_of(frozenset({"local-dp"})), "an entry of local-dp"),
+    "risk.local-dp": (_of(differential_privacy), "an entry of local-dp"),
     "roles": (_roles, "attributes"),
     "sampling": (_sampling, "a random draw: nothing is drawn"),
     "signatures": (_signatures, "signed statements: rrpolicy sign"),

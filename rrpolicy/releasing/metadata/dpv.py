@@ -23,9 +23,8 @@ from rrpolicy.channel.decoders import (
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.privacy.epsilon.exposure import LINKING
-from rrpolicy.privacy.models import k_anonymity, l_diversity, local_dp, pk_anonymity, t_closeness
+from rrpolicy.privacy.risks import Risk, bounded_by, differential_privacy, likelihood_in
 from rrpolicy.releasing.metadata.sentences import Treatment, changed, treatments
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.wording import worded
@@ -53,10 +52,6 @@ _FORMS: Mapping[type[Decoder], tuple[str, str]] = {
 }
 """Forms of decoders -> the term and its name."""
 _READING = "AttributeDisclosure"
-_LINKS = frozenset({local_dp.NAME, pk_anonymity.NAME, k_anonymity.NAME, identity_options.NAME})
-"""Models that bound how well a record is linked to a person."""
-_READS = frozenset({local_dp.NAME, l_diversity.NAME, t_closeness.NAME, attribute_options.NAME})
-"""Models that bound how well a sensitive value is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +136,7 @@ def _treatment(treatment: Treatment) -> Json:
 def _requirement(held: _Held, manifest: Manifest) -> Json:
     own = f"rrpolicy:{_term(held.family)}"
     node: dict[str, Json] = {"@id": held.id, "@type": own, "dct:description": f"{held.words}. {held.finding.adversary}"}
-    if held.family == local_dp.NAME and not held.finding.given:
+    if differential_privacy(held.family) and not held.finding.given:
         scope: dict[str, Json] = {"@type": "dpv:Scope", "dct:description": _scope(held, manifest)}
         node |= {"@type": [own, "dpv:DifferentialPrivacy"], "dpv:hasScope": scope}
     return node
@@ -173,35 +168,31 @@ def _risks(held: Sequence[_Held], manifest: Manifest) -> Iterator[Json]:
     How likely it is, findings alone say.
     """
     unchanged = {name for d in manifest.decoders if not changed(d) for name in d.attributes}
-    for term, what, role, models, likelihoods in (
-        ("risk:UnauthorisedReidentification", "linking a record to a person", Role.QUASI_IDENTIFIER, _LINKS, _linking),
-        (f"rrpolicy:{_READING}", "reading a sensitive value of a person", Role.SENSITIVE, _READS, _reading),
+    for term, what, role in (
+        ("risk:UnauthorisedReidentification", Risk.LINKING, Role.QUASI_IDENTIFIER),
+        (f"rrpolicy:{_READING}", Risk.READING, Role.SENSITIVE),
     ):
-        against = [each for each in held if each.family in models]
-        likely = list(dict.fromkeys(text for each in against for text in likelihoods(each)))
+        against = [each for each in held if what in bounded_by(each.family)]
+        likely = list(dict.fromkeys(text for each in against for text in _likelihoods(each, what)))
         names = [a.release_as for a in manifest.attributes if a.role is role and a.name in unchanged]
         left = [f"Released unchanged: {listed(names)}."] if names else []
-        left += manifest.assumptions if against else [f"No requirement is known to bound {what}."]
+        left += manifest.assumptions if against else [f"No requirement is known to bound {what.value}."]
         residual: dict[str, Json] = {"@type": "dpv:ResidualRisk", "dct:description": [*left]}
         if likely:
             residual["dpv:hasLikelihood"] = [{"@type": "dpv:Likelihood", "dct:description": text} for text in likely]
-        risk: dict[str, Json] = {"@type": ["dpv:Risk", term], "dct:description": what}
+        risk: dict[str, Json] = {"@type": ["dpv:Risk", term], "dct:description": what.value}
         if against:
             risk["dpv:isMitigatedByMeasure"] = [{"@id": each.id} for each in against]
         yield {**risk, "dpv:hasResidualRisk": residual}
 
 
-def _linking(held: _Held) -> Iterator[str]:
-    if held.family == identity_options.NAME:
+def _likelihoods(held: _Held, risk: Risk) -> Iterator[str]:
+    """Yield what a finding says of how likely a risk is."""
+    if likelihood_in(held.family) is risk:
         yield held.words
     for companion in held.finding.companions:
-        if companion.name == LINKING and not companion.given:
+        if risk is Risk.LINKING and companion.name == LINKING and not companion.given:
             yield f"{companion.name} = {worded(companion.measure)}: {companion.meaning}"
-
-
-def _reading(held: _Held) -> Iterator[str]:
-    if held.family == attribute_options.NAME:
-        yield held.words
 
 
 def _terms(treated: Sequence[Treatment], held: Sequence[_Held]) -> list[Json]:

@@ -1,0 +1,49 @@
+"""Which risk to a person a privacy model bounds, for documents that speak of risks and not of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from rrpolicy.privacy.disclosure import attribute_options, identity_options
+from rrpolicy.privacy.models import k_anonymity, l_diversity, local_dp, pk_anonymity, t_closeness
+
+
+class Risk(StrEnum):
+    """What may happen to a person."""
+
+    LINKING = "linking a record to a person"
+    READING = "reading a sensitive value of a person"
+
+
+_BOTH = frozenset(Risk)
+_LINKING, _READING = frozenset({Risk.LINKING}), frozenset({Risk.READING})
+_BOUNDED: Mapping[str, frozenset[Risk]] = {
+    local_dp.NAME: _BOTH,
+    pk_anonymity.NAME: _LINKING,
+    k_anonymity.NAME: _LINKING,
+    identity_options.NAME: _LINKING,
+    l_diversity.NAME: _READING,
+    t_closeness.NAME: _READING,
+    attribute_options.NAME: _READING,
+}
+_LIKELIHOODS: Mapping[str, Risk] = {identity_options.NAME: Risk.LINKING, attribute_options.NAME: Risk.READING}
+
+
+def bounded_by(model: str) -> frozenset[Risk]:
+    """Return the risks that a model bounds; nothing is known of a plugin's.
+
+    Args:
+        model: its name, or one of its kinds, such as `l-diversity/entropy`.
+    """
+    return _BOUNDED.get(model.partition("/")[0], frozenset())
+
+
+def likelihood_in(model: str) -> Risk | None:
+    """Return the risk whose likelihood a model's requirement itself states; None if it states none."""
+    return _LIKELIHOODS.get(model.partition("/")[0])
+
+
+def differential_privacy(model: str) -> bool:
+    """Return whether a model is differential privacy."""
+    return model.partition("/")[0] == local_dp.NAME
