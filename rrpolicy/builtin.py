@@ -17,13 +17,25 @@ MODELS = {
     "k-anonymity": "rrpolicy.privacy.models.k_anonymity:KAnonymity",
     "l-diversity": "rrpolicy.privacy.models.l_diversity:LDiversity",
     "t-closeness": "rrpolicy.privacy.models.t_closeness:TCloseness",
+    "alpha-k-anonymity": "rrpolicy.privacy.models.alpha_k_anonymity:AlphaKAnonymity",
+    "beta-likeness": "rrpolicy.privacy.models.beta_likeness:BetaLikeness",
+    "delta-disclosure": "rrpolicy.privacy.models.delta_disclosure:DeltaDisclosure",
 }
 """Privacy model -> its class; the module's function `assessors` returns its assessors."""
 
 ON_ANATOMY = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
 """Privacy models that dealt groups are assessed by as well."""
 
-ON_SUPPRESSION = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity", "t-closeness")
+ON_SUPPRESSION = (
+    "attribute-disclosure",
+    "identity-disclosure",
+    "k-anonymity",
+    "l-diversity",
+    "t-closeness",
+    "alpha-k-anonymity",
+    "beta-likeness",
+    "delta-disclosure",
+)
 """Privacy models that releases by tuple suppression are assessed by as well."""
 
 METRICS = {

@@ -518,11 +518,16 @@ def check_table(
     c: Threshold | None = None,
     t: Threshold | None = None,
     distance: str = "variational",
+    alpha: Threshold | None = None,
+    beta: Threshold | None = None,
+    likeness: str = "basic",
+    delta: Threshold | None = None,
+    values: str = "all",
     suppressed: str | None = None,
     root: PathLike | None = None,
     plugins: Sequence[str] = (),
 ) -> TableCheck:
-    """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
+    """Measure what a table that somebody else anonymised reaches: k, l, t, alpha, beta and delta.
 
     Args:
         source: the table, as for `plan`.
@@ -536,6 +541,11 @@ def check_table(
         c: of recursive (c, l)-diversity.
         t: require t-closeness.
         distance: of t-closeness: variational, ordered or hierarchical.
+        alpha: with `k`, require (alpha, k)-anonymity.
+        beta: require beta-likeness.
+        likeness: of beta-likeness: basic or enhanced.
+        delta: require delta-disclosure privacy, in bits.
+        values: of delta-disclosure privacy: all, or those occurring in a class.
         suppressed: the text of a suppressed value, such as '*': records that have it in all of `qi` are in no class.
         root: as for `load_policy`.
         plugins: distributions to load beside those of the policy, for a table that one of them opens, such as
@@ -552,7 +562,19 @@ def check_table(
     from rrpolicy.measuring.asking import check as checked
     from rrpolicy.source.memory.handed import handed
 
-    thresholds = {"k": k, "l": l, "kind": kind, "c": c, "t": t, "distance": distance}
+    thresholds = {
+        "k": k,
+        "l": l,
+        "kind": kind,
+        "c": c,
+        "t": t,
+        "distance": distance,
+        "alpha": alpha,
+        "beta": beta,
+        "likeness": likeness,
+        "delta": delta,
+        "values": values,
+    }
     return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, _path(root), plugins)
 
 

@@ -259,7 +259,7 @@ KNOWN: Mapping[str, tuple[Cite, str]] = {
     "purpose": (_purpose, "purpose under [policy]"),
     "risk.attribute": (
         _of(lambda model: Risk.READING in bounded_by(model)),
-        "an entry of attribute-disclosure, l-diversity, t-closeness or local-dp",
+        "an entry of attribute-disclosure, l-diversity, t-closeness, beta-likeness, delta-disclosure or local-dp",
     ),
     "risk.average": (_average, "an entry of identity-disclosure with a percentile"),
     "risk.identity": (

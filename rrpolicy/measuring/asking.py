@@ -60,14 +60,16 @@ def required(registry: Registry, thresholds: Mapping[str, Any]) -> list[Requirem
         PolicyError: RR250 if one makes no sense.
     """
     found = []
-    for name, told in class_models(registry).items():
+    models = class_models(registry)
+    asking = {told.asks for told in models.values()}
+    for name, told in models.items():
         options = registry.privacy_models[name].options
         given = {key: thresholds[key] for key in options.model_fields if thresholds.get(key) is not None}
         if told.asks in given:
             found.append(_requirement(name, options, given))
             continue
         for key in given:
-            if key != told.kind:
+            if key != told.kind and key not in asking:
                 raise PolicyError(Problem("RR250", f"--{key} goes with --{told.asks}"))
     return found
 

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from rrpolicy.privacy.disclosure import attribute_options, identity_options
-from rrpolicy.privacy.models import k_anonymity, l_diversity, local_dp, pk_anonymity, t_closeness
+from rrpolicy.privacy.models import (
+    alpha_k_anonymity,
+    beta_likeness,
+    delta_disclosure,
+    k_anonymity,
+    l_diversity,
+    local_dp,
+    pk_anonymity,
+    t_closeness,
+)
 
 
 class Risk(StrEnum):
@@ -25,6 +34,9 @@ _BOUNDED: Mapping[str, frozenset[Risk]] = {
     identity_options.NAME: _LINKING,
     l_diversity.NAME: _READING,
     t_closeness.NAME: _READING,
+    alpha_k_anonymity.NAME: _BOTH,
+    beta_likeness.NAME: _READING,
+    delta_disclosure.NAME: _READING,
     attribute_options.NAME: _READING,
 }
 _LIKELIHOODS: Mapping[str, Risk] = {identity_options.NAME: Risk.LINKING, attribute_options.NAME: Risk.READING}

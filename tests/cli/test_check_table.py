@@ -70,6 +70,11 @@ def test_every_model_and_kind_is_measured(form, tmp_path, capsys):
         "l-diversity/entropy",
         "l-diversity/recursive",
         "t-closeness/variational",
+        "alpha-k-anonymity",
+        "beta-likeness/basic",
+        "beta-likeness/enhanced",
+        "delta-disclosure/all",
+        "delta-disclosure/occurring",
     ]
     assert achieved(found, "k-anonymity") == 4
     assert achieved(found, "l-diversity/distinct") == 3

@@ -17,10 +17,20 @@ from rrpolicy.policy.model import (
     Requirement,
     Role,
 )
-from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity, t_closeness
+from rrpolicy.privacy.models import (
+    alpha_k_anonymity,
+    attribute_disclosure,
+    beta_likeness,
+    delta_disclosure,
+    identity_disclosure,
+    k_anonymity,
+    l_diversity,
+    t_closeness,
+)
 from rrpolicy.testing import TableInMemory, policies
 
-MODELS = {m.NAME: m for m in (k_anonymity, l_diversity, t_closeness, attribute_disclosure, identity_disclosure)}
+OF_CLASSES = (k_anonymity, l_diversity, t_closeness, alpha_k_anonymity, beta_likeness, delta_disclosure)
+MODELS = {m.NAME: m for m in (*OF_CLASSES, attribute_disclosure, identity_disclosure)}
 VALUES = ("s0", "s1", "s2", "s3")
 TREE = (VALUES, ("s01", "s01", "s23", "s23"), ("*",) * 4)
 
@@ -38,6 +48,9 @@ REQUIREMENTS = {
     "variational": [requirement("k-anonymity", k=2), requirement("t-closeness", t="2/5")],
     "ordered": [requirement("t-closeness", t="1/4", distance="ordered")],
     "hierarchical": [requirement("t-closeness", t="1/4", distance="hierarchical")],
+    "alpha": [requirement("alpha-k-anonymity", alpha="3/5", k=3)],
+    "beta": [requirement("beta-likeness", beta=1, likeness="enhanced")],
+    "delta": [requirement("delta-disclosure", delta=1, values="occurring")],
     "some": [requirement("l-diversity", kind="entropy", l=2, where={"a": "a1"})],
 }
 DISCLOSURE = {
@@ -121,8 +134,22 @@ def _holds(r: Requirement, found: Counter[Any], whole: Counter[Any]) -> bool:
                 return entropy >= math.log(float(options.l)) - 1e-9
             tail = counts[int(options.l) - 1 :]
             return bool(tail) and counts[0] < options.c * sum(tail)
+    return _alike(r, found, whole)
+
+
+def _alike(r: Requirement, found: Counter[Any], whole: Counter[Any]) -> bool:
+    options: Any = r.options
+    n, shares = found.total(), {v: Fraction(whole[v], whole.total()) for v in found}
+    match r.model:
         case "t-closeness":
             return distance(options.distance, found, whole) <= options.t
+        case "alpha-k-anonymity":
+            return n >= options.k and max(found.values()) <= options.alpha * n
+        case "beta-likeness":
+            return all(Fraction(found[v], n) / p - 1 <= min(options.beta, -math.log(p)) for v, p in shares.items())
+        case "delta-disclosure":
+            bits = [abs(math.log2(Fraction(found[v], n) / p)) for v, p in shares.items()]
+            return max(bits) < options.delta - 1e-12
     raise AssertionError(r.model)
 
 

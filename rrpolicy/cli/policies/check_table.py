@@ -35,6 +35,11 @@ def command(  # noqa: PLR0917 each option is one
     c: Annotated[str | None, typer.Option("--c", help="The c of recursive (c, l)-diversity.")] = None,
     t: Annotated[str | None, typer.Option("--t", help="Require t-closeness.")] = None,
     distance: Annotated[str, typer.Option(help="Distance of t-closeness, as in a policy.")] = "variational",
+    alpha: Annotated[str | None, typer.Option("--alpha", help="With --k, require (alpha, k)-anonymity.")] = None,
+    beta: Annotated[str | None, typer.Option("--beta", help="Require beta-likeness.")] = None,
+    likeness: Annotated[str, typer.Option(help="Kind of beta-likeness, as in a policy.")] = "basic",
+    delta: Annotated[str | None, typer.Option("--delta", help="Require delta-disclosure privacy, in bits.")] = None,
+    values: Annotated[str, typer.Option(help="Values of delta-disclosure privacy, as in a policy.")] = "all",
     suppressed: Annotated[
         str | None, typer.Option(help="Text of a suppressed value, such as '*': such records are in no class.")
     ] = None,
@@ -45,7 +50,7 @@ def command(  # noqa: PLR0917 each option is one
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
-    """Measure k-anonymity, l-diversity and t-closeness of a table that somebody else anonymised.
+    """Measure what a table that somebody else anonymised reaches: k, l, t, alpha, beta and delta.
 
     With thresholds, exit status 1 says that one fails; without, each model's achieved value is printed. Missing values
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
@@ -64,6 +69,11 @@ def command(  # noqa: PLR0917 each option is one
         c=c,
         t=t,
         distance=distance,
+        alpha=alpha,
+        beta=beta,
+        likeness=likeness,
+        delta=delta,
+        values=values,
         suppressed=suppressed,
         root=root,
         plugins=plugins or (),

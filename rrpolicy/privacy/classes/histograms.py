@@ -26,7 +26,7 @@ Integers: TypeAlias = npt.NDArray[Any]
 """Integers of 64 bits, or Python's where a product might not fit."""
 
 _FITS = 2**62
-_CLOSE = 1e-9
+CLOSE = 1e-9
 """Doubles are trusted this far; what lies nearer is decided in integers."""
 
 
@@ -148,7 +148,7 @@ class Histograms:
         enough: Mask = self.distinct >= math.ceil(l)
         mask: Mask = np.where(self.uniform, enough, away >= 0)
         decided: dict[tuple[int, ...], bool] = {}
-        for index in np.flatnonzero((np.abs(away) <= _CLOSE) & ~self.uniform):
+        for index in np.flatnonzero((np.abs(away) <= CLOSE) & ~self.uniform):
             counts = self.counts(int(index))
             if counts not in decided:
                 decided[counts] = entropy_reaches(counts, l)
@@ -162,7 +162,7 @@ class Histograms:
         if not len(index):
             return None
         entropy = self.entropy[index]
-        tied = index[entropy <= entropy.min() + _CLOSE]
+        tied = index[entropy <= entropy.min() + CLOSE]
         numbers = [float(d) for d in np.unique(self.distinct[tied[self.uniform[tied]]])]
         numbers += [effective_number(counts) for counts in {self.counts(int(i)) for i in tied[~self.uniform[tied]]}]
         return min(numbers)
@@ -233,5 +233,5 @@ def largest(numerator: Integers, denominator: Integers, among: Mask) -> Fraction
     if not len(index) or np.any(denominator[index] == 0):
         return None
     ratio = numerator[index].astype(np.float64) / denominator[index].astype(np.float64)
-    close = index[ratio >= ratio.max() * (1 - _CLOSE)]
+    close = index[ratio >= ratio.max() * (1 - CLOSE)]
     return max(Fraction(a, b) for a, b in {(int(numerator[i]), int(denominator[i])) for i in close})

@@ -17,7 +17,16 @@ from rrpolicy.privacy.classes.assessor import READER, ClassModel
 from rrpolicy.privacy.classes.assessor import supports as of_classes
 from rrpolicy.privacy.disclosure.assessor import DisclosureModel
 from rrpolicy.privacy.model import Assessor, Written
-from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity, t_closeness
+from rrpolicy.privacy.models import (
+    alpha_k_anonymity,
+    attribute_disclosure,
+    beta_likeness,
+    delta_disclosure,
+    identity_disclosure,
+    k_anonymity,
+    l_diversity,
+    t_closeness,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Attribute
@@ -38,6 +47,21 @@ def l_diversity_assessors() -> tuple[Assessor, ...]:
 def t_closeness_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of t-closeness."""
     return (_of_classes(t_closeness.NAME, t_closeness.OF_CLASSES),)
+
+
+def alpha_k_anonymity_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of (alpha, k)-anonymity."""
+    return (_of_classes(alpha_k_anonymity.NAME, alpha_k_anonymity.OF_CLASSES),)
+
+
+def beta_likeness_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of beta-likeness."""
+    return (_of_classes(beta_likeness.NAME, beta_likeness.OF_CLASSES),)
+
+
+def delta_disclosure_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of delta-disclosure privacy."""
+    return (_of_classes(delta_disclosure.NAME, delta_disclosure.OF_CLASSES),)
 
 
 def attribute_disclosure_assessors() -> tuple[Assessor, ...]:

@@ -1,0 +1,188 @@
+"""(alpha, k)-anonymity: classes of k records at least, in none of which a sensitive value is more frequent than alpha.
+
+The general model, which protects every value: n >= k, and n_v <= alpha n for all v.
+
+References:
+    Wong, Li, Fu, Wang 2006, "(alpha, k)-Anonymity: An Enhanced k-Anonymity Model for Privacy Preserving Data
+    Publishing": alpha-deassociation with k-anonymity; the general model, in which every value is sensitive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from rrpolicy.canonical import exact
+from rrpolicy.channel.base import Layout
+from rrpolicy.channel.probability import round_up
+from rrpolicy.finding import Finding, Measure
+from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.rational import Rational
+from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude
+from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.models.sensitive import not_sensitive
+
+if TYPE_CHECKING:
+    from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
+    from rrpolicy.source.counts import Ints
+
+NAME = "alpha-k-anonymity"
+REFERENCE = "Wong, Li, Fu, Wang 2006, the general (alpha, k)-anonymity model"
+NOT_COVERED = (
+    "How likely each of a class's values is for one person, if the adversary knows which are usual for such people.",
+    "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
+    "People with more than one record in the table.",
+)
+WORDS = Words(NAME, "alpha", "largest share of a sensitive value in a class", REFERENCE, least=False)
+
+
+class Options(BaseModel):
+    """Keys of the [[privacy]] entry.
+
+    Attributes:
+        alpha: the largest share of a sensitive value in a class, in (0, 1].
+        k: the least number of records in a class.
+        sensitive: the attributes to protect, each by itself; by default every sensitive one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: Annotated[Rational, Field(description="the largest share of a sensitive value in a class, in (0, 1]")]
+    k: Annotated[int, Field(ge=1, strict=True, description="the least number of records in an equivalence class")]
+    sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
+
+    @field_validator("alpha")
+    @classmethod
+    def _share(cls, alpha: Fraction) -> Fraction:
+        if not 0 < alpha <= 1:
+            raise ValueError(f"alpha lies in (0, 1], got {exact(alpha)}")
+        return alpha
+
+    @property
+    def limit(self) -> Fraction:
+        """Return alpha."""
+        return self.alpha
+
+    @property
+    def implied_by(self) -> Fraction:
+        """Return the l from which on a frequency of 1/l is within alpha, and leaves k records in a class."""
+        return max(1 / self.alpha, Fraction(self.k))
+
+
+class AlphaKAnonymity:
+    """The privacy model `alpha-k-anonymity`."""
+
+    name = NAME
+    options = Options
+    not_covered = NOT_COVERED
+    example = "alpha = 0.5\nk = 5"
+
+    @property
+    def of_classes(self) -> ClassModel:
+        """Return how it is told of classes."""
+        return OF_CLASSES
+
+    def describe(self, options: Options) -> str:
+        """Return such as `alpha <= 1/2, k >= 5`, with the attributes where the entry names them."""
+        of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
+        return f"alpha <= {exact(options.alpha)}, k >= {options.k}{of}"
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:
+        """Refuse a policy without quasi-identifiers, attributes that are not sensitive, and a k out of reach."""
+        if not policy.with_role(Role.QUASI_IDENTIFIER):
+            return "the policy names no quasi-identifier"
+        least = policy.source.min_rows
+        if least is not None and options.k > least:
+            return f"k = {options.k} is out of reach for a table of {least} records, which `min_rows` admits"
+        return not_sensitive(Requirement(NAME, options).protects(policy), policy)
+
+    def compare(self, old: Options, new: Options) -> Order:
+        """Compare alpha and k: the smaller alpha and the greater k are stronger."""
+        if old.sensitive != new.sensitive:
+            return Order.INCOMPARABLE
+        changes = {
+            (new.alpha < old.alpha) - (new.alpha > old.alpha),
+            (new.k > old.k) - (new.k < old.k),
+        }
+        return Order.INCOMPARABLE if changes == {1, -1} else Order.by(sum(changes))
+
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessors of the model."""
+    return (assessor(NAME, OF_CLASSES),)
+
+
+def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
+    """Refuse an alpha below one in the number of categories of an attribute."""
+    del axes
+    alpha = requirement.options.alpha
+    for name in requirement.protects(policy):
+        domain = policy.attributes[name].domain
+        if domain is not None and alpha * len(domain) < 1:
+            reason = f"alpha = {exact(alpha)} is out of reach: '{name}' has {len(domain)} categories"
+            return reason, f"ask for alpha = 1/{len(domain)} at least, or leave '{name}' out of the entry's `sensitive`"
+    return None
+
+
+def satisfied(options: Options, histograms: Histograms) -> Mask:
+    """Return (classes,) which satisfy the requirement; an empty class does."""
+    from rrpolicy.privacy.classes.histograms import at_most
+
+    rare = at_most(histograms.commonest, histograms.sizes, options.alpha)
+    mask: Mask = rare & ((histograms.sizes >= options.k) | (histograms.sizes == 0))
+    return mask
+
+
+def achieved(histograms: Histograms, among: Mask) -> Measure:
+    """Return the largest share of a value in some classes (classes,)."""
+    from rrpolicy.privacy.classes.histograms import largest
+
+    share = largest(histograms.commonest, histograms.sizes, among & (histograms.sizes > 0))
+    return Measure(0.0 if share is None else round_up(share))
+
+
+def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+    """Return what classes reach of each column by itself, held against alpha and k."""
+    outcomes = [
+        Outcome(
+            column.name,
+            achieved(classes.histograms[column.name], classes.concerned),
+            satisfied(options, classes.histograms[column.name]),
+        )
+        for column in columns
+    ]
+    return conclude(WORDS, outcomes, classes, options.alpha)
+
+
+def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    """Yield the largest share of a value in a class; the smallest class stands beside it."""
+    if column is None:
+        return
+    outcome = Outcome(column.name, achieved(classes.histograms[column.name], classes.concerned), None)
+    yield replace(conclude(WORDS, [outcome], classes, None), requirement=f"alpha of {column.name}")
+
+
+def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+    """Return the requirement on single classes.
+
+    Monotone, as a share in merged classes is a mean of theirs; not so if failing classes may be suppressed, or if some
+    need not satisfy it.
+    """
+    from rrpolicy.privacy.classes.histograms import Histograms
+
+    options = requirement.options
+
+    def holds(histograms: Ints) -> Mask:
+        return satisfied(options, Histograms.of_dense(histograms))
+
+    return tuple(
+        PerClass(name, holds, monotone=not requirement.where, monotone_with_suppression=False, where=requirement.where)
+        for name in requirement.protects(policy)
+    )
+
+
+OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="alpha", layout=layout)

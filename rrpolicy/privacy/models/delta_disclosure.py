@@ -1,0 +1,196 @@
+"""delta-disclosure privacy: every sensitive value is about as frequent in a class as in the whole release.
+
+With p_v the share of a value in the whole release and q_v in a class, in bits:
+
+    |log2(q_v/p_v)| < delta     for every class and every value that the release holds
+
+By the definition a class that lacks a value tells infinitely much: that its members do not have it. `values =
+"occurring"` asks the same of the values that a class holds alone, and lets classes exclude values.
+
+The release is what is released: suppressed records do not count.
+
+References:
+    Brickell, Shmatikov 2008, "The Cost of Privacy: Destruction of Data-Mining Utility in Anonymized Data Publishing":
+    delta-disclosure privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from rrpolicy.canonical import exact
+from rrpolicy.finding import Finding, Measure
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.rational import Rational
+from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
+from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.models.sensitive import not_sensitive
+
+if TYPE_CHECKING:
+    from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
+    from rrpolicy.source.counts import Ints
+
+NAME = "delta-disclosure"
+REFERENCE = "Brickell, Shmatikov 2008, delta-disclosure privacy"
+NOT_COVERED = (
+    "Finding somebody's record: it bounds what a class tells of the sensitive attribute alone.",
+    'That a member of a class does not have a value that the class lacks, where `values` is "occurring".',
+    "What the distribution of the whole release tells of everybody.",
+    "Adversaries who know another sensitive attribute, or more than what is released beside the sensitive ones.",
+)
+
+
+class Values(StrEnum):
+    """Which values of a class are compared with the whole release."""
+
+    ALL = "all"
+    OCCURRING = "occurring"
+
+
+class Options(BaseModel):
+    """Keys of the [[privacy]] entry.
+
+    Attributes:
+        delta: the bits that a class may tell of a sensitive value stay under it; over 0.
+        values: all that the release holds, or those that occur in the class alone.
+        sensitive: the attributes to protect, each by itself; by default every sensitive one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    delta: Annotated[Rational, Field(description="|log2(q/p)| of each value's shares stays under it; over 0")]
+    values: Annotated[Values, Field(description="all that the release holds, or those that occur in a class alone")] = (
+        Values.ALL
+    )
+    sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
+
+    @field_validator("delta")
+    @classmethod
+    def _bits(cls, delta: Fraction) -> Fraction:
+        if delta <= 0:
+            raise ValueError(f"delta must be over 0, got {exact(delta)}")
+        return delta
+
+    @property
+    def limit(self) -> Fraction:
+        """Return delta."""
+        return self.delta
+
+
+class DeltaDisclosure:
+    """The privacy model `delta-disclosure`."""
+
+    name = NAME
+    options = Options
+    not_covered = NOT_COVERED
+    example = "delta = 2"
+
+    @property
+    def of_classes(self) -> ClassModel:
+        """Return how it is told of classes."""
+        return OF_CLASSES
+
+    def describe(self, options: Options) -> str:
+        """Return such as `delta < 2`, with which values and attributes where the entry names them."""
+        over = " over values that occur" if options.values is Values.OCCURRING else ""
+        of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
+        return f"delta < {exact(options.delta)}{over}{of}"
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:
+        """Refuse attributes that are not sensitive."""
+        return not_sensitive(Requirement(NAME, options).protects(policy), policy)
+
+    def compare(self, old: Options, new: Options) -> Order:
+        """Compare delta: the smaller is stronger, and all values imply those that occur."""
+        if old.sensitive != new.sensitive:
+            return Order.INCOMPARABLE
+        changes = {
+            (new.delta < old.delta) - (new.delta > old.delta),
+            (new.values is Values.ALL) - (old.values is Values.ALL),
+        }
+        return Order.INCOMPARABLE if changes == {1, -1} else Order.by(sum(changes))
+
+
+def words(values: Values) -> Words:
+    """Return how it speaks of itself."""
+    meaning = "bits by which a sensitive value's share differs between a class and the whole release, where it is most"
+    if values is Values.ALL:
+        meaning += "; infinite if a class lacks a value"
+    return Words(NAME, f"delta over {values.value} values", meaning, REFERENCE, least=False)
+
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessors of the model."""
+    return (assessor(NAME, OF_CLASSES),)
+
+
+def satisfied(options: Options, histograms: Histograms) -> Mask:
+    """Return (classes,) which satisfy the requirement; an empty class does."""
+    from rrpolicy.privacy.classes.likeness import Ratios
+
+    ratios = Ratios.of(histograms)
+    fine = ratios.within_bits(options.delta)
+    return fine & ratios.complete() if options.values is Values.ALL else fine
+
+
+def achieved(values: Values, histograms: Histograms, among: Mask) -> Measure:
+    """Return the delta over which some classes (classes,) satisfy every one; infinity if there is none."""
+    from rrpolicy.privacy.classes.likeness import Ratios, bits_up
+
+    ratios = Ratios.of(histograms)
+    if values is Values.ALL and not ratios.complete()[among].all():
+        return Measure(math.inf)
+    return Measure(bits_up(ratios.furthest(among)))
+
+
+def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
+    """Return what classes reach of each column by itself, held against delta."""
+    outcomes = [
+        Outcome(
+            column.name,
+            achieved(options.values, classes.histograms[column.name], classes.concerned),
+            satisfied(options, classes.histograms[column.name]),
+        )
+        for column in columns
+    ]
+    return conclude(words(options.values), outcomes, classes, options.delta)
+
+
+def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    """Yield the bits over all values, and over those that occur in a class."""
+    if column is None:
+        return
+    for values in Values:
+        outcome = Outcome(column.name, achieved(values, classes.histograms[column.name], classes.concerned), None)
+        finding = named(conclude(words(values), [outcome], classes, None), values.value)
+        yield replace(finding, requirement=f"delta over {values.value} values of {column.name}")
+
+
+def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+    """Return the requirement on classes that are released together.
+
+    Over all values it is monotone, as a share in merged classes is a mean of theirs. Over those that occur it is not: a
+    class that lacks a value, and is not asked about it, makes it rarer in what it is merged with.
+    """
+    from rrpolicy.privacy.classes.histograms import Histograms
+
+    options = requirement.options
+    monotone = options.values is Values.ALL and not requirement.where
+
+    def holds(histograms: Ints) -> Mask:
+        return satisfied(options, Histograms.of_dense(histograms))
+
+    return tuple(
+        PerClass(name, holds, monotone=monotone, monotone_with_suppression=False, where=requirement.where)
+        for name in requirement.protects(policy)
+    )
+
+
+OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="delta", kind="values")
