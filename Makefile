@@ -10,10 +10,12 @@ DEMO ?= demo
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-# Exact versions, each held to its digest; the project itself is built here, with what was just installed.
+# Exact versions, all of them listed and each held to its digest; the project itself is built here, with what was just
+# installed. Nothing is resolved: what one package asks for beyond the list is left out on purpose (pyproject.toml says).
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+		--requirement constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 

@@ -484,13 +484,13 @@ def evidence(
 
     Args:
         bundle: the bundle's folder, or its public/ folder alone.
-        regime: iso27559, ema0070, hipaa, sp800-188 or dpia.
+        regime: such as `iso27559`; `rrpolicy evidence --help` lists them.
         page: which numbers may be shown; default: audit where audit/ is at hand.
         plugins: as for `verify`.
         signed_by: as for `verify`; a release that requires signatures shows nothing without them.
 
     Returns:
-        The evidence, clause by clause, and its bytes as `markdown`, `html` or `json`.
+        The evidence, clause by clause, and its bytes as `markdown`, `html`, `json` or `oscal`.
 
     Raises:
         RequirementError: RR110 to RR137 if the release does not verify.

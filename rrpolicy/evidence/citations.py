@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from rrpolicy.evidence.evidence import Citation, Kind
+from rrpolicy.evidence.evidence import Citation, Judgement, Kind
 from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.privacy.risks import Risk, bounded_by, differential_privacy
 from rrpolicy.releasing.plan.gate import shown
 from rrpolicy.releasing.report.attributes import treated_so
-from rrpolicy.releasing.report.context import MODELS, NAMES
+from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.not_covered import not_covered
 from rrpolicy.untrusted.printable import listed
 
@@ -63,10 +63,9 @@ def cited(name: str, release: Release) -> tuple[tuple[Citation, ...], str | None
 
 
 def _context(key: str, release: Release) -> Iterator[Citation]:
-    value = release.manifest.governance.context.to_json().get(key)
-    if value is not None:
-        text = "; ".join(map(str, value)) if isinstance(value, list) else MODELS.get(str(value), str(value))
-        yield Citation(Kind.DECLARATION, f"{NAMES[key]}: {text}", f"{RELEASE}, governance.context.{key}")
+    fact = declared(release.manifest.governance.context).get(key)
+    if fact is not None:
+        yield Citation(Kind.DECLARATION, f"{fact.name}: {fact.value}", f"{RELEASE}, governance.context.{key}")
 
 
 def _owner(release: Release) -> Iterator[Citation]:
@@ -148,8 +147,9 @@ def _utility(release: Release) -> Iterator[Citation]:
         number = "" if finding.expected is None else f", expected {shown(finding.expected)}"
         waiver = next((w for w in release.manifest.governance.waivers if w.finding == finding.identity), None)
         let_be = "" if waiver is None or finding.verdict is Verdict.SATISFIED else f", {waiver}"
-        text = f"{finding.metric}{over} at most {float(finding.limit):g}: {finding.verdict.value}{number}{let_be}"
-        yield Citation(Kind.FINDING, text, f"{release.file}, utility")
+        requirement = f"{finding.metric}{over} at most {float(finding.limit):g}"
+        text = f"{requirement}: {finding.verdict.value}{number}{let_be}"
+        yield Citation(Kind.FINDING, text, f"{release.file}, utility", Judgement(requirement, finding.verdict))
 
 
 def _decisions(release: Release) -> Iterator[Citation]:
@@ -233,8 +233,10 @@ def _finding(finding: Finding, release: Release) -> Citation:
     elif finding.verdict is Verdict.SATISFIED:
         number = ", the number stands in audit/"
     condition = f", {CONDITION}: {listed(finding.given)}" if finding.given else ""
-    text = f"{finding.model}: {finding.requirement}: {verdict}{number}{condition}"
-    return Citation(Kind.FINDING, text, f"{release.file}, findings")
+    requirement = f"{finding.model}: {finding.requirement}"
+    judged = None if finding.verdict is None else Judgement(requirement, finding.verdict, finding.given)
+    text = f"{requirement}: {verdict}{number}{condition}"
+    return Citation(Kind.FINDING, text, f"{release.file}, findings", judged)
 
 
 def _nothing(_release: Release) -> Iterator[Citation]:

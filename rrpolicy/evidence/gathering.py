@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.attest.check import signed
+from rrpolicy.canonical import file_digest
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.evidence.citations import AUDIT, RELEASE, Release, cited
-from rrpolicy.evidence.evidence import Answer, Evidence
+from rrpolicy.evidence.evidence import Answer, CitedFile, Evidence
 from rrpolicy.evidence.regime import Clause, regime
+from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed import read_release
+from rrpolicy.policy.governance import REVIEW
 from rrpolicy.policy.model import Role
+from rrpolicy.releasing.bundle.audit import NAME as RECORD
 from rrpolicy.releasing.report.fill import DROPPED
 from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.releasing.verify.outcome import Level
@@ -53,6 +58,8 @@ def evidence(
     signed(bundle, found, keys).require()
     release = _release(public, audit, shown, plugins)
     manifest = release.manifest
+    answers = tuple(_answer(clause, release) for clause in asked.clauses)
+    folders = {"public": public, "audit": audit, ATTESTATIONS: public.parent / ATTESTATIONS}
     label = f", release {manifest.release}" if manifest.release else ""
     return Evidence(
         asked.name,
@@ -61,8 +68,35 @@ def evidence(
         f"{manifest.policy.name} {manifest.policy.version}{label}",
         manifest.digest,
         shown,
-        tuple(_answer(clause, release) for clause in asked.clauses),
+        _day_of(manifest) if shown == "public" else _moment_of(audit),
+        _holds_until(manifest),
+        tuple(_files({RELEASE, *(citation.file for a in answers for citation in a.citations)}, folders)),
+        answers,
     )
+
+
+def _moment_of(audit: Path) -> str:
+    when = datetime.fromisoformat(read_document(audit / RECORD)["time"])
+    return when.replace(tzinfo=when.tzinfo or UTC).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _day_of(manifest: Manifest) -> str | None:
+    return None if manifest.day is None else f"{manifest.day}T00:00:00Z"
+
+
+def _holds_until(manifest: Manifest) -> str | None:
+    governance = manifest.governance
+    put_off = [waiver.until for waiver in governance.waivers if waiver.finding == REVIEW]
+    return governance.context.review_by and max([governance.context.review_by, *put_off])
+
+
+def _files(cited: Iterable[str], folders: Mapping[str, Path]) -> Iterator[CitedFile]:
+    """Yield what is cited, file by file, in order."""
+    for path in sorted(cited):
+        room, _, name = path.partition("/")
+        names = [name] if name else sorted(file.name for file in folders[room].iterdir())
+        for each in names:
+            yield CitedFile(f"{room}/{each}", file_digest(folders[room] / each))
 
 
 def _release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> Release:
@@ -85,4 +119,4 @@ def _answer(clause: Clause, release: Release) -> Answer:
     missing = tuple(text for _, text in found if text is not None)
     if not clause.needs:
         missing = ("anything: no release says it",)
-    return Answer(clause.id, clause.title, citations, missing)
+    return Answer(clause.id, clause.title, clause.control, citations, missing)

@@ -21,11 +21,13 @@ class Clause:
         title: what it asks.
         needs: what of a release speaks to it, by the names of `rrpolicy.evidence.citations`; nothing where no release
             does.
+        control: of NIST SP 800-53 that it is, as NIST's catalogue of controls calls it; None for any other.
     """
 
     id: str
     title: str
     needs: tuple[str, ...]
+    control: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +64,5 @@ def regime(name: str) -> Regime:
         raise PolicyError(Problem("RR250", f"there is no regime '{name}'", expected=f"one of: {', '.join(regimes())}"))
     file = importlib.resources.files(__package__).joinpath(_FOLDER, f"{name}.toml")
     document = tomllib.loads(file.read_text(encoding="utf-8"))
-    clauses = tuple(Clause(c["id"], c["title"], tuple(c["needs"])) for c in document["clause"])
+    clauses = tuple(Clause(c["id"], c["title"], tuple(c["needs"]), c.get("control")) for c in document["clause"])
     return Regime(name, document["title"], document["source"], clauses)

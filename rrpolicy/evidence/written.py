@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rrpolicy.canonical import pretty
+from rrpolicy.canonical import Json, pretty
 from rrpolicy.errors import unwritable
 from rrpolicy.evidence.evidence import Evidence
+from rrpolicy.evidence.oscal import as_oscal
 from rrpolicy.evidence.writing import as_html, as_markdown
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.releasing.appearing import appear, refuse_existing
 
-Form = Literal["markdown", "html", "json"]
+Form = Literal["markdown", "html", "json", "oscal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +28,36 @@ class Written:
     evidence: Evidence
 
     def content(self, form: Form) -> bytes:
-        """Return the bytes of a form: the same for the same bundle."""
-        if form == "json":
-            return pretty(self.evidence.to_json())
-        return as_markdown(self.evidence) if form == "markdown" else as_html(self.evidence)
+        """Return the bytes of a form: the same for the same bundle.
+
+        Raises:
+            PolicyError: RR250 if OSCAL is asked for, and nothing tells when the release was made.
+        """
+        match form:
+            case "markdown":
+                return as_markdown(self.evidence)
+            case "html":
+                return as_html(self.evidence)
+            case _:
+                return pretty(self.document(form))
+
+    def document(self, form: Literal["json", "oscal"]) -> dict[str, Json]:
+        """Return what a form for programs holds, as plain data; raises as `content` does."""
+        return self.evidence.to_json() if form == "json" else as_oscal(self.evidence)
 
     def write(self, path: Path, form: Form) -> None:
         """Write a file that is not there yet.
 
         Raises:
             RefusedError: RR402 if it is there, RR407 or RR408 if it cannot be written.
+            PolicyError: as `content` does; nothing is written then.
         """
         refuse_existing(path)
+        content = self.content(form)
         made = path.with_name(f".{path.name}.{token()}")
         try:
             with unfinished(made):
-                made.write_bytes(self.content(form))
+                made.write_bytes(content)
                 appear(made, path)
         except OSError as error:
             raise unwritable(str(path), error) from error

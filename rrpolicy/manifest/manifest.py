@@ -6,8 +6,10 @@ A release builds it once and hands it to everything that it writes; everybody el
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -190,6 +192,16 @@ class Manifest:
     def made_with(self, hook: str) -> tuple[str, ...]:
         """Return the distributions that it was written with and that implement a hook, beside rrpolicy's own."""
         return tuple(sorted({p.distribution for p in self.software.plugins if hook in p.hooks} - {"rrpolicy"}))
+
+    @property
+    def day(self) -> str | None:
+        """Return the label if it is a day, as ISO 8601 writes it: the only date that a release states of itself."""
+        if self.release is None or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", self.release):
+            return None
+        try:
+            return date.fromisoformat(self.release).isoformat()
+        except ValueError:
+            return None
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -13,38 +13,6 @@ from rrpolicy.cli.main import main
 from rrpolicy.evidence.citations import KNOWN
 from rrpolicy.evidence.regime import regime, regimes
 from rrpolicy.policy.governance import Context
-from tests.survey import SURVEY
-
-MORE = """
-[[privacy]]
-model = "pk-anonymity"
-k = 10
-[[utility]]
-metric = "expected-l2"
-max = "1/10"
-"""
-CONTEXT = """
-[context]
-recipients = ["students <script>alert(1)</script>", "| a | cell"]
-release_model = "restricted"
-environment = "a reading room"
-auxiliary_data = ["the electoral roll"]
-legal_basis = "Statistics Act"
-approver = "review board"
-approved_by = "review board"
-auditor = "audit office"
-review_by = 2099-06-30
-"""
-
-
-@pytest.fixture(scope="module")
-def bundles(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evidence")
-    unowned = SURVEY.replace('owner = "survey office"\n', "")
-    for name, text in (("told", SURVEY + MORE + CONTEXT), ("bare", unowned + MORE)):
-        (folder / f"{name}.toml").write_text(text)
-        assert main(["release", str(folder / f"{name}.toml"), "--out", str(folder / name)]) == 0
-    return folder
 
 
 def found(bundle, name, *options, capsys):
@@ -82,16 +50,8 @@ def test_what_is_declared_is_cited_and_what_is_not_is_missing(bundles, capsys):
     assert not by_id["9"]["covered"]
 
 
-def test_what_was_waived_is_said_where_it_is_cited(tmp_path, capsys):
-    waiver = (
-        '[[waivers]]\nfinding = "utility/expected-l2"\nreason = "a trial"\napprover = "owner"\nuntil = 2099-01-31\n'
-    )
-    text = SURVEY + MORE.replace('"1/10"', '"1/1000000"') + waiver
-    (tmp_path / "policy.toml").write_text(text)
-    assert main(["release", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "bundle")]) == 0
-    capsys.readouterr()
-
-    answers = {a["clause"]: a for a in found(tmp_path / "bundle", "ema0070", capsys=capsys)["answers"]}
+def test_what_was_waived_is_said_where_it_is_cited(waived, capsys):
+    answers = {a["clause"]: a for a in found(waived, "ema0070", capsys=capsys)["answers"]}
     cited = " ".join(c["text"] for c in answers["utility"]["citations"])
     assert "failed" in cited
     assert "waived until 2099-01-31 by owner: a trial" in cited
@@ -121,7 +81,7 @@ def test_the_public_page_holds_no_number_of_the_original(bundles, capsys):
     assert main(["evidence", str(bundles / "told/public"), "--for", "dpia", "--page", "audit"]) == 2
 
 
-@pytest.mark.parametrize("form", ["markdown", "html", "json"])
+@pytest.mark.parametrize("form", ["markdown", "html", "json", "oscal"])
 def test_the_same_bundle_gives_the_same_bytes_and_no_text_becomes_markup(bundles, tmp_path, form):
     for name in ("one", "two"):
         assert (
@@ -132,7 +92,7 @@ def test_the_same_bundle_gives_the_same_bytes_and_no_text_becomes_markup(bundles
     assert content == (tmp_path / "two").read_text()
     assert "anonymous" not in content.lower()
     page = MarkdownIt().render(content) if form == "markdown" else content
-    if form != "json":
+    if form not in {"json", "oscal"}:
         assert "<script" not in page
         assert "students" in page
     assert main(["evidence", str(bundles / "told"), "--for", "hipaa", "--out", str(tmp_path / "one")]) == 4
@@ -147,5 +107,6 @@ def test_what_does_not_verify_is_no_evidence(bundles, tmp_path, capsys):
     assert "RR1" in capsys.readouterr().err
 
 
-def test_no_other_regime_is_known(bundles):
+def test_no_other_regime_is_known(bundles, capsys):
     assert main(["evidence", str(bundles / "told"), "--for", "gdpr"]) == 2
+    assert "one of: dpia, ema0070, hipaa, iso27559, sp800-188" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,24 +10,18 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.terminal import print_json
+from rrpolicy.evidence.regime import regimes
 from rrpolicy.untrusted.printable import line
-
-
-class Regime(StrEnum):
-    """What evidence is written for."""
-
-    ISO27559 = "iso27559"
-    EMA0070 = "ema0070"
-    HIPAA = "hipaa"
-    SP800_188 = "sp800-188"
-    DPIA = "dpia"
 
 
 def command(
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
-    regime: Annotated[Regime, typer.Option("--for", help="The law, standard or guidance that asks.")],
+    regime: Annotated[str, typer.Option("--for", help=f"What asks: {', '.join(regimes())}.", metavar="REGIME")],
     *,
-    form: Annotated[Literal["markdown", "html", "json"], typer.Option("--format", help="How it is written.")] = "html",
+    form: Annotated[
+        Literal["markdown", "html", "json", "oscal"],
+        typer.Option("--format", help="How it is written; `oscal` is NIST's assessment results, in JSON."),
+    ] = "html",
     page: Annotated[
         Literal["public", "audit"] | None,
         typer.Option("--page", help="Which numbers may be shown; default: audit where audit/ is at hand."),
@@ -47,14 +40,14 @@ def command(
     Every clause cites a finding, a declaration of [context] or a record of the release, or says "not covered". The
     release is verified first. The same bundle gives the same bytes.
     """
-    found = door.evidence(bundle, regime.value, page=page, plugins=plugins or (), signed_by=signed_by or ())
+    found = door.evidence(bundle, regime, page=page, plugins=plugins or (), signed_by=signed_by or ())
     if out is not None:
         found.write(out, form)
         covered = sum(answer.covered for answer in found.evidence.answers)
         told = f"{covered} of {len(found.evidence.answers)} clauses have something that speaks to them"
         print(line(f"wrote {out}: {told}"), file=sys.stderr)
-    elif form == "json":
-        print_json(found.evidence.to_json())
+    elif form in {"json", "oscal"}:
+        print_json(found.document(form))
     else:
         sys.stdout.buffer.write(found.content(form))
     return 0

@@ -5,9 +5,7 @@ It holds no time of writing, so that the same release gives the same bytes: its 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
@@ -73,7 +71,7 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict
         formats: that are known; that of the release among them.
     """
     policy, licence = manifest.policy, manifest.governance.context.licence
-    published = _day(manifest.release)
+    published = manifest.day
     form = formats[manifest.data.format]
     return {
         "@context": dict(_CONTEXT),
@@ -102,16 +100,6 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict
         "distribution": [_file(table, manifest, public, form) for table in manifest.tables],
         "recordSet": [_record_set(table, manifest) for table in manifest.tables],
     }
-
-
-def _day(label: str | None) -> str | None:
-    """Return a label that is a day, as ISO 8601 writes it; None for any other."""
-    if label is None or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", label):
-        return None
-    try:
-        return date.fromisoformat(label).isoformat()
-    except ValueError:
-        return None
 
 
 def _description(manifest: Manifest) -> str:
