@@ -41,6 +41,13 @@ ON_SUPPRESSION = (
 METRICS = {
     "expected-l2": "rrpolicy.utility.expected_l2:ExpectedL2",
     "addition-mse": "rrpolicy.utility.addition_mse:AdditionMSE",
+    "total-variation": "rrpolicy.utility.distances:TotalVariation",
+    "l1": "rrpolicy.utility.distances:L1",
+    "l2": "rrpolicy.utility.distances:L2",
+    "hellinger": "rrpolicy.utility.distances:Hellinger",
+    "kl-divergence": "rrpolicy.utility.distances:KLDivergence",
+    "chi-square": "rrpolicy.utility.distances:ChiSquare",
+    "pmse": "rrpolicy.utility.distances:PMSE",
 }
 """Utility metric -> its class."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from rrpolicy.canonical import Json
 from rrpolicy.codec.fields import UNWRITTEN, called
@@ -18,6 +18,11 @@ from rrpolicy.untrusted.printable import listed
 
 VALUE = " = "
 """Stands between an attribute and its value in what a number speaks of."""
+Bound: TypeAlias = Literal["max", "min"]
+"""Whether a limit is the most or the least that a number may be."""
+AT: Mapping[Bound, Literal["at most", "at least"]] = {"max": "at most", "min": "at least"}
+ERRORS = 3
+"""Standard errors up to the end of an estimate that a limit decides by: one-sided, at a confidence of 99.9 %."""
 CONDITION = "given the published parameters"
 """Follows what holds only for whoever does not ask how the published description was derived from the table."""
 
@@ -54,6 +59,15 @@ class Measure:
     value: float
     standing: Standing = Standing.EXACT
     error: float = 0.0
+
+    def end(self, bound: Bound) -> float:
+        """Return the number that a limit decides by: of an estimate the end that speaks against it, else the number.
+
+        Args:
+            bound: of a limit that is the most, the upper end, `ERRORS` standard errors above; else the lower one.
+        """
+        margin = ERRORS * self.error if self.standing is Standing.ESTIMATE else 0.0
+        return self.value + margin if bound == "max" else self.value - margin
 
 
 class Origin(StrEnum):
@@ -304,11 +318,12 @@ class UtilityFinding:
         metric: its name.
         options: of the metric.
         expected: None where N and the channel do not tell, or for the public.
-        limit: the most it may be.
+        limit: the most, or the least, it may be.
         verdict: whether it is met.
         meaning: what the number says.
         place: where the policy states it; no document tells.
         identity: what the entry is called, such as `utility/expected-l2?attributes=age`; a waiver names it so.
+        bound: whether the limit is the most or the least.
     """
 
     metric: str
@@ -319,11 +334,25 @@ class UtilityFinding:
     meaning: str
     place: Place | None = field(default=None, metadata=UNWRITTEN)
     identity: str = ""
+    bound: Bound = "max"
+
+    @property
+    def asked(self) -> str:
+        """Return the limit in words, such as `at most 0.02`."""
+        return f"{AT[self.bound]} {float(self.limit):g}"
+
+    @property
+    def simulated(self) -> str:
+        """Return from what an expectation was estimated, such as `100 draws, seed 1`; "" where it was not."""
+        if self.expected is None or self.expected.standing is not Standing.ESTIMATE or "draws" not in self.options:
+            return ""
+        return f"{self.options['draws']} draws, seed {self.options.get('seed')}"
 
     @property
     def over(self) -> str:
         """Return over what it speaks, as the entry says: its attributes, then its other options; "" if nothing."""
-        said = {key: value for key, value in self.options.items() if value is not None and key != "target"}
+        unsaid = {"target", "draws", "seed"}
+        said = {key: value for key, value in self.options.items() if value is not None and key not in unsaid}
         attributes = said.pop("attributes", None) or said.pop("attribute", None) or []
         names = attributes if isinstance(attributes, list) else [attributes]
         return ", ".join([*map(str, names), *(f"{key} = {value}" for key, value in said.items())])

@@ -169,7 +169,7 @@ class UtilityRow:
     attributes: str = field(metadata={"help": "over which attributes"})
     expected: str | None = field(metadata={"help": "the expectation over draws; None where this page may not show it"})
     standing: str | None = field(metadata={"help": "of the expectation: exact, upper bound or estimate"})
-    limit: str | None = field(metadata={"help": "the most it may be; None where nothing is asked"})
+    limit: str | None = field(metadata={"help": "the most, or the least, it may be; None where nothing is asked"})
     verdict: str | None = field(metadata={"help": "holds, fails or undecided; None where nothing is asked"})
     gauge: Gauge | None = field(metadata={"help": "expectation against limit, to be drawn"})
     realised: str | None = field(metadata={"help": "what this draw attained (audit page only)"})

@@ -170,7 +170,7 @@ def _lines(name: str, checked: Checked) -> list[str]:
     lines += [f"  {role}: {listed(names)}" for role, names in roles.items()]
     lines += [_finding(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)]
     lines += [
-        f"  {gate.metric} <= {gate.max}: decided by `rrpolicy plan`, which counts the data {_named(checked, name)}"
+        f"  {gate}: decided by `rrpolicy plan`, which counts the data {_named(checked, name)}"
         for gate, name in zip(policy.gates, identities(policy).gates, strict=True)
     ]
     lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]

@@ -9,7 +9,7 @@ from rrpolicy.evidence.evidence import Citation, Judgement, Kind
 from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.privacy.risks import Risk, bounded_by, differential_privacy
-from rrpolicy.releasing.plan.gate import shown
+from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.not_covered import not_covered
@@ -144,10 +144,10 @@ def _assumptions(release: Release) -> Iterator[Citation]:
 def _utility(release: Release) -> Iterator[Citation]:
     for finding in release.utility:
         over = f" of {finding.over}" if finding.over else ""
-        number = "" if finding.expected is None else f", expected {shown(finding.expected)}"
+        number = "" if finding.expected is None else f", expected {expectation(finding)}"
         waiver = next((w for w in release.manifest.governance.waivers if w.finding == finding.identity), None)
         let_be = "" if waiver is None or finding.verdict is Verdict.SATISFIED else f", {waiver}"
-        requirement = f"{finding.metric}{over} at most {float(finding.limit):g}"
+        requirement = f"{finding.metric}{over} {finding.asked}"
         text = f"{requirement}: {finding.verdict.value}{number}{let_be}"
         yield Citation(Kind.FINDING, text, f"{release.file}, utility", Judgement(requirement, finding.verdict))
 

@@ -12,7 +12,7 @@ from rrpolicy.outputs.fingerprint import key_identity
 from rrpolicy.outputs.outcome import Entry, Kind, Part
 from rrpolicy.policy.governance import REVIEW, Waiver
 from rrpolicy.policy.model import Policy
-from rrpolicy.releasing.plan.gate import in_the_way, shown, unmet
+from rrpolicy.releasing.plan.gate import expectation, in_the_way, shown, unmet
 from rrpolicy.untrusted.printable import listed
 
 
@@ -58,13 +58,13 @@ def utility(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxy
     problem = unmet(finding)
     waiver = None if problem is None else waived.get(finding.identity)
     title = f"{finding.metric} of {finding.over}" if finding.over else finding.metric
-    expected = "" if finding.expected is None else f": {shown(finding.expected)}, at most {float(finding.limit):g}"
+    expected = "" if finding.expected is None else f": {expectation(finding)}, {finding.asked}"
     return Entry(
         rule=finding.metric if problem is None else problem.code,
         identity=finding.identity or f"utility/{finding.metric}",
         part=Part.GATE,
         kind={Verdict.SATISFIED: Kind.MET, Verdict.FAILED: Kind.FAIL}.get(finding.verdict, Kind.OPEN),
-        title=f"{title} <= {float(finding.limit):g}",
+        title=f"{title} {'<=' if finding.bound == 'max' else '>='} {float(finding.limit):g}",
         message=f"{title} is met{expected}" if problem is None else problem.message,
         blocking=problem is not None and waiver is None,
         place=finding.place,

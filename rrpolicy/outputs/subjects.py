@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -225,11 +224,10 @@ def _fits(policy: Policy, records: int) -> Entry:
 
 
 def _waiting(gate: Gate, identity: str, waiver: Waiver | None) -> Entry:
-    message = f"{gate.metric} <= {gate.max} is decided by `rrpolicy plan`, which counts the data"
-    title = f"{gate.metric} <= {gate.max}"
-    limit = Fraction(gate.max)
+    title = str(gate)
+    message = f"{title} is decided by `rrpolicy plan`, which counts the data"
     return Entry(
-        gate.metric, identity, Part.GATE, Kind.OPEN, title, message, place=gate.place, limit=limit, waived=waiver
+        gate.metric, identity, Part.GATE, Kind.OPEN, title, message, place=gate.place, limit=gate.limit, waived=waiver
     )
 
 

@@ -115,6 +115,7 @@ RULES: Mapping[str, Rule] = {
     "mechanism.*": Rule(Direction.NEVER, _DECIDED),
     "utility.metric": Rule(Direction.APPENDED, _REQUIRED),
     "utility.max": Rule(Direction.APPENDED, _REQUIRED),
+    "utility.min": Rule(Direction.APPENDED, _REQUIRED),
     "utility.*": Rule(Direction.APPENDED, _REQUIRED),
     "release.format": Rule(Direction.NEVER, "the same values are written"),
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),

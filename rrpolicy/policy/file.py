@@ -323,12 +323,20 @@ class PrivacyEntry(Table):
 
 
 class UtilityEntry(Table):
-    """A gate; the metric's own options stand beside these keys."""
+    """A gate; the metric's own options stand beside these keys. It states `max` or `min`, one of them."""
 
-    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+    model_config = ConfigDict(
+        strict=True,
+        extra="allow",
+        frozen=True,
+        json_schema_extra={"oneOf": [{"required": ["max"]}, {"required": ["min"]}]},
+    )
     metric: str = Field(description="The utility metric.")
-    max: Annotated[Rational, AfterValidator(_not_negative)] = Field(
-        description="The most that the metric's expected value may be."
+    max: Annotated[Rational, AfterValidator(_not_negative)] | None = Field(
+        None, description="The most that the metric's expected value may be, where smaller is better."
+    )
+    min: Annotated[Rational, AfterValidator(_not_negative)] | None = Field(
+        None, description="The least that the metric's expected value may be, where larger is better."
     )
 
 

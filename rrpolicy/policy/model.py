@@ -20,6 +20,7 @@ from rrpolicy.codec.fields import UNWRITTEN
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
+from rrpolicy.finding import Bound
 from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.governance import Governance
 from rrpolicy.untrusted.formulas import Handling
@@ -199,12 +200,39 @@ class Requirement(Generic[Options_co]):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One [[utility]] entry: a metric's expected value and the most it may be."""
+    """One [[utility]] entry: a metric's expected value, and the most or the least that it may be.
+
+    Attributes:
+        metric: its name.
+        options: of the metric.
+        max: the most, an exact rational as text, such as "1/50"; None where the least is stated.
+        place: where the entry stands.
+        min: the least, likewise.
+    """
 
     metric: str
     options: BaseModel
-    max: str  # an exact rational as text, such as "1/50"
+    max: str | None
     place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
+    min: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.max is None) == (self.min is None):
+            raise ValueError("a utility gate states the most or the least, one of them")
+
+    @property
+    def bound(self) -> Bound:
+        """Return which of the two is stated."""
+        return "min" if self.max is None else "max"
+
+    @property
+    def limit(self) -> Fraction:
+        """Return the most, or the least."""
+        return Fraction(str(self.min if self.max is None else self.max))
+
+    def __str__(self) -> str:
+        """Return the gate in short, such as `l2 <= 1/50`."""
+        return f"{self.metric} {'>=' if self.max is None else '<='} {self.min if self.max is None else self.max}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,12 +285,28 @@ class Resolver:
             at = node.get("metric")
             if at is None or at.wrong:
                 continue
-            options = self.options("utility metric", catalogue.utility_metrics, at, node, {"metric", "max"})
-            limit = node.get("max")
-            if options is not None and limit is not None and not limit.wrong:
-                most = UtilityEntry.model_validate({"metric": "", "max": limit.plain()}).max
-                found.append(Gate(str(at.value), options, exact(most), replace(at.place, key=f"utility.{index}")))
+            options = self.options("utility metric", catalogue.utility_metrics, at, node, {"metric", "max", "min"})
+            limits = self._limits(node)
+            if options is not None and limits is not None:
+                most, least = (None if end is None else exact(end) for end in (limits.max, limits.min))
+                found.append(Gate(str(at.value), options, most, replace(at.place, key=f"utility.{index}"), least))
         return found
+
+    def _limits(self, node: Node) -> UtilityEntry | None:
+        """Return the limit of a [[utility]] entry, `max` or `min`; None, and a problem, unless one of them stands."""
+        stated = {name: limit for name in ("max", "min") if (limit := node.get(name)) is not None}
+        if any(limit.wrong for limit in stated.values()):
+            return None
+        if len(stated) == 1:
+            return UtilityEntry.model_validate({"metric": "", **{name: n.plain() for name, n in stated.items()}})
+        where = entry(node.place.key)
+        if stated:
+            message, place = f"{where} states both 'max' and 'min'", stated["min"].place
+            self.problems.append(Problem("RR286", message, place, "one of them: a number has one better side"))
+        else:
+            message = f"the key 'max' is missing in {where}"
+            self.problems.append(Problem("RR206", message, node.place, "`max`, or `min` where larger is better"))
+        return None
 
     def release(self) -> ReleaseSettings | None:
         """Read [release]."""

@@ -82,6 +82,7 @@ def _variants(
             "properties": {key: {"const": name, "description": described}, **properties, **own.get("properties", {})},
             "required": list(dict.fromkeys([key, *entry.get("required", []), *own.get("required", [])])),
             "additionalProperties": own.get("additionalProperties") is True,
+            **({"oneOf": entry["oneOf"]} if "oneOf" in entry else {}),
         }
 
 

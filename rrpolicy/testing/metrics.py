@@ -120,7 +120,7 @@ def _check_number(what: str, measure: Measure | None) -> None:
         math.isfinite(measure.value) and measure.value >= 0, f"{what} is {measure.value}: smaller is better, from 0 on"
     )
     estimate = measure.standing is Standing.ESTIMATE
-    demand(estimate == (measure.error > 0), f"{what} is an estimate without its error, or has one and is none")
+    demand(measure.error >= 0 and (estimate or not measure.error), f"{what} has an error and is no estimate")
 
 
 def _check_expected(

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
 
-MOST_CELLS = 1_000_000
-"""Domains of more values are not estimated for a realised figure."""
-
 
 class Options(BaseModel):
     """Of which attribute, and the shares of what."""
@@ -107,17 +104,17 @@ class AdditionMSE:
         import numpy as np
 
         from rrpolicy.channel.decoders import AdditionDecoder
+        from rrpolicy.utility.simulation import original_shares
+        from rrpolicy.utility.written import estimated_shares
 
         sets = [d.attributes for d in release.manifest.decoders if isinstance(d, AdditionDecoder)]
         found = []
         for names in sets:
             if options.target == "table" and set(options.attributes or names) == set(names):
-                shares = original.counts(*names).dense().ravel() / original.records
-                if shares.size > MOST_CELLS:
+                estimate = estimated_shares(release, original, names)
+                if estimate is None:
                     return None
-                columns = [original.policy.attributes[name].release_as or name for name in names]
-                estimate = release.crosstab(columns).estimate.ravel() / release.records
-                found.append(float(np.mean((estimate - shares) ** 2)))
+                found.append(float(np.mean((estimate - original_shares(original, names)) ** 2)))
         return Measure(max(found), Standing.EXACT) if found else None
 
 

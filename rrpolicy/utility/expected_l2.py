@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.canonical import Value
 from rrpolicy.channel.base import Channel, Layout
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Measure, Standing
@@ -16,9 +14,6 @@ from rrpolicy.finding import Measure, Standing
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.source.protocol import Original
-
-MOST_CELLS = 1_000_000
-"""Marginals of more cells are not reconstructed for a realised figure."""
 
 
 class Options(BaseModel):
@@ -117,32 +112,15 @@ class ExpectedL2:
         import numpy as np
 
         from rrpolicy.channel.decoders import IdentityDecoder
+        from rrpolicy.utility.simulation import original_shares
+        from rrpolicy.utility.written import estimated_shares
 
+        if options.target == "population":
+            return None
         names = options.attributes or tuple(
             name for d in release.manifest.decoders if not isinstance(d, IdentityDecoder) for name in d.attributes
         )
-        attributes = [original.policy.attributes[name] for name in names]
-        if options.target == "population" or math.prod(len(a.domain or ()) for a in attributes) > MOST_CELLS:
+        estimate = estimated_shares(release, original, names)
+        if estimate is None:
             return None
-        columns = {a.release_as or a.name: a for a in attributes}
-        table = release.crosstab(tuple(columns))
-        order = [column for group in table.groups for column in group.columns]
-        domains = [[columns[c].domain or () for c in group.columns] for group in table.groups]
-        shares = original.counts(*(columns[c].name for c in order)).dense() / original.records
-        shares = shares.reshape([math.prod(map(len, parts)) for parts in domains])
-        estimate = np.zeros(shares.shape)
-        cells = [_cells(group.labels, parts) for group, parts in zip(table.groups, domains, strict=True)]
-        estimate[np.ix_(*cells)] = table.estimate / release.records
-        return Measure(float(np.linalg.norm(estimate - shares)), Standing.EXACT)
-
-
-def _cells(labels: Sequence[tuple[Value, ...]], domains: Sequence[Sequence[Value]]) -> list[int]:
-    """Return the position of each group in the C-order product of its columns' domains."""
-    places = [{label: code for code, label in enumerate(domain)} for domain in domains]
-    cells = []
-    for group in labels:
-        cell = 0
-        for label, place in zip(group, places, strict=True):
-            cell = cell * len(place) + place[label]
-        cells.append(cell)
-    return cells
+        return Measure(float(np.linalg.norm(estimate - original_shares(original, names))))

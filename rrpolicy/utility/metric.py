@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
@@ -15,9 +15,16 @@ if TYPE_CHECKING:
 
 Options = TypeVar("Options", bound=BaseModel)
 
+Better: TypeAlias = Literal["smaller", "larger"]
+"""Which numbers of a metric are the better ones: a gate states `max` or `min` accordingly."""
+MOST_CELLS = 1_000_000
+"""Cells of the largest table that is estimated, in each simulated draw or of a release."""
+
 
 class UtilityMetric(Protocol[Options]):
-    """A number that says what the release is still good for; smaller is better.
+    """A number that says what the release is still good for; smaller is better, unless the metric has `better`.
+
+    `better`, "smaller" or "larger", tells whether a gate states `max` or `min`.
 
     A metric may also have `refuses(options, policy)`, as a privacy model has: why it cannot be asked of this policy, or
     None. No data are needed; the place shown is that of the first option which the reason names.
@@ -30,7 +37,7 @@ class UtilityMetric(Protocol[Options]):
 
     @property
     def options(self) -> type[Options]:
-        """Return the class that validates a [[utility]] entry's keys (without `metric` and `max`)."""
+        """Return the class that validates a [[utility]] entry's keys (without `metric`, `max` and `min`)."""
         ...
 
     @property

@@ -275,11 +275,13 @@ def test_nothing_is_left_out():
     assert {type(source) for source in REGISTRY.sources.values()} == {DuckDBSource, DemoSource}
 
 
+TABLES = ("total-variation", "l1", "l2", "hellinger", "kl-divergence", "chi-square", "pmse")
 UTILITY = {
     "expected-l2": '[[utility]]\nmetric = "expected-l2"\nmax = 1\n[[utility]]\nmetric = "expected-l2"\nattributes = ["region"]\nmax = 1',
     "addition-mse": '[[utility]]\nmetric = "addition-mse"\nmax = 1',
+    **{name: f'[[utility]]\nmetric = "{name}"\nattributes = ["region"]\nmax = 1' for name in TABLES},
 }
-DRAWN = {"expected-l2": "pram, keep probabilities", "addition-mse": "sensitive-addition"}
+DRAWN = dict.fromkeys(METRICS, "pram, keep probabilities") | {"addition-mse": "sensitive-addition"}
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -10,7 +10,7 @@ from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDe
 from rrpolicy.channel.promises import built_in
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
 from rrpolicy.releasing.plan.derived import to_accept
-from rrpolicy.releasing.plan.gate import shown
+from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
 from rrpolicy.releasing.report.context import declared_lines
@@ -48,10 +48,9 @@ def lines(outlook: Outlook) -> list[str]:
     if outlook.assessment.utility:
         text += ["", "utility"]
     for gate in outlook.assessment.utility:
-        expected = "unknown without data" if gate.expected is None else shown(gate.expected)
         metric = f"{gate.metric} of {gate.over}" if gate.over else gate.metric
         mark = "waived" if gate.identity in waived else MARKS[gate.verdict]
-        text.append(f"  {mark:<9} {metric}: {expected}, at most {float(gate.limit):g}")
+        text.append(f"  {mark:<9} {metric}: {expectation(gate)}, {gate.asked}")
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
     text += _section("released unchanged", _unchanged(plan))
     text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])

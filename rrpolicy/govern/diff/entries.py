@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
 
 from pydantic import BaseModel
 
 from rrpolicy.blame.returned import returning
 from rrpolicy.canonical import Json, Value, canonical
 from rrpolicy.codec.writing import plain
+from rrpolicy.finding import AT
 from rrpolicy.govern.diff.altered import Altered, Effect, Places, Sense
 from rrpolicy.govern.diff.sides import Side
 from rrpolicy.govern.diff.weaker import effect
@@ -68,7 +68,7 @@ def gates(old: Side, new: Side) -> Iterator[Altered]:
     before, after = (dict(zip(identities(s.policy).gates, s.policy.gates, strict=True)) for s in (old, new))
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name), after.get(name)
-        was, now = (None if g is None else {**plain_options(g.options), "max": g.max} for g in (one, other))
+        was, now = (None if g is None else {**plain_options(g.options), g.bound: g.max or g.min} for g in (one, other))
         if was == now:
             continue
         if one is None or other is None:
@@ -76,7 +76,7 @@ def gates(old: Side, new: Side) -> Iterator[Altered]:
             why = "nothing limits this error any more" if other is None else "this error is limited as well"
         else:
             does = _of_gate(one, other)
-            why = f"at most {one.max} before, at most {other.max} now"
+            why = f"{_limit(one)} before, {_limit(other)} now"
         at = (None if g is None else side.shown(g.place) for g, side in ((one, old), (other, new)))
         yield Altered(name, does, was, now, why, Sense.UTILITY, Places(*at))
 
@@ -86,10 +86,17 @@ def plain_options(options: BaseModel) -> dict[str, Json]:
     return options.model_dump(mode="json", exclude_none=True)
 
 
+def _limit(gate: Gate) -> str:
+    return f"{AT[gate.bound]} {gate.max or gate.min}"
+
+
 def _of_gate(old: Gate, new: Gate) -> Effect:
-    if old.options != new.options:
+    if old.options != new.options or old.bound != new.bound:
         return Effect.INCOMPARABLE
-    return Effect.of(weaker=Fraction(new.max) > Fraction(old.max), stronger=Fraction(new.max) < Fraction(old.max))
+    wider, narrower = new.limit > old.limit, new.limit < old.limit
+    return (
+        Effect.of(weaker=wider, stronger=narrower) if new.bound == "max" else Effect.of(weaker=narrower, stronger=wider)
+    )
 
 
 def named(side: Side) -> Mapping[str, Requirement]:

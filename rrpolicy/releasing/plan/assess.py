@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.blame.installed import author
@@ -153,22 +152,26 @@ def _on_word(channel: Channel) -> Iterator[str]:
 
 def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
     metric = registry.utility_metrics[gate.metric]
-    limit = Fraction(gate.max)
     expected = returning(Measure | None, metric.expected)(gate.options, channel, original)
     return UtilityFinding(
         gate.metric,
         gate.options.model_dump(mode="json"),
         expected,
-        limit,
-        _within(expected, limit),
+        gate.limit,
+        _within(expected, gate),
         metric.meaning,
         gate.place,
+        bound=gate.bound,
     )
 
 
-def _within(expected: Measure | None, limit: Fraction) -> Verdict:
-    """Return whether an expectation passes; an estimate only by its upper limit at three standard errors."""
+def _within(expected: Measure | None, gate: Gate) -> Verdict:
+    """Return whether an expectation passes: an estimate only by its end, an upper bound never a limit that is least."""
     if expected is None:
         return Verdict.UNDECIDED
-    value = expected.value + (3 * expected.error if expected.standing is Standing.ESTIMATE else 0)
-    return Verdict.SATISFIED if value <= limit else Verdict.FAILED
+    value, bounded = expected.end(gate.bound), expected.standing is Standing.UPPER_BOUND
+    if gate.bound == "max":
+        return Verdict.SATISFIED if value <= gate.limit else Verdict.FAILED
+    if value < gate.limit:
+        return Verdict.FAILED
+    return Verdict.UNDECIDED if bounded else Verdict.SATISFIED

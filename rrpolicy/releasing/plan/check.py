@@ -20,7 +20,7 @@ from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import identities
-from rrpolicy.policy.model import Attribute, Policy, Requirement
+from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.assess import words
@@ -245,10 +245,20 @@ def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
     for gate in policy.gates:
         asked = getattr(registry.utility_metrics[gate.metric], "refuses", None)
         reason = None if asked is None else returning(str | None, asked)(gate.options, policy)
+        found += _other_side(gate, registry)
         if reason is not None:
             place = policy.place_of(reason, gate.place)
             found.append(Problem("RR252", f"{gate.metric}: {reason}", place))
     return tuple(found)
+
+
+def _other_side(gate: Gate, registry: Registry) -> Iterator[Problem]:
+    """Yield that a gate limits a number from the side on which it is better (RR286): it would refuse the best."""
+    better = getattr(registry.utility_metrics[gate.metric], "better", "smaller")
+    right = "min" if better == "larger" else "max"
+    if gate.bound != right:
+        message = f"{gate.metric}: {better} is better, and the gate states `{gate.bound}`"
+        yield Problem("RR286", message, gate.place, f"`{right}`")
 
 
 def _such_as(registry: Registry) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from rrpolicy.errors import Decided, Problem
-from rrpolicy.finding import CONDITION, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.finding import CONDITION, ERRORS, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
@@ -109,10 +110,43 @@ def unmet(finding: UtilityFinding) -> Problem | None:
     if finding.verdict is Verdict.SATISFIED:
         return None
     if finding.verdict is Verdict.FAILED and finding.expected is not None:
-        message = f"{finding.metric}: {shown(finding.expected)} is over {float(finding.limit):g}"
-        hint = "raise `max`, relax a requirement, or release fewer attributes; or have it waived"
+        side, move = ("over", "raise") if finding.bound == "max" else ("under", "lower")
+        message = f"{finding.metric}: {expectation(finding)}{_end(finding)} is {side} {float(finding.limit):g}"
+        hint = (
+            f"with these requirements the plan attains `{finding.bound} = {attained(finding)}`: {move} the limit to "
+            "it, relax a requirement, or release fewer attributes; or have it waived"
+        )
         return Problem("RR104", message, finding.place, hint=hint)
     return Problem("RR103", f"{finding.metric} is undecided", finding.place, hint="plan with the data")
+
+
+def expectation(finding: UtilityFinding) -> str:
+    """Return what is expected at a gate, with its standing.
+
+    Such as `0.013 ± 0.0002 (estimate from 100 draws, seed 1)`.
+    """
+    if finding.expected is None:
+        return "unknown without data"
+    text = shown(finding.expected)
+    return f"{text.removesuffix(')')} from {finding.simulated})" if finding.simulated else text
+
+
+def attained(finding: UtilityFinding) -> str:
+    """Return the strictest limit, to three digits, that what is expected at a gate would pass."""
+    if finding.expected is None:
+        raise ValueError("nothing is known of what is expected")
+    end = Decimal(repr(finding.expected.end(finding.bound)))
+    with localcontext() as context:
+        context.prec, context.rounding = 3, ROUND_CEILING if finding.bound == "max" else ROUND_FLOOR
+        return f"{max(+end, Decimal(0)).normalize():f}"
+
+
+def _end(finding: UtilityFinding) -> str:
+    """Return by which number an estimate is decided; nothing of any other."""
+    if finding.expected is None or finding.expected.standing is not Standing.ESTIMATE:
+        return ""
+    side = "upper" if finding.bound == "max" else "lower"
+    return f", whose {side} end at {ERRORS} standard errors is {finding.expected.end(finding.bound):.6g},"
 
 
 def shown(measure: Measure) -> str:

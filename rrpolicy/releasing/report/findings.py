@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rrpolicy.errors import Place
 from rrpolicy.finding import (
+    AT,
     CONDITION,
     VALUE,
     Companion,
@@ -109,14 +110,15 @@ def utility_row(
     shown = None
     if expected is not None:
         shown = worded(expected) if expected.standing is not Standing.EXACT else apart(expected.value, (limit,))
+        shown += f" (from {finding.simulated})" if finding.simulated else ""
     return UtilityRow(
         metric=finding.metric + (", for the population" if population else ""),
         attributes=visible(finding.over) or "every randomised attribute",
         expected=shown,
         standing=None if expected is None else expected.standing.value,
-        limit=f"at most {rational(finding.limit)}",
+        limit=f"{AT[finding.bound]} {rational(finding.limit)}",
         verdict=finding.verdict.value,
-        gauge=None if expected is None else gauge(expected.value, limit, "at most"),
+        gauge=None if expected is None else gauge(expected.value, limit, AT[finding.bound]),
         realised=worded(realised) if isinstance(realised, Measure) else realised,
         meaning=finding.meaning,
         waived=_waived(finding, waivers),

@@ -1,0 +1,159 @@
+"""How far estimated shares lie from the original's: distances and divergences of a joint table or of marginals.
+
+With p the original's shares and q the estimated ones, over all cells of the table:
+
+    total-variation   (1/2) sum |p - q|
+    l1                sum |p - q|
+    l2                (sum (p - q)^2)^(1/2)
+    hellinger         ((1/2) sum (p^(1/2) - q'^(1/2))^2)^(1/2)
+    kl-divergence     sum p ln(p / q''), natural logarithm
+    chi-square        sum over p > 0 of (p - q)^2 / p
+    pmse              (1/8) sum (p - q')^2 / (p + q')
+
+q' is q with negative cells set to 0, q'' with cells below 10^-12 set to 10^-12, both divided by their sum then:
+unbiased estimates may be negative, where these three are not defined. The other four take q as it is.
+
+`pmse` is the propensity score mean squared error of the saturated model on two tables of one size: (1/2N) times the sum
+over cells of (n + m)(m/(n + m) - 1/2)^2, of n original and m estimated records.
+
+References:
+    Gibbs, Su 2002, "On Choosing and Bounding Probability Metrics"; Woo, Reiter, Oganian, Karr 2009 and Snoke et al.
+    2018 (pMSE).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.utility.marginal import Options, TableMetric
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Channel
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+LEAST = 1e-12
+"""Shares below it count as it, in logarithms."""
+
+
+class TotalVariation(TableMetric):
+    """Half the summed absolute differences."""
+
+    name = "total-variation"
+    meaning = "the largest difference, over all sets of cells, between the estimated and the true share of a set"
+
+    def of(self, options: Options, p: Array, q: Array) -> float:
+        """Return half the summed absolute differences."""
+        del options
+        return float(np.abs(p - q).sum() / 2)
+
+
+class L1(TableMetric):
+    """The summed absolute differences."""
+
+    name = "l1"
+    meaning = "the summed absolute differences between the estimated and the true shares of all cells"
+
+    def of(self, options: Options, p: Array, q: Array) -> float:
+        """Return the summed absolute differences."""
+        del options
+        return float(np.abs(p - q).sum())
+
+
+class L2(TableMetric):
+    """The root of the summed squared differences."""
+
+    name = "l2"
+    meaning = "the root of the summed squared differences between the estimated and the true shares of all cells"
+
+    def of(self, options: Options, p: Array, q: Array) -> float:
+        """Return the root of the summed squared differences."""
+        del options
+        return float(np.sqrt(((p - q) ** 2).sum()))
+
+
+class Hellinger(TableMetric):
+    """The Hellinger distance."""
+
+    name = "hellinger"
+    meaning = (
+        "the Hellinger distance, from 0 to 1, between the estimated and the true shares of all cells; negative"
+        " estimates count as 0, and the others are scaled to sum to 1"
+    )
+
+    def of(self, options: Options, p: Array, q: Array) -> float:
+        """Return the root of half the summed squared differences of roots."""
+        del options
+        return float(np.sqrt(((np.sqrt(p) - np.sqrt(clipped(q, 0.0))) ** 2).sum() / 2))
+
+
+class KLDivergence(TableMetric):
+    """The Kullback-Leibler divergence of the original from the estimate."""
+
+    name = "kl-divergence"
+    meaning = (
+        "the Kullback-Leibler divergence of the true from the estimated shares, in nats; estimates below 1e-12 count as"
+        " 1e-12, and all are scaled to sum to 1"
+    )
+
+    def of(self, options: Options, p: Array, q: Array) -> float:
+        """Return the sum of p ln(p/q) over the cells that occur."""
+        del options
+        held = p > 0
+        found = float((p[held] * np.log(p[held] / clipped(q, LEAST)[held])).sum())
+        return max(found, 0.0)
+
+
+class ChiSquare(TableMetric):
+    """The chi-square divergence, relative to the original."""
+
+    name = "chi-square"
+    meaning = (
+        "the squared differences between the estimated and the true shares, each over the true one, summed over the"
+        " cells that occur in the table"
+    )
+
+    def of(self, options: Options, p: Array, q: Array) -> float:
+        """Return the sum over the cells that occur."""
+        del options
+        held = p > 0
+        return float(((p[held] - q[held]) ** 2 / p[held]).sum())
+
+    def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
+        """Return the sum of the estimates' variances over the true shares, where all of them are unbiased."""
+        from rrpolicy.utility.simulation import original_shares
+        from rrpolicy.utility.variance import variances
+
+        variance = variances(channel, original, attributes)
+        if variance is None:
+            return None
+        p = original_shares(original, attributes)
+        held = p > 0
+        return float((variance[held] / p[held]).sum())
+
+
+class PMSE(TableMetric):
+    """The propensity score mean squared error of the saturated model."""
+
+    name = "pmse"
+    meaning = (
+        "the mean squared error of guessing whether a record stands in the original or in the estimated table, from 0"
+        " (alike) to 1/4 (told apart with certainty); negative estimates count as 0, and the others are scaled to"
+        " sum to 1"
+    )
+
+    def of(self, options: Options, p: Array, q: Array) -> float:
+        """Return an eighth of the summed squared differences, each over the sum."""
+        del options
+        proper = clipped(q, 0.0)
+        whole = p + proper
+        held = whole > 0
+        return float(((p - proper)[held] ** 2 / whole[held]).sum() / 8)
+
+
+def clipped(q: Array, least: float) -> Array:
+    """Return shares of at least so much, in sum 1."""
+    proper = np.maximum(q, least)
+    return np.asarray(proper / proper.sum())

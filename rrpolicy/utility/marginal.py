@@ -1,0 +1,130 @@
+"""What metrics of an estimated table have in common: which attributes, how many draws, expected and realised."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rrpolicy.finding import Measure
+from rrpolicy.utility.metric import MOST_CELLS, Better
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Channel, Layout
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.policy.model import Policy
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+
+class Simulation(BaseModel):
+    """How an expectation is simulated, where it has no closed form."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    draws: int = Field(default=100, ge=20, le=10_000, description="Simulated draws, where there is no closed form.")
+    seed: int = Field(default=1, ge=0, lt=2**63, description="Of the simulated draws; no release is drawn with it.")
+
+
+class Options(Simulation):
+    """Which table of shares."""
+
+    attributes: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Attributes of the table; default: all that are released with categories.",
+    )
+
+
+class TableMetric(ABC):
+    """A number of an estimated table of shares beside the original's."""
+
+    options: ClassVar[type[Options]] = Options
+    better: ClassVar[Better] = "smaller"
+    name: ClassVar[str]
+    meaning: ClassVar[str]
+
+    @abstractmethod
+    def of(self, options: Options, p: Array, q: Array) -> float:
+        """Return the number.
+
+        Args:
+            options: of the entry.
+            p: the original's shares, one dimension an attribute.
+            q: the estimated ones; they sum to 1, and single ones may be negative.
+        """
+
+    def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
+        """Return the expectation where it has a closed form; None where it is simulated."""
+        del channel, original, attributes
+        return None
+
+    def unfit(self, options: Options, channel: type[Channel], axes: Layout) -> str | None:
+        """Return None: every channel's counts are estimated, unbiased or spread evenly inside groups."""
+        del options, channel, axes
+        return None
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:
+        """Return why a policy has not the table: an attribute without categories, or more cells than are estimated."""
+        return refusal(options.attributes, policy)
+
+    def expected(self, options: Options, channel: Channel, original: Original | int) -> Measure | None:
+        """Return the expectation over draws: in closed form, or the mean of simulated draws with its standard error.
+
+        Args:
+            options: of the entry.
+            channel: as planned.
+            original: the table; of a number of records alone nothing is known.
+
+        Raises:
+            DataError: RR346 if that is too much to simulate.
+            PolicyError: RR267 if the released values do not determine the table.
+        """
+        from rrpolicy.utility.simulation import Draws, original_shares, simulated
+
+        if isinstance(original, int):
+            return None
+        names = attributes_of(options.attributes, original.policy)
+        known = self.exact(channel, original, names)
+        if known is not None:
+            return Measure(known)
+        p = original_shares(original, names)
+        figures = {self.name: lambda q: self.of(options, p, q)}
+        return simulated(channel, original, names, figures, Draws(options.draws, options.seed))[self.name]
+
+    def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
+        """Return what one draw attained; audit only, it never gates. None where the table has over 10^6 cells."""
+        from rrpolicy.utility.simulation import original_shares
+        from rrpolicy.utility.written import estimated_shares
+
+        names = attributes_of(options.attributes, original.policy)
+        q = estimated_shares(release, original, names)
+        return None if q is None else Measure(self.of(options, original_shares(original, names), q))
+
+
+def attributes_of(named: tuple[str, ...] | None, policy: Policy) -> tuple[str, ...]:
+    """Return the attributes that are named, or else all that are released with categories."""
+    return named or tuple(a.name for a in policy.released if a.categorical)
+
+
+def refusal(named: tuple[str, ...] | None, policy: Policy) -> str | None:
+    """Return why no table over some attributes is estimated under a policy; None if one is.
+
+    Args:
+        named: the attributes; None for all that are released with categories.
+        policy: with domains as far as they are known.
+    """
+    known = {a.name: a for a in policy.released if a.categorical}
+    lost = [name for name in named or () if name not in known]
+    if lost:
+        return f"`attributes`: '{lost[0]}' is not released with categories"
+    if named and len(set(named)) < len(named):
+        return "`attributes` names one twice"
+    if not known:
+        return "nothing is released with categories"
+    cells = math.prod(len(known[name].domain or (0,)) for name in attributes_of(named, policy))
+    if cells > MOST_CELLS:
+        return f"`attributes`: their table has {cells:,} cells, and at most {MOST_CELLS:,} are estimated"
+    return None

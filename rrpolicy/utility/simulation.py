@@ -1,0 +1,262 @@
+"""What analysts will estimate from a release that is still to be drawn: the planned channel, simulated.
+
+Each draw is one of the channel itself, narrowed to the attributes that are asked for, and is undone by the record
+weights of `rrpolicy.estimate.weights`: the numbers are those of `Release.crosstab(…, spread=True)` on such a draw.
+
+Bits come from a seed and the number of the draw alone, in streams that no release has: a number that is published or
+booked never tells of the draw that was released, and looking at it is no look at that draw. Plans that are compared on
+one table see the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
+from rrpolicy.channel.decoders import AnatomyDecoder, Decoder, IdentityDecoder
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.finding import Measure, Standing
+from rrpolicy.utility.drawn import Collected, count_cells, dealt_cells
+from rrpolicy.utility.metric import MOST_CELLS
+
+if TYPE_CHECKING:
+    from rrpolicy.canonical import Value
+    from rrpolicy.channel.base import Channel
+    from rrpolicy.estimate.weights.base import AxisWeights, Mask
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+MOST_WORK = 2_000_000_000
+"""Cells and records of all draws together."""
+Figure = Callable[["Array"], float]
+"""A number of an estimated table of shares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """How often a channel is drawn from, and by which bits.
+
+    Attributes:
+        number: of draws.
+        seed: of all of them.
+    """
+
+    number: int
+    seed: int
+
+    def streams(self, draw: int) -> Streams:
+        """Return the streams of one draw, which no release has: they are marked, and made of other bits than a key."""
+        key = hashlib.sha256(b"rrpolicy.simulation/1 %d %d" % (self.seed, draw)).digest()
+        streams = Streams(key, b"", b"", "simulation")
+        streams.test = True
+        return streams
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """A table over some attributes, as estimates of a release give it.
+
+    Attributes:
+        attributes: one dimension each.
+        shape: the number of categories of each.
+        channel: narrowed to what the table needs.
+        axes: what undoes each released axis, and which of its original cells count for which cells of the table.
+        inner: for each axis the attributes of its cells, in order.
+        dealt: of values that were dealt into groups, if the table has both these and others.
+        times: the column that says how often a row counts; "" where there is none.
+        drawn: whether chance has a part in the estimates.
+    """
+
+    attributes: tuple[str, ...]
+    shape: tuple[int, ...]
+    channel: Channel
+    axes: tuple[tuple[AxisWeights, Mask | None], ...]
+    inner: tuple[tuple[str, ...], ...]
+    dealt: AnatomyDecoder | None
+    times: str
+    drawn: bool
+
+    @classmethod
+    def of(cls, channel: Channel, original: Original, attributes: Sequence[str]) -> Marginal:
+        """Prepare the estimates of a table.
+
+        Args:
+            channel: as planned.
+            original: the table.
+            attributes: released with categories, each once.
+
+        Raises:
+            DataError: RR346 if the table has more than 10^6 cells.
+            PolicyError: RR267 if the released values do not determine it.
+        """
+        wanted = set(attributes)
+        domains = {name: original.policy.attributes[name].domain or () for name in attributes}
+        shape = tuple(len(domains[name]) for name in attributes)
+        if math.prod(shape) > MOST_CELLS:
+            raise too_large(f"a table of {', '.join(attributes)} has {math.prod(shape):,} cells")
+        kept = _narrowed(channel, wanted).settle(original)
+        decoders = [d for d in kept.decoders() if wanted & set(d.attributes)]
+        shared = next((d for d in decoders if isinstance(d, AnatomyDecoder)), None)
+        alone = shared is not None and len(decoders) == 1
+        axes, inner = [], []
+        for decoder in decoders:
+            undone = _counted_alone(decoder) if alone else decoder
+            for weights in axis_weights(undone):
+                names = dict(zip(decoder.columns, decoder.attributes, strict=True))
+                own = [names[column] for column in weights.columns]
+                axes.append((weights, _targets(weights, own, domains)))
+                inner.append(tuple(name for name in own if name in wanted))
+        drawn = not alone and any(d.drawn for d in decoders)
+        dealt, times = (None, shared.count) if shared is not None and alone else (shared, "")
+        return cls(tuple(attributes), shape, kept, tuple(axes), tuple(inner), dealt, times, drawn)
+
+    def estimates(self, original: Original, draws: Draws) -> Iterator[Array]:
+        """Yield the estimated shares of each draw, of `shape`; a single one where nothing is left to chance.
+
+        Args:
+            original: the table.
+            draws: of the channel.
+
+        Raises:
+            DataError: RR346 if that is too much work.
+        """
+        number = draws.number if self.drawn else 1
+        records = original.records if self._one_by_one else 0
+        work = number * (math.prod(a.counted for a, _ in self.axes) + records)
+        if work > MOST_WORK:
+            raise too_large(f"{number:,} draws of {', '.join(self.attributes)} count {work:,} cells and records")
+        for draw in range(number):
+            yield self.estimate(self._drawn(original, draws.streams(draw)), original.records)
+
+    def _drawn(self, original: Original, streams: Streams) -> Collected:
+        sink = Collected()
+        self.channel.draw(original, streams, sink)
+        return sink
+
+    def estimate(self, drawn: Collected, records: int) -> Array:
+        """Return the estimated shares of one draw, of `shape`.
+
+        Args:
+            drawn: the released rows.
+            records: N.
+        """
+        specs = {spec.name: spec for spec in self.channel.tables()}
+        weights = [axis for axis, _ in self.axes]
+        if self.dealt is not None:
+            counted = dealt_cells(drawn, specs, weights, self.dealt)
+        else:
+            held = {c for axis in weights for c in axis.columns}
+            spec = next(s for s in specs.values() if held <= {c.name for c in s.columns})
+            counted = count_cells(drawn.parts[spec.name], spec, weights, self.times)
+        for place, (axis, targets) in enumerate(self.axes):
+            if self.dealt is None or axis.columns != self.dealt.columns:
+                counted = axis.contract(counted, place, targets, 1)
+        order = [name for names in self.inner for name in names]
+        whole = counted.reshape([self.shape[self.attributes.index(name)] for name in order])
+        found: Array = np.transpose(whole, [order.index(name) for name in self.attributes]) / records
+        return found
+
+    @property
+    def _one_by_one(self) -> bool:
+        """Whether every record is drawn by itself."""
+        return self.dealt is not None or not isinstance(self.channel, Product) or self.channel.sampler == "records"
+
+
+def original_shares(original: Original, attributes: Sequence[str]) -> Array:
+    """Return the shares of a table as it is, one dimension an attribute."""
+    return np.asarray(original.counts(*attributes).dense() / original.records)
+
+
+def simulated(
+    channel: Channel,
+    original: Original,
+    attributes: Sequence[str],
+    figures: Mapping[str, Figure],
+    draws: Draws,
+) -> Mapping[str, Measure]:
+    """Return the mean over draws of numbers of an estimated table.
+
+    Args:
+        channel: as planned.
+        original: the table.
+        attributes: of the estimated table.
+        figures: what to compute of each draw's shares; all of them see the same draws.
+        draws: of the channel.
+
+    Returns:
+        each mean, an estimate with its standard error; exact where nothing is left to chance.
+
+    Raises:
+        DataError: RR346 if that is too much work.
+        PolicyError: RR267 if the released values do not determine the table.
+    """
+    marginal = Marginal.of(channel, original, attributes)
+    found = [[figure(shares) for figure in figures.values()] for shares in marginal.estimates(original, draws)]
+    mean = averaged if marginal.drawn else _only
+    return {name: mean(values) for name, values in zip(figures, zip(*found, strict=True), strict=True)}
+
+
+def _only(values: Sequence[float]) -> Measure:
+    (value,) = values
+    return Measure(value)
+
+
+def averaged(values: Sequence[float]) -> Measure:
+    """Return the mean of what draws came to, an estimate with its standard error."""
+    numbers = np.asarray(values, dtype=np.float64)
+    error = float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
+    return Measure(float(numbers.mean()), Standing.ESTIMATE, error)
+
+
+def too_large(what: str) -> DataError:
+    """Return the error (RR346) for a simulation that is refused."""
+    hint = "name fewer `attributes`, or ask for fewer `draws`"
+    return DataError(Problem("RR346", f"{what}: that is too much to simulate", hint=hint))
+
+
+def _narrowed(channel: Channel, wanted: set[str]) -> Channel:
+    """Return a channel of fewer columns that releases these by the same law."""
+    if isinstance(channel, Product):
+        axes = tuple(axis for axis in channel.axes if wanted & set(axis.attributes))
+        names = {column.name for axis in axes for column in axis.columns()}
+        order = tuple(name for name in channel.order if name in names)
+        return replace(channel, axes=axes, carried=(), order=order)
+    if isinstance(channel, AnatomyChannel):
+        known = tuple(column for column in channel.known if column.attribute in wanted)
+        return replace(channel, known=known or channel.known[:1])
+    return channel
+
+
+def _counted_alone(decoder: Decoder) -> Decoder:
+    """Return the decoder of dealt values that are counted by themselves, in their own table: exactly."""
+    if not isinstance(decoder, AnatomyDecoder):
+        return decoder
+    return IdentityDecoder(decoder.attributes, decoder.column, decoder.labels)
+
+
+def _targets(weights: AxisWeights, own: Sequence[str], domains: Mapping[str, Sequence[Value]]) -> Mask | None:
+    """Return (V, cells) which original cells of an axis count for which cells of the attributes that are wanted.
+
+    None where these are the same, in the same order.
+    """
+    places = [i for i, name in enumerate(own) if name in domains]
+    positions = [{label: code for code, label in enumerate(domains[own[i]])} for i in places]
+    sizes = [len(p) for p in positions]
+    cell = np.zeros(len(weights.original), dtype=np.int64)
+    for place, position, size in zip(places, positions, sizes, strict=True):
+        cell = cell * size + np.array([position[labels[place]] for labels in weights.original], dtype=np.int64)
+    cells = math.prod(sizes)
+    if len(cell) == cells and np.array_equal(cell, np.arange(cells)):
+        return None
+    targets = np.zeros((len(cell), cells), dtype=bool)
+    targets[np.arange(len(cell)), cell] = True
+    return targets
