@@ -9,7 +9,7 @@ from rrpolicy.channel.sampling.streams import Stream as Stream, Streams as Strea
 from rrpolicy.channel.sampling.variates import Parts as Parts
 from rrpolicy.errors import Place as Place, RRPolicyError as RRPolicyError
 from rrpolicy.estimate.release import Release as Release
-from rrpolicy.finding import Profile as Profile, ValueTable as ValueTable
+from rrpolicy.finding import Bound as Bound, Profile as Profile, ValueTable as ValueTable
 from rrpolicy.policy.governance import (
     Change as Change,
     Context as Context,
