@@ -48,6 +48,9 @@ METRICS = {
     "kl-divergence": "rrpolicy.utility.distances:KLDivergence",
     "chi-square": "rrpolicy.utility.distances:ChiSquare",
     "pmse": "rrpolicy.utility.distances:PMSE",
+    "group-by-error": "rrpolicy.utility.queries:GroupByError",
+    "cube-error": "rrpolicy.utility.queries:CubeError",
+    "random-query-error": "rrpolicy.utility.queries:RandomQueryError",
 }
 """Utility metric -> its class."""
 

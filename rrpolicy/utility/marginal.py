@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.simulation import Figure
 
 
 class Simulation(BaseModel):
@@ -38,7 +39,7 @@ class Options(Simulation):
     )
 
 
-class TableMetric(ABC):
+class TableMetric:
     """A number of an estimated table of shares beside the original's."""
 
     options: ClassVar[type[Options]] = Options
@@ -46,15 +47,27 @@ class TableMetric(ABC):
     name: ClassVar[str]
     meaning: ClassVar[str]
 
-    @abstractmethod
-    def of(self, options: Options, p: Array, q: Array) -> float:
+    def of(self, p: Array, q: Array) -> float:
         """Return the number.
 
         Args:
-            options: of the entry.
             p: the original's shares, one dimension an attribute.
             q: the estimated ones; they sum to 1, and single ones may be negative.
         """
+        raise NotImplementedError
+
+    def figure(self, options: Options, original: Original, attributes: tuple[str, ...]) -> Figure:
+        """Return the number as a function of the estimated shares alone; override it where options have a say.
+
+        Args:
+            options: of the entry.
+            original: the table.
+            attributes: one dimension each.
+        """
+        from rrpolicy.utility.simulation import original_shares
+
+        del options
+        return partial(self.of, original_shares(original, attributes))
 
     def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
         """Return the expectation where it has a closed form; None where it is simulated."""
@@ -82,7 +95,7 @@ class TableMetric(ABC):
             DataError: RR346 if that is too much to simulate.
             PolicyError: RR267 if the released values do not determine the table.
         """
-        from rrpolicy.utility.simulation import Draws, original_shares, simulated
+        from rrpolicy.utility.simulation import Draws, simulated
 
         if isinstance(original, int):
             return None
@@ -90,18 +103,16 @@ class TableMetric(ABC):
         known = self.exact(channel, original, names)
         if known is not None:
             return Measure(known)
-        p = original_shares(original, names)
-        figures = {self.name: lambda q: self.of(options, p, q)}
+        figures = {self.name: self.figure(options, original, names)}
         return simulated(channel, original, names, figures, Draws(options.draws, options.seed))[self.name]
 
     def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
         """Return what one draw attained; audit only, it never gates. None where the table has over 10^6 cells."""
-        from rrpolicy.utility.simulation import original_shares
         from rrpolicy.utility.written import estimated_shares
 
         names = attributes_of(options.attributes, original.policy)
         q = estimated_shares(release, original, names)
-        return None if q is None else Measure(self.of(options, original_shares(original, names), q))
+        return None if q is None else Measure(self.figure(options, original, names)(q))
 
 
 def attributes_of(named: tuple[str, ...] | None, policy: Policy) -> tuple[str, ...]:

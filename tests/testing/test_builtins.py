@@ -275,11 +275,22 @@ def test_nothing_is_left_out():
     assert {type(source) for source in REGISTRY.sources.values()} == {DuckDBSource, DemoSource}
 
 
-TABLES = ("total-variation", "l1", "l2", "hellinger", "kl-divergence", "chi-square", "pmse")
+TABLES = (
+    "total-variation",
+    "l1",
+    "l2",
+    "hellinger",
+    "kl-divergence",
+    "chi-square",
+    "pmse",
+    "group-by-error",
+    "cube-error",
+)
 UTILITY = {
     "expected-l2": '[[utility]]\nmetric = "expected-l2"\nmax = 1\n[[utility]]\nmetric = "expected-l2"\nattributes = ["region"]\nmax = 1',
     "addition-mse": '[[utility]]\nmetric = "addition-mse"\nmax = 1',
     **{name: f'[[utility]]\nmetric = "{name}"\nattributes = ["region"]\nmax = 1' for name in TABLES},
+    "random-query-error": '[[utility]]\nmetric = "random-query-error"\nqueries = 20\ndimensions = 1\nmax = 1',
 }
 DRAWN = dict.fromkeys(METRICS, "pram, keep probabilities") | {"addition-mse": "sensitive-addition"}
 

@@ -140,7 +140,7 @@ def test_what_is_expected_is_the_mean_over_every_release(case):
     assert sum(chance for chance, _ in releases()) == pytest.approx(1)
 
     p = table.counts(*attributes).dense() / 4
-    figures = {m.name: partial(m.of, Options(), p) for m in METRICS}
+    figures = {m.name: partial(m.of, p) for m in METRICS}
     found = simulated(channel, table, attributes, figures, Draws(1000, 1))
 
     for metric in METRICS:
@@ -179,7 +179,7 @@ def test_draws_that_are_all_alike_are_caught():
             return super().streams(0)
 
     p = TINY.counts("sex", "region").dense() / 4
-    figures = {"l2": lambda q: L2().of(Options(), p, q)}
+    figures = {"l2": lambda q: L2().of(p, q)}
     truth = by_enumeration(L2(), ("sex", "region"), every_retention)
 
     found = simulated(RANDOMISED, TINY, ("sex", "region"), figures, Stuck(50, 1))["l2"]
