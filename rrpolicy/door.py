@@ -227,6 +227,7 @@ def diff(
     source: Table | None = None,
     expected_rows: int | None = None,
     root: PathLike | None = None,
+    today: date | None = None,
     progress: Progress = _silent,
 ) -> Difference:
     """Compare two policies, or the policies of two folders by their names; nothing is released or written.
@@ -239,6 +240,7 @@ def diff(
         source: plan both on this table, as for `plan`.
         expected_rows: plan both for so many records, without data.
         root: as for `load_policy`; those of a revision lie in that revision.
+        today: the day on which both are judged, for waivers and reviews; default: today.
         progress: as for `plan`.
 
     Returns:
@@ -259,7 +261,7 @@ def diff(
     if data + (source is not None) + (expected_rows is not None) > 1:
         raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
     on = expected_rows if not (data or source is not None) else handed(source)
-    return compare(old, new, on, _path(root), progress)
+    return compare(old, new, on, _path(root), progress, _terms(today, waivers=True))
 
 
 @blaming
@@ -422,7 +424,7 @@ def verify(
             public key that is none; RR440, RR443 for a ledger that cannot be relied on, or is not there.
     """
     from rrpolicy.attest.check import signed
-    from rrpolicy.attest.signing_keys import read_public
+    from rrpolicy.attest.signing_keys import trusted
     from rrpolicy.govern.ledger.verify import verified_in
     from rrpolicy.releasing.verify.outcome import Level
     from rrpolicy.releasing.verify.verify import verify as verified
@@ -430,7 +432,7 @@ def verify(
     from rrpolicy.source.memory.kinds import PLAN_ON
 
     original, elsewhere = handed(source), handed(plan_on, PLAN_ON)
-    trusted, auditors = ([read_public(Path(path)) for path in paths] for paths in (signed_by, verified_by))
+    keys, auditors = trusted(signed_by), trusted(verified_by)
     found = verified(
         Path(bundle),
         Level.of(_one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
@@ -442,7 +444,7 @@ def verify(
         today=today,
         progress=progress,
     )
-    found = signed(Path(bundle), found, trusted, auditors)
+    found = signed(Path(bundle), found, keys, auditors)
     return found if ledger is None else verified_in(Path(ledger), Path(bundle), found, superseded=superseded)
 
 
@@ -496,12 +498,11 @@ def evidence(
         RequirementError: RR110 to RR137 if the release does not verify.
         PolicyError: RR250 if there is no such regime, or no audit/ for its page; RR260 if there is no release.
     """
-    from rrpolicy.attest.signing_keys import read_public
+    from rrpolicy.attest.signing_keys import trusted
     from rrpolicy.evidence.gathering import evidence as gathered
     from rrpolicy.evidence.written import Written
 
-    keys = [read_public(Path(path)) for path in signed_by]
-    return Written(gathered(Path(bundle), regime, page, plugins, keys))
+    return Written(gathered(Path(bundle), regime, page, plugins, trusted(signed_by)))
 
 
 @blaming

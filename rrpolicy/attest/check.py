@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rrpolicy.attest.envelope import Signed, all_signed, read_envelope
 from rrpolicy.attest.signing import RELEASE, SUFFIX
+from rrpolicy.attest.signing_keys import Trusted
 from rrpolicy.attest.statement import STATEMENT, audit_digests, stated_digests, statement
 from rrpolicy.attest.verification import RESULT
 from rrpolicy.canonical import canonical, file_digest
@@ -16,17 +16,16 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.releasing.bundle import audit as auditing
-from rrpolicy.releasing.verify.outcome import Check, Level, Verification
+from rrpolicy.releasing.verify.outcome import UNSIGNED, Check, Level, Verification
 from rrpolicy.releasing.verify.verify import ATTESTATIONS
 from rrpolicy.untrusted.document import UnreadableError
 
-if TYPE_CHECKING:
-    from securesystemslib.signer import Key
-
-MISSING, OTHER = "RR136", "RR137"
+OTHER = "RR137"
 
 
-def signed(bundle: Path, found: Verification, keys: Sequence[Key], auditors: Sequence[Key] = ()) -> Verification:
+def signed(
+    bundle: Path, found: Verification, keys: Sequence[Trusted], auditors: Sequence[Trusted] = ()
+) -> Verification:
     """Return a verification with what the signatures add to it.
 
     Args:
@@ -45,18 +44,18 @@ def signed(bundle: Path, found: Verification, keys: Sequence[Key], auditors: Seq
     if folder.is_dir() and (public != bundle or keys or auditors):
         _look(gathered, folder, public, manifest)
     needed = manifest.require_signatures
-    by = () if gathered.release is None else all_signed(gathered.release, keys)
-    for key in keys:
-        failure = f"the release is not signed by the key {key.keyid[:16]}…"
-        gathered.check(f"signed by {key.keyid[:16]}…", key.keyid in by, MISSING, failure)
-    for key in auditors:
-        failure = f"no verification of the release is signed by the key {key.keyid[:16]}…"
-        audited = any(result.signed_by(key) for result in gathered.results.values())
-        gathered.check(f"verified by {key.keyid[:16]}…", audited, MISSING, failure)
+    by = () if gathered.release is None else all_signed(gathered.release, [trusted.key for trusted in keys])
+    for trusted in keys:
+        failure = f"the release is not signed by the key {trusted}"
+        gathered.check(f"signed by {trusted}", trusted.key.keyid in by, UNSIGNED, failure)
+    for trusted in auditors:
+        failure = f"no verification of the release is signed by the key {trusted}"
+        audited = any(result.signed_by(trusted.key) for result in gathered.results.values())
+        gathered.check(f"verified by {trusted}", audited, UNSIGNED, failure)
     if needed:
         count = f"{len(by)} of {needed}"
         failure = f"the release must be signed by {needed} keys that the verifier names with --signed-by; {count} are"
-        gathered.check("signatures that the release requires", len(by) >= needed, MISSING, failure)
+        gathered.check("signatures that the release requires", len(by) >= needed, UNSIGNED, failure)
     undecided = ("who signed the release (--signed-by)",) if gathered.release is not None and not keys else ()
     return replace(
         found,
@@ -65,7 +64,7 @@ def signed(bundle: Path, found: Verification, keys: Sequence[Key], auditors: Seq
         undecided=(*found.undecided, *undecided),
         notes=(
             *found.notes,
-            *(f"the release is signed by {keyid[:16]}…" for keyid in by),
+            *(f"the release is signed by {trusted}" for trusted in _first(keys) if trusted.key.keyid in by),
             *_told(gathered, (*keys, *auditors)),
         ),
     )
@@ -110,7 +109,7 @@ def _look(gathered: _Gathered, folder: Path, public: Path, manifest: Manifest) -
             if gathered.check(f"{name}: of this release", same, OTHER, failure):
                 gathered.results[path.name] = envelope
         signed = bool(envelope.keyids)
-        gathered.check(f"{name}: signed", signed, MISSING, f"{name} has no signature: it was taken off")
+        gathered.check(f"{name}: signed", signed, UNSIGNED, f"{name} has no signature: it was taken off")
 
 
 def _release(envelope: Signed, public: Path, manifest: Manifest) -> bool:
@@ -139,12 +138,17 @@ def _result(envelope: Signed, public: Path) -> bool:
     return right and f"public/{NAME}" in subjects and subjects.keys() <= files.keys()
 
 
-def _told(gathered: _Gathered, keys: Sequence[Key]) -> list[str]:
+def _first(keys: Sequence[Trusted]) -> Iterable[Trusted]:
+    """Return each key once, by the first name that it is given."""
+    return {trusted.key.keyid: trusted for trusted in reversed(keys)}.values()
+
+
+def _told(gathered: _Gathered, keys: Sequence[Trusted]) -> list[str]:
     """Return which results carry a signature of a key that is trusted here."""
     named = []
     for name, result in gathered.results.items():
-        by = all_signed(result, keys)
-        if by:
+        by = next((trusted for trusted in keys if result.signed_by(trusted.key)), None)
+        if by is not None:
             when = result.statement["predicate"].get("timeCreated", "")
-            named.append(f"{ATTESTATIONS}/{name} is signed by {by[0][:16]}…: verified on {when}")
+            named.append(f"{ATTESTATIONS}/{name} is signed by {by}: verified on {when}")
     return named

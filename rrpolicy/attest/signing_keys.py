@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +19,28 @@ from rrpolicy.passphrase import passphrase as asked
 from rrpolicy.untrusted.document import UnreadableError, read_regular
 
 if TYPE_CHECKING:
-    from securesystemslib.signer import CryptoSigner, SSlibKey
+    from securesystemslib.signer import CryptoSigner, Key, SSlibKey
 
 PASSPHRASE = "RRPOLICY_PASSPHRASE"  # noqa: S105 a name
 """The environment variable that holds the passphrase where nobody can be asked."""
 _LARGEST = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A public key that a verifier trusts.
+
+    Attributes:
+        name: of its file.
+        key: itself.
+    """
+
+    name: str
+    key: Key
+
+    def __str__(self) -> str:
+        """Return the file's name, which people know it by, with the id."""
+        return f"{self.name} ({self.key.keyid[:16]}…)"
 
 
 def passphrase(*, new: bool = False) -> bytes:
@@ -122,6 +141,15 @@ def read_public(path: Path) -> SSlibKey:
     if not isinstance(key, Ed25519PublicKey):
         raise _refused(f"{path} is no public Ed25519 key")
     return SSlibKey.from_crypto(key)
+
+
+def trusted(paths: Iterable[str | os.PathLike[str]]) -> list[Trusted]:
+    """Read the public keys that a verifier trusts.
+
+    Raises:
+        RefusedError: RR430 if one is none.
+    """
+    return [Trusted(Path(path).name, read_public(Path(path))) for path in paths]
 
 
 def _content(path: Path) -> bytes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -42,7 +43,7 @@ def check_all(
     """Check policy files and print what was found.
 
     Args:
-        policies: the files.
+        policies: the files; of a folder, every policy in it.
         wanted: in which forms it is told.
         extends: a baseline that each policy must extend, by itself or through another.
         source: a table that is held against each; "" for the policy's own, None for none.
@@ -55,15 +56,26 @@ def check_all(
     """
     table: str | Literal[True] | None = True if source == "" else source
     asked = partial(door.check, extends=extends, source=table, root=root, today=today, waivers=waivers)
-    found = [_check(name, asked, text=wanted.form is Output.TEXT) for name in policies]
+    files = [*_files(policies)]
+    found = [_check(name, asked, text=wanted.form is Output.TEXT) for name in files]
     worst = max(one.status for one in found)
     show(wanted, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
     if worst == 0 and wanted.form is Output.TEXT:
         from rrpolicy.cli.text.pasting import command_line
 
-        several = f"all {len(policies)} policies are sound"
-        print(f"next: {command_line('plan', policies[0])}" if len(policies) == 1 else several)
+        several = f"all {len(files)} policies are sound"
+        print(f"next: {command_line('plan', files[0])}" if len(files) == 1 else several)
     return worst
+
+
+def _files(policies: Sequence[str]) -> Iterator[str]:
+    for name in policies:
+        if os.path.isdir(name):  # noqa: PTH112
+            from rrpolicy.policy.tree.document import policies_named
+
+            yield from map(str, policies_named([Path(name)]))
+        else:
+            yield name
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rrpolicy.attest.check import signed
+from rrpolicy.attest.signing_keys import Trusted
 from rrpolicy.canonical import file_digest
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import PolicyError, Problem
@@ -25,14 +26,11 @@ from rrpolicy.releasing.verify.outcome import Level
 from rrpolicy.releasing.verify.verify import ATTESTATIONS, verify
 from rrpolicy.untrusted.document import read_document
 
-if TYPE_CHECKING:
-    from securesystemslib.signer import Key
-
 Page = Literal["public", "audit"]
 
 
 def evidence(
-    bundle: Path, name: str, page: Page | None = None, plugins: Sequence[str] = (), keys: Sequence[Key] = ()
+    bundle: Path, name: str, page: Page | None = None, plugins: Sequence[str] = (), keys: Sequence[Trusted] = ()
 ) -> Evidence:
     """Return what a release shows of what a regime asks.
 

@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-from rrpolicy.errors import OWN, Problem
+from rrpolicy.errors import OWN, Place, Problem
 from rrpolicy.finding import CONDITION, VALUE, Companion, Finding, UtilityFinding, Verdict
 from rrpolicy.outputs.fingerprint import key_identity
 from rrpolicy.outputs.outcome import Entry, Kind, Part
-from rrpolicy.policy.governance import REVIEW, Waiver
-from rrpolicy.policy.model import Policy
+from rrpolicy.policy.governance import Waiver
 from rrpolicy.releasing.plan.gate import expectation, in_the_way, shown, unmet
 from rrpolicy.untrusted.printable import listed
 
@@ -76,16 +75,15 @@ def utility(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxy
     )
 
 
-def judgement(policy: Policy, what: str, message: str, waiver: Waiver | None = None) -> Entry:
-    """Return the entry of a point of judgement, or of a review that is due and waived; it is told of the whole policy.
+def judgement(what: str, message: str, waiver: Waiver | None = None, place: Place | None = None) -> Entry:
+    """Return the entry of a point of judgement, or of a review that is due.
 
     Args:
-        policy: that gives cause for it.
         what: its name, such as `warning/held-by-one?attribute=zip`.
         message: what it is.
         waiver: who lets it be.
+        place: where the policy gives cause for it; None if that is not at hand.
     """
-    place = policy.place("context.review_by" if what == REVIEW else "policy")
     return Entry("warning", what, Part.JUDGEMENT, Kind.REVIEW, what, message, place=place, waived=waiver)
 
 

@@ -13,6 +13,7 @@ from rrpolicy.outputs.entries import faults, judgement, requirement, utility
 from rrpolicy.outputs.fingerprint import stated_name
 from rrpolicy.outputs.outcome import BUG, Entry, Kind, Note, Outcome, Part, Subject
 from rrpolicy.policy.folder.repository import top
+from rrpolicy.policy.governance import REVIEW
 from rrpolicy.policy.identity import identities
 from rrpolicy.releasing.plan.waivers import DUE, warning_id
 from rrpolicy.releasing.report.context import declared_lines
@@ -87,8 +88,10 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
 
 def judged(policy: Policy, warnings: Iterable[Remark], waived: Iterable[Waived]) -> list[Entry]:
     """Return the entries of points of judgement, those that somebody waived among them."""
-    open_points = [judgement(policy, warning_id(remark), remark.text) for remark in warnings]
-    return [*open_points, *(judgement(policy, one.what, one.message, one.waiver) for one in waived)]
+    whole, due = policy.place("policy"), policy.place("context.review_by")
+    open_points = [judgement(warning_id(remark), remark.text, place=whole) for remark in warnings]
+    let_be = [judgement(one.what, one.message, one.waiver, due if one.what == REVIEW else whole) for one in waived]
+    return [*open_points, *let_be]
 
 
 def of_comparison(found: Comparison) -> Subject:
@@ -143,7 +146,7 @@ def of_tests(found: Tests) -> Subject:
     )
     notes = (Note("entries that no test speaks of", found.untested),) if found.untested else ()
     status = 0 if found.passed else 1
-    return Subject(found.name, found.version, found.file, status, entries, f"{len(entries)} tests", notes)
+    return Subject(found.name, found.version, found.file, status, entries, f"policy tests: {len(entries)}", notes)
 
 
 def of_table(found: TableCheck, uri: str, status: int) -> Subject:
@@ -166,6 +169,7 @@ def of_verification(found: Verification, bundle: Path, status: int, *, strict: b
     entries = [requirement(finding, decided=False) for finding in found.held]
     entries += [_check(check) for check in found.checks if check.passed]
     entries += faults(found.problems)
+    entries += [judgement(point.what, point.message, point.waiver, point.place) for point in found.points]
     entries += [_undecided(text, blocking=strict) for text in found.undecided]
     entries += [_stated(claim) for claim in found.claims]
     records = [bundle / "public" / "release.json", bundle / "release.json"]

@@ -48,7 +48,7 @@ def test_steward_signs_approver_co_signs_auditor_signs_what_was_verified(bundle,
     assert run("verify", bundle, *signed_by(keys, "stranger")) == 1  # an auditor's key signs no release
     assert run("verify", bundle, *signed_by(keys, "steward"), "--verified-by", keys / "stranger.pem.pub") == 0
     assert run("verify", bundle, "--verified-by", keys / "approver.pem.pub") == 1
-    assert "no verification of the release is signed by the key" in capsys.readouterr().out
+    assert "no verification of the release is signed by the key approver.pem.pub (" in capsys.readouterr().out
 
     (result,) = (bundle / "attestations").glob("verification-*.dsse.json")
     predicate = json.loads(base64.b64decode(json.loads(result.read_text())["payload"]))["predicate"]
@@ -245,6 +245,31 @@ def test_a_key_signs_once_and_no_statement_of_something_else(bundle, other, keys
 
 def test_public_alone_is_not_signed(bundle, keys):
     assert run("sign", bundle / "public", "--key", keys / "steward.pem") == 2
+
+
+def test_keys_are_told_by_the_name_of_their_file(bundle, keys, capsys):
+    assert run("sign", bundle, "--key", keys / "steward.pem") == 0
+    twice = ("steward", "steward")
+    assert run("verify", bundle, *signed_by(keys, *twice)) == 0
+    notes = [text for text in capsys.readouterr().out.splitlines() if text.startswith("note: ")]
+    keyid = read_public(keys / "steward.pem.pub").keyid
+    assert notes == [f"note: the release is signed by steward.pem.pub ({keyid[:16]}…)"]
+
+
+def test_what_lacks_a_signature_alone_keeps_what_it_promises(bundle, keys, capsys):
+    assert run("verify", bundle, *signed_by(keys, "steward")) == 1
+    told = capsys.readouterr().out
+    assert "NOT verified" in told
+    assert "local-dp: epsilon <= 2 (record scope): satisfied" in told
+    assert "it would hold for" not in told
+    assert (
+        told.splitlines()[-1].endswith("undecided: nothing")
+        or "local-dp" not in told.splitlines()[-1].split("undecided:")[1]
+    )
+
+    (bundle / "public/README.md").write_text("edited")
+    assert run("verify", bundle, *signed_by(keys, "steward")) == 1
+    assert "it would hold for the channel that is stated" in capsys.readouterr().out
 
 
 def test_who_sees_signatures_and_names_no_key_is_told_that_it_is_undecided(bundle, keys, capsys):

@@ -122,6 +122,7 @@ OBSERVED = text('domain = ["F", "M"]', 'domain = "observed"')
 LINE = b"person_id,sex,town,salary,note\n1,F,A,3,x\n"
 CASES = (
     Bad("not TOML", 2, "RR202", text("schema = 1", "schema = = 1"), at="= ="),
+    Bad("a day of no month", 2, "RR202", more="[context]\nreview_by = 2026-13-40\n", at="2026-13-40"),
     Bad("JSON in place of TOML", 2, "RR202", text("schema = 1", '{"schema": 1}'), at="{"),
     Bad("a domain that is a text", 2, "RR212", text('["F", "M"]', '"F"'), at='"F"'),
     Bad("bins of text", 2, "RR213", text("[0, 100, 200, inf]", '["low"]'), at='"low"'),
@@ -238,7 +239,8 @@ def test_what_is_no_policy(folder, capsys):
         (folder / name).write_bytes(content)
         assert run("check", folder / name) == 2
         refused(capsys, "RR20")
-    assert run("check", folder) == 2
+    (folder / "no-policies").mkdir()
+    assert run("check", folder / "no-policies") == 2
     refused(capsys, "RR200")
 
 

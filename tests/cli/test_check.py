@@ -193,3 +193,40 @@ def test_a_sensitive_attribute_that_does_not_exist_is_one_error(policy, capsys):
     (problem,) = refused(policy, text, capsys)
 
     assert problem["message"] == "attribute-disclosure: 'diseases' is not a sensitive attribute of the policy"
+
+
+@pytest.mark.parametrize("day", ["2026-13-40", "2026-02-30", "2026-1-5", "26-01-01", "2026-01-01T99:00:00"])
+def test_a_day_that_the_calendar_does_not_have_is_told_as_one(policy, day, capsys):
+    policy.write_text(f"{POLICY}\n[context]\nreview_by = {day}\n")
+    assert main(["check", str(policy)]) == 2
+    told = capsys.readouterr().err
+    assert f"RR202 {day} is no day" in told
+    assert "expected: a day that the calendar has, as YYYY-MM-DD, such as 2027-01-31" in told
+
+
+def test_what_is_wrong_beside_a_day_is_no_matter_of_the_day(policy, capsys):
+    for wrong in ("review_by = 2027-01-31 2027-01-31", "legal_basis = act of 2027-01-31", 'licence = "2026-13-40'):
+        policy.write_text(f"{POLICY}\n[context]\n{wrong}\n")
+        assert main(["check", str(policy)]) == 2
+        told = capsys.readouterr().err
+        assert "RR202 not TOML" in told
+        assert "is no day" not in told
+
+
+def test_of_a_folder_every_policy_is_checked(policy, tmp_path, capsys):
+    (tmp_path / "other.toml").write_text(POLICY.replace("survey", "census", 1).replace("demo:census", "demo:survey"))
+    (tmp_path / "no-policy.toml").write_text("[tool]\n")
+    assert main(["check", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert [line.split(": ")[1].split()[0] for line in told.splitlines() if "mechanism pram" in line] == [
+        "census",
+        "survey",
+    ]
+    assert told.splitlines()[-1] == "all 2 policies are sound"
+
+    (tmp_path / "other.toml").unlink()
+    assert main(["check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"next: rrpolicy plan {policy}"
+    policy.unlink()
+    assert main(["check", str(tmp_path)]) == 2
+    assert f"RR200 the folder {tmp_path} holds no policy" in capsys.readouterr().err

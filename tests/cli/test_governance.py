@@ -160,6 +160,27 @@ def test_past_its_review_nothing_is_released_and_a_release_stays_what_it_was(pol
     assert run("verify", "bundle", "--today", BEFORE) == 0
     assert "to be reviewed" not in capsys.readouterr().out
 
+    assert run("verify", "bundle", "--today", LATER, "--output-format", "github") == 0
+    told = capsys.readouterr().out.splitlines()
+    (due,) = (text for text in told if text.startswith("::warning ") and "was to be reviewed by 2027-06-30" in text)
+    lines = Path("bundle/audit/policy.toml").read_text().splitlines()
+    assert f"file=bundle/audit/policy.toml,line={lines.index('review_by = 2027-06-30') + 1}," in due
+    (waived,) = (text for text in told if "waived until 2027-01-31" in text)
+    assert waived.startswith(f"::notice file=bundle/audit/policy.toml,line={lines.index('[[waivers]]') + 2},")
+    assert run("verify", "bundle/public", "--today", LATER, "--output-format", "github") == 0
+    assert "::warning file=bundle/public/release.json,title=warning::the policy was to be" in capsys.readouterr().out
+    assert run("verify", "bundle", "--today", LATER, "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)["notes"]) == 2
+
+
+def test_a_comparison_judges_by_the_day_that_is_named(policy, capsys):
+    add(policy, CONTEXT)
+    for day, passes in ((BEFORE, True), (LATER, False)):
+        for planned in ((), ("--data",)):
+            assert run("diff", "policy.toml", "policy.toml", "--today", day, *planned, "--json") == 0
+            prices = json.loads(capsys.readouterr().out)["comparisons"][0]["prices"]
+            assert ("RR415" in prices["after"]["problems"]) != passes
+
 
 def test_a_due_review_can_be_put_off(policy):
     late = WAIVER.replace("utility/expected-l2", "review_by").replace("2027-01-31", "2027-08-31")

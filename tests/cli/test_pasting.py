@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.cli.text.pasting import command_line, shortest
 
 POLICY = """\
 schema = 1
@@ -142,3 +142,21 @@ def test_without_links_a_file_appears_all_the_same(tmp_path, monkeypatch):
     with pytest.raises(RefusedError, match="RR402"):
         appear(tmp_path / "made", tmp_path / "plan")
     assert (tmp_path / "plan").read_text() == "new"
+
+
+def test_a_table_beside_the_policies_folder_is_named_without_a_step_back(tmp_path, monkeypatch, capsys):
+    make(tmp_path / "data", "people", "sex")
+    (tmp_path / "policies").mkdir()
+    text = (tmp_path / "data/people.toml").read_text()
+    (tmp_path / "policies/people.toml").write_text(text.replace('"people.csv"', '"../data/people.csv"'))
+    monkeypatch.chdir(tmp_path)
+    assert main(["release", "policies/people.toml", "--root", ".", "--out", "out"]) == 0
+    assert "next: rrpolicy verify out --source data/people.csv" in capsys.readouterr().out.splitlines()
+
+
+def test_a_step_back_from_where_a_link_leads_stays(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere/policies").mkdir(parents=True)
+    (tmp_path / "policies").symlink_to(tmp_path / "elsewhere/policies")
+    monkeypatch.chdir(tmp_path)
+    assert shortest("policies/../data/people.csv") == "policies/../data/people.csv"
+    assert shortest("elsewhere/policies/../data/people.csv") == "elsewhere/data/people.csv"

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import sys
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.quick_check import ROOT, TODAY
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
 
 if TYPE_CHECKING:
     from rrpolicy.govern.diff.altered import Difference
-    from rrpolicy.outputs.outcome import Outcome
+    from rrpolicy.outputs.outcome import Subject
 
 SIDE = "A policy, a folder of policies, REVISION:PATH of the git repository here, or a release."
 
 
-def command(
+def command(  # noqa: PLR0917 each option is one
     old: Annotated[str, typer.Argument(help=SIDE, metavar="OLD")],
     new: Annotated[str, typer.Argument(help="The same, after the change.", metavar="NEW")],
     source: Annotated[str | None, typer.Option(help="Plan both policies on this table.")] = None,
@@ -27,6 +27,7 @@ def command(
         int | None, typer.Option(min=1, help="Plan both for so many records, without data.")
     ] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
     data: Annotated[bool, typer.Option("--data", help="Plan each policy on its own table.")] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
@@ -43,23 +44,29 @@ def command(
 
     wanted = chosen(output, also, json=json)
     with progress() as report:
-        found = door.diff(old, new, data=data, source=source, expected_rows=expected_rows, root=root, progress=report)
+        found = door.diff(
+            old,
+            new,
+            data=data,
+            source=source,
+            expected_rows=expected_rows,
+            root=root,
+            today=None if today is None else today.date(),
+            progress=report,
+        )
     status = 0 if found.passed else 1
-    document = {"exit_status": status, **found.to_json()}
-    show(wanted, lambda: lines(found), lambda: document, lambda: _outcome(found, status))
-    if status:
-        _print_problems(found)
-    return status
+    return told(
+        wanted,
+        "diff",
+        status,
+        text=lambda: lines(found),
+        document=lambda: {"exit_status": status, **found.to_json()},
+        subjects=lambda: _subjects(found),
+        problems=found.problems,
+    )
 
 
-def _outcome(found: Difference, status: int) -> Outcome:
+def _subjects(found: Difference) -> list[Subject]:
     from rrpolicy.outputs import subjects
 
-    return subjects.outcome("diff", status, [subjects.of_comparison(one) for one in found.comparisons])
-
-
-def _print_problems(found: Difference) -> None:
-    from rrpolicy.cli.terminal import count_of, wants_colour
-    from rrpolicy.policy.diagnostics import render
-
-    print(f"{render(found.problems, colour=wants_colour())}\n\n{count_of(found.problems)}", file=sys.stderr)
+    return [subjects.of_comparison(one) for one in found.comparisons]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +10,11 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
 
 if TYPE_CHECKING:
     from rrpolicy.govern.cases.run import Tested, Tests
-    from rrpolicy.outputs.outcome import Outcome
+    from rrpolicy.outputs.outcome import Subject
 
 
 def command(
@@ -37,17 +36,21 @@ def command(
     with progress() as report:
         found = door.run_tests(*policies, root=root, progress=report)
     status = 0 if found.passed else 1
-    document = {"exit_status": status, **found.to_json()}
-    show(wanted, lambda: _lines(found), lambda: document, lambda: _outcome(found, status))
-    if status:
-        _print_problems(found)
-    return status
+    return told(
+        wanted,
+        "test",
+        status,
+        text=lambda: _lines(found),
+        document=lambda: {"exit_status": status, **found.to_json()},
+        subjects=lambda: _subjects(found),
+        problems=found.problems,
+    )
 
 
-def _outcome(found: Tested, status: int) -> Outcome:
+def _subjects(found: Tested) -> list[Subject]:
     from rrpolicy.outputs import subjects
 
-    return subjects.outcome("test", status, [subjects.of_tests(one) for one in found.policies])
+    return [subjects.of_tests(one) for one in found.policies]
 
 
 def _lines(found: Tested) -> Iterator[str]:
@@ -57,7 +60,8 @@ def _lines(found: Tested) -> Iterator[str]:
         yield from _untested(tests)
     count = sum(len(tests.tried) for tests in found.policies)
     failed = sum(not one.passed for tests in found.policies for one in tests.tried)
-    yield f"{count} tests, {failed} not as expected" if failed else f"all {count} tests come out as expected"
+    every = "the test comes out" if count == 1 else f"all {count} tests come out"
+    yield f"{failed} of {count} not as expected" if failed else f"{every} as expected"
 
 
 def _untested(tests: Tests) -> Iterator[str]:
@@ -65,10 +69,3 @@ def _untested(tests: Tests) -> Iterator[str]:
         yield "  no tests"
     else:
         yield from (f"  untested: {name}" for name in tests.untested)
-
-
-def _print_problems(found: Tested) -> None:
-    from rrpolicy.cli.terminal import count_of, wants_colour
-    from rrpolicy.policy.diagnostics import render
-
-    print(f"{render(found.problems, colour=wants_colour())}\n\n{count_of(found.problems)}", file=sys.stderr)

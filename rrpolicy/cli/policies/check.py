@@ -16,7 +16,7 @@ SOURCE = "Hold this table against the policy as well; without a value, behind th
 
 
 def command(
-    policies: Annotated[list[str], typer.Argument(help="Policy files.", metavar="POLICY…")],
+    policies: Annotated[list[str], typer.Argument(help="Policies, or folders of policies.", metavar="POLICY…")],
     extends: Annotated[
         str | None, typer.Option(help="A baseline: refuse a policy that does not extend it.", metavar="FILE")
     ] = None,

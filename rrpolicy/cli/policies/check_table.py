@@ -9,11 +9,11 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import ROOT
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
 
 if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
-    from rrpolicy.outputs.outcome import Outcome
+    from rrpolicy.outputs.outcome import Subject
 
 PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
 
@@ -79,19 +79,20 @@ def command(  # noqa: PLR0917 each option is one
         plugins=plugins or (),
     )
     status = 0 if found.passed else 1
-    show(
+    return told(
         wanted,
-        lambda: _lines(found),
-        lambda: {**found.to_json(), "exit_status": status},
-        lambda: _outcome(found, uri, status),
+        "check-table",
+        status,
+        text=lambda: _lines(found),
+        document=lambda: {**found.to_json(), "exit_status": status},
+        subjects=lambda: _subjects(found, uri, status),
     )
-    return status
 
 
-def _outcome(found: TableCheck, uri: str, status: int) -> Outcome:
+def _subjects(found: TableCheck, uri: str, status: int) -> list[Subject]:
     from rrpolicy.outputs import subjects
 
-    return subjects.outcome("check-table", status, [subjects.of_table(found, uri, status)])
+    return [subjects.of_table(found, uri, status)]
 
 
 def _lines(found: TableCheck) -> list[str]:

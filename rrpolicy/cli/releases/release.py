@@ -11,7 +11,7 @@ import typer
 from rrpolicy import door
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.cli.text.pasting import command_line, shortest
 from rrpolicy.untrusted.printable import line
 
 if TYPE_CHECKING:
@@ -82,4 +82,4 @@ def command(  # noqa: PLR0917 each option is one
 
 def _uri(policy: Policy) -> str:
     uri = policy.source.uri
-    return uri if ":" in uri else str(Path(policy.folder) / uri)
+    return uri if ":" in uri else shortest(Path(policy.folder) / uri)

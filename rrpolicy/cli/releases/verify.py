@@ -10,12 +10,12 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import SECRETS
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
-    from rrpolicy.outputs.outcome import Outcome
+    from rrpolicy.outputs.outcome import Subject
     from rrpolicy.releasing.verify.outcome import Verification
 
 
@@ -89,13 +89,14 @@ def command(  # noqa: PLR0917 each option is one
     status = 0 if found.passed and not (strict and found.undecided) else 1
     signed = _signed(bundle, found, sign_with) if sign_with is not None and status == 0 else []
     failing = ["--strict: what is undecided fails"] if status and found.passed else []
-    show(
+    return told(
         wanted,
-        lambda: [*_lines(found)[:-1], *signed, *failing, found.last_line()],
-        found.to_json,
-        lambda: _outcome(found, bundle, status, strict=strict),
+        "verify",
+        status,
+        text=lambda: [*_lines(found)[:-1], *signed, *failing, found.last_line()],
+        document=found.to_json,
+        subjects=lambda: _subjects(found, bundle, status, strict=strict),
     )
-    return status
 
 
 def _signed(bundle: Path, found: Verification, key: Path) -> list[str]:
@@ -109,11 +110,10 @@ def _signed(bundle: Path, found: Verification, key: Path) -> list[str]:
     return [f"signed what was verified with the key {made.keyid[:16]}…: {made.file}"]
 
 
-def _outcome(found: Verification, bundle: Path, status: int, *, strict: bool) -> Outcome:
+def _subjects(found: Verification, bundle: Path, status: int, *, strict: bool) -> list[Subject]:
     from rrpolicy.outputs import subjects
 
-    told = subjects.of_verification(found, bundle, status, strict=strict)
-    return subjects.outcome("verify", status, [told])
+    return [subjects.of_verification(found, bundle, status, strict=strict)]
 
 
 def _lines(found: Verification) -> list[str]:
@@ -133,7 +133,7 @@ def _lines(found: Verification) -> list[str]:
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
     stated = dict.fromkeys(claim.meaning for claim in found.claims)
-    lines += [f"note: {note}" for note in found.notes]
+    lines += [f"note: {note}" for note in found.told]
     lines += [f"stated, not verified: {'; '.join(stated)}"] if stated else []
     return [*lines, found.last_line()]
 
@@ -142,6 +142,6 @@ def _said(found: Verification, finding: Finding) -> str:
     """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
     from rrpolicy.finding import CONDITION, Verdict
 
-    if found.passed or finding.verdict is not Verdict.SATISFIED:
+    if found.conforms or finding.verdict is not Verdict.SATISFIED:
         return str(finding.verdict) + (f", {CONDITION} ({listed(finding.given)})" if finding.given else "")
     return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"

@@ -10,11 +10,12 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rrpolicy.cli.terminal import print_json
+from rrpolicy.cli.terminal import count_of, print_json, wants_colour
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
-    from rrpolicy.outputs.outcome import Outcome
+    from rrpolicy.errors import Problem
+    from rrpolicy.outputs.outcome import Outcome, Subject
 
 FLAG, ALSO = "--output-format", "--also"
 HELP = "How to print what was found; the exit status is the same. docs/ci.md shows each."
@@ -111,6 +112,44 @@ def show(
             _write(file, pretty(document()))
         else:
             _write(file, _formatted(form, outcome).encode())
+
+
+def told(
+    wanted: Wanted,
+    command: str,
+    status: int,
+    *,
+    text: Callable[[], Iterable[str]],
+    document: Callable[[], Json],
+    subjects: Callable[[], Sequence[Subject]],
+    problems: Sequence[Problem] = (),
+) -> int:
+    """Show what a command found, and return its exit status.
+
+    Args:
+        wanted: in which forms.
+        command: its name.
+        status: its exit status.
+        text: makes the lines for people.
+        document: makes the document of the command.
+        subjects: makes what the other formats are made of.
+        problems: that people are shown on standard error.
+
+    Raises:
+        RefusedError: RR407 or RR408 if a file cannot be written.
+    """
+
+    def outcome() -> Outcome:
+        from rrpolicy.outputs.subjects import outcome as made
+
+        return made(command, status, subjects())
+
+    show(wanted, text, document, outcome)
+    if problems:
+        from rrpolicy.policy.diagnostics import render
+
+        print(f"{render(problems, colour=wants_colour())}\n\n{count_of(problems)}", file=sys.stderr)
+    return status
 
 
 def _formatted(form: Output, outcome: Callable[[], Outcome]) -> str:

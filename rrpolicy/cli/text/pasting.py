@@ -24,6 +24,12 @@ def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence
     return " ".join(map(quoted, parts))
 
 
+def shortest(path: str | Path) -> str:
+    """Return a path without the steps back that it holds, unless a link makes it another one."""
+    short = os.path.normpath(path)
+    return short if os.path.realpath(short) == os.path.realpath(path) else str(path)
+
+
 def quoted(word: str) -> str:
     """Return a word for a shell; one with characters that are not seen spells their bytes in octal."""
     if line(word) == word:

@@ -17,7 +17,7 @@ from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.governance import UNDECLARED
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Policy
-from rrpolicy.policy.tree.document import policies_in
+from rrpolicy.policy.tree.document import policies_named
 from rrpolicy.releasing.plan.gate import shown
 from rrpolicy.releasing.plan.opening import Opened, open_policy
 from rrpolicy.releasing.plan.planning import planned
@@ -96,7 +96,7 @@ class Tested(Decided):
 
 def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> Tested:
     """Run the tests of policies; see `rrpolicy.run_tests` for the arguments and errors."""
-    files = [file for path in paths for file in (policies_in(path) if path.is_dir() else (path,))]
+    files = policies_named(paths)
     found = [(file, cases_of(file)) for file in files]
     if not any(cases for _, cases in found):
         message = f"there are no tests beside {listed(map(str, paths))}"

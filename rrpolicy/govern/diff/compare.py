@@ -14,11 +14,12 @@ from rrpolicy.govern.diff.keys import columns, settings, waivers
 from rrpolicy.govern.diff.pricing import Progress, prices
 from rrpolicy.govern.diff.sides import Side, is_release, open_sides
 from rrpolicy.releasing.plan.opening import PolicyLike
+from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.source.memory.handed import Handed
 
 
-def compare(
-    old: PolicyLike, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress
+def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
+    old: PolicyLike, new: PolicyLike, on: Handed | int | None, root: Path | None, progress: Progress, terms: Terms
 ) -> Difference:
     """Compare; see `rrpolicy.diff` for the arguments and errors.
 
@@ -28,12 +29,13 @@ def compare(
         on: what the prices are computed from, as for `prices`.
         root: that the files lie under which the policies name.
         progress: called with what is being done, and the share done.
+        terms: on which day both are judged.
     """
     before = () if is_release(old) else open_sides(old, root)
     after = open_sides(new, root, _plugins(before))
     before = before or open_sides(old, root, () if is_release(new) else _plugins(after))
     if len(before) == len(after) == 1:
-        return Difference((_comparison(before[0], after[0], on, progress),))
+        return Difference((_comparison(before[0], after[0], on, progress, terms),))
     one, other = _by_name(before), _by_name(after)
     pairs = [(one[name], side) for name, side in other.items() if name in one]
     gone = {os.path.basename(side.file): side for name, side in one.items() if name not in other}  # noqa: PTH119
@@ -41,7 +43,7 @@ def compare(
     pairs += [(gone[file], side) for file, side in come.items() if file in gone]  # it has another name now
     added = tuple(side.file for file, side in come.items() if file not in gone)
     removed = tuple(side.file for file, side in gone.items() if file not in come)
-    return Difference(tuple(_comparison(*pair, on, progress) for pair in pairs), added, removed)
+    return Difference(tuple(_comparison(*pair, on, progress, terms) for pair in pairs), added, removed)
 
 
 def _plugins(sides: tuple[Side, ...]) -> tuple[str, ...]:
@@ -59,8 +61,8 @@ def _by_name(sides: tuple[Side, ...]) -> Mapping[str, Side]:
     return found
 
 
-def _comparison(old: Side, new: Side, on: Handed | int | None, progress: Progress) -> Comparison:
-    found = prices(old, new, on, progress)
+def _comparison(old: Side, new: Side, on: Handed | int | None, progress: Progress, terms: Terms) -> Comparison:
+    found = prices(old, new, on, progress, terms)
     changes = [*settings(old, new), *waivers(old, new), *columns(old, new), *requirements(old, new), *gates(old, new)]
     changes += _mechanism(old, new, found)
     order = list(Effect)

@@ -25,6 +25,7 @@ from rrpolicy.source.memory.handed import Handed
 
 if TYPE_CHECKING:
     from rrpolicy.releasing.plan.plan import Plan
+    from rrpolicy.releasing.plan.waivers import Terms
     from rrpolicy.source.protocol import Original
 
 ALIKE = 1e-4
@@ -49,7 +50,7 @@ class _Reckoned:
     errors: tuple[MarginalError, ...] = ()
 
 
-def prices(old: Side, new: Side, on: Handed | int | None, progress: Progress) -> Prices:
+def prices(old: Side, new: Side, on: Handed | int | None, progress: Progress, terms: Terms) -> Prices:
     """Return what both policies come to.
 
     Args:
@@ -57,17 +58,21 @@ def prices(old: Side, new: Side, on: Handed | int | None, progress: Progress) ->
         new: the policy after.
         on: the table; of which none is named, each policy's own; or the number of records to expect; or nothing.
         progress: called with what is being done, and the share done.
+        terms: on which day both are judged.
 
     Raises:
         PolicyError: RR2xx if a policy asks for what cannot be.
         DataError: RR3xx if the table cannot be read, or does not fit a policy.
     """
-    if on is None:
-        known, reckon = Known.POLICY, _alone
-    elif isinstance(on, int):
-        known, reckon = Known.RECORDS, lambda side, others: _looked(side, others, on, progress)
-    else:
-        known, reckon = Known.TABLE, lambda side, others: _on_table(side, others, _table(side, old, new, on), progress)
+    known = Known.POLICY if on is None else Known.RECORDS if isinstance(on, int) else Known.TABLE
+
+    def reckon(side: Side, others: Mapping[str, Requirement]) -> _Reckoned:
+        if on is None:
+            return _alone(side, terms)
+        if isinstance(on, int):
+            return _looked(side, others, on, progress, terms)
+        return _on_table(side, others, _table(side, old, new, on), progress, terms)
+
     try:
         before = reckon(old, _only(new, old))
     except PolicyError as error:  # it was changed because of that; the new one has to be right
@@ -88,10 +93,9 @@ def _only(one: Side, other: Side) -> Mapping[str, Requirement]:
     return {name: requirement for name, requirement in named(one).items() if name not in taken}
 
 
-def _alone(side: Side, others: Mapping[str, Requirement]) -> _Reckoned:
+def _alone(side: Side, terms: Terms) -> _Reckoned:
     """Return what a policy decides by itself."""
-    del others
-    found = check(side.opened)
+    found = check(side.opened, terms)
     passed = None if found.passed else False
     outcome = Outcome(passed, problems=tuple(problem.code for problem in found.problems))
     return _Reckoned(outcome, {finding.identity: finding for finding in found.findings})
@@ -106,19 +110,23 @@ def _table(side: Side, old: Side, new: Side, handed: Handed) -> Handed:
     return replace(handed, uri=uri if SCHEME.match(uri) else os.path.join(other.policy.folder, uri))  # noqa: PTH118
 
 
-def _on_table(side: Side, others: Mapping[str, Requirement], handed: Handed, progress: Progress) -> _Reckoned:
+def _on_table(
+    side: Side, others: Mapping[str, Requirement], handed: Handed, progress: Progress, terms: Terms
+) -> _Reckoned:
     """Return what a policy comes to on a table; one that does not fit it is refused."""
     from rrpolicy.source.opening import unreadable
 
     try:
-        return _opened(side, others, handed, progress)
+        return _opened(side, others, handed, progress, terms)
     except DataError as error:
         if unreadable(error):
             raise
         return _refused(error)
 
 
-def _opened(side: Side, others: Mapping[str, Requirement], handed: Handed, progress: Progress) -> _Reckoned:
+def _opened(
+    side: Side, others: Mapping[str, Requirement], handed: Handed, progress: Progress, terms: Terms
+) -> _Reckoned:
     from rrpolicy.scratch import scratch
     from rrpolicy.source.elsewhere import open_elsewhere
     from rrpolicy.source.opening import open_original
@@ -131,7 +139,7 @@ def _opened(side: Side, others: Mapping[str, Requirement], handed: Handed, progr
         open_original(made.policy, sources, spilled.folder) as original,
         open_elsewhere(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
     ):
-        return _looked(replace(side, opened=made), others, original, progress, elsewhere)
+        return _looked(replace(side, opened=made), others, original, progress, terms, elsewhere=elsewhere)
 
 
 def _looked(
@@ -139,12 +147,14 @@ def _looked(
     others: Mapping[str, Requirement],
     original: Original | int,
     progress: Progress,
+    terms: Terms,
+    *,
     elsewhere: Original | None = None,
 ) -> _Reckoned:
     policy, registry = side.policy, side.registry
     records = original if isinstance(original, int) else original.records
     try:
-        outlook = look_ahead(policy, registry, original, progress, elsewhere)
+        outlook = look_ahead(policy, registry, original, progress, elsewhere, terms)
     except RequirementError as error:
         return _refused(error, records)
     findings = {finding.identity: finding for finding in outlook.assessment.findings}

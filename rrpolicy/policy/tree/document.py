@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,6 +24,7 @@ DEEPEST = 32
 MOST_VALUES = 250_000
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST}}}")
+_DAY = re.compile(r"(?<![\w.\"'+-])\d{1,4}-\d{1,2}-\d{1,2}(?:[Tt ]\d[\d:.]*)?(?![\w-])")
 _POLICY = re.compile(r"^[ \t]*schema[ \t]*=[ \t]*[0-9]", re.MULTILINE)
 
 Contents: TypeAlias = "dict[str, Node] | list[Node] | object"
@@ -91,6 +93,23 @@ def policies_in(folder: Path) -> tuple[Path, ...]:
             if is_policy(read_regular(file, LARGEST)):
                 found.append(file)
     return tuple(found)
+
+
+def policies_named(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the files that a caller names: of a folder, every policy in it.
+
+    Raises:
+        PolicyError: RR200 if a folder holds none.
+    """
+    return tuple(file for path in paths for file in (_of_folder(path) if path.is_dir() else (path,)))
+
+
+def _of_folder(folder: Path) -> tuple[Path, ...]:
+    found = policies_in(folder)
+    if not found:
+        message = f"the folder {folder} holds no policy"
+        raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that holds some"))
+    return found
 
 
 def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
@@ -200,8 +219,24 @@ def _syntax(error: Exception, lines: list[str], shown: str) -> Problem:
     if re.search("overwrite a value|declare .* twice|already defined|mutate immutable", reason, re.IGNORECASE):
         hint = "keep one of the two; a table's keys stand together under one header"
         return Problem("RR203", f"a key stands twice: {reason}", place, "each key once", hint)
+    day = _no_day(place)
+    if day is not None:
+        expected = "a day that the calendar has, as YYYY-MM-DD, such as 2027-01-31"
+        hint = "four digits of the year, two of the month, two of the day; no quotes"
+        return Problem("RR202", f"{day} is no day", place, expected, hint)
     hint = "text stands in quotes, arrays in [ ], inline tables in { } on one line"
     return Problem("RR202", f"not TOML: {reason}", place, hint=hint)
+
+
+def _no_day(place: Place) -> str | None:
+    """Return what is written as a day where a file goes wrong, and is none; None if it is something else."""
+    for found in _DAY.finditer(place.text):
+        if found.start() < place.column <= found.end() + 1:
+            with suppress(ValueError):
+                datetime.fromisoformat(found[0])
+                return None
+            return found[0]
+    return None
 
 
 def _node(value: object, path: KeyPath, places: Mapping[KeyPath, tuple[Place, Place]], above: Place) -> Node:

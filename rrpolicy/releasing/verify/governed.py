@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.governance import REVIEW, Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.waivers import unwaived
-from rrpolicy.releasing.verify.outcome import Log
+from rrpolicy.releasing.verify.outcome import Log, Point
 
 DIGEST = "governance_digest"
 _CLOCKS = timedelta(days=1)
@@ -37,8 +38,9 @@ def check_declared(log: Log, manifest: Manifest, file: str, today: date) -> None
         log.claim(file, "what people declared and decided", "governance")
     review = governance.context.review
     if review is not None and today > review:
-        log.notes.append(f"the policy was to be reviewed by {review}; nothing is released under it since")
-    log.notes += [f"{waiver.finding} was {waiver}" for waiver in governance.waivers]
+        message = f"the policy was to be reviewed by {review}; nothing is released under it since"
+        log.points.append(Point(REVIEW, message))
+    log.points += [Point(w.finding, f"the policy lets be: {w.finding}", w) for w in governance.waivers]
 
 
 def check_decided(log: Log, manifest: Manifest, record: Mapping[str, Any]) -> None:
@@ -74,3 +76,6 @@ def check_as_written(log: Log, manifest: Manifest, policy: Policy, file: str, by
     failure = "audit/policy.toml does not declare what release.json says that people declared and decided"
     if log.again("policy.toml: what it declares", agree, "RR122", failure, by):
         log.confirm(file, "governance")
+        places = {waiver.finding: waiver.place for waiver in policy.governance.waivers}
+        due = policy.place("context.review_by")
+        log.points[:] = [replace(p, place=due if p.waiver is None else places[p.waiver.finding]) for p in log.points]

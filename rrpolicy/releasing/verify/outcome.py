@@ -7,8 +7,12 @@ from enum import IntEnum
 
 from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import plain
-from rrpolicy.errors import Decided, Problem
+from rrpolicy.errors import Decided, Place, Problem
 from rrpolicy.finding import Finding, Verdict
+from rrpolicy.policy.governance import Waiver
+
+UNSIGNED = "RR136"
+"""The code of a signature that is asked for and missing: it speaks of who, not of what."""
 
 
 class Level(IntEnum):
@@ -55,6 +59,27 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """What the day brings, or somebody let be: a person judges it, and it fails nothing.
+
+    Attributes:
+        what: its name, as a waiver has it.
+        message: what it is.
+        waiver: who lets it be; None if nobody does.
+        place: where the policy as written says so; None where that is not at hand.
+    """
+
+    what: str
+    message: str
+    waiver: Waiver | None = None
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return self.message if self.waiver is None else f"{self.what} was {self.waiver}"
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """What a bundle says and nothing at hand confirms: whoever relies on it believes the bundle.
 
@@ -80,7 +105,8 @@ class Verification(Decided):
         findings: recomputed at this level, of the channel that is stated; only a release that is verified is its draw.
         undecided: what this level cannot recompute.
         claims: what the bundle states and the inputs at hand do not confirm.
-        notes: what the day brings, and what was waived; nothing of it fails.
+        points: what the day brings, and what was waived.
+        notes: what else is to be read with it; nothing of it fails.
         reproduced: how the redraw agreed: "byte for byte", "row for row"; None if it did not, or below level key.
         policy: what the policy is called that the release states, with its version; "" if that cannot be read.
         version: likewise.
@@ -95,7 +121,18 @@ class Verification(Decided):
     reproduced: str | None = None
     policy: str = ""
     version: str = ""
+    points: tuple[Point, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Return what is to be read with it, in words."""
+        return (*map(str, self.points), *self.notes)
+
+    @property
+    def conforms(self) -> bool:
+        """Return whether these files are what they say: all holds, but perhaps signatures that are asked for."""
+        return all(problem.code == UNSIGNED for problem in self.problems)
 
     @property
     def conditional(self) -> tuple[str, ...]:
@@ -122,13 +159,13 @@ class Verification(Decided):
             "undecided": [*self.undecided, *self._loose],
             "stated": plain(self.claims),
             "reproduced": self.reproduced,
-            "notes": list(self.notes),
+            "notes": list(self.told),
         }
 
     @property
     def held(self) -> tuple[Finding, ...]:
         """Return the findings; one that holds for the stated channel is undecided for files that are not its draw."""
-        if self.passed:
+        if self.conforms:
             return self.findings
         satisfied = (f.verdict is Verdict.SATISFIED for f in self.findings)
         pairs = zip(self.findings, satisfied, strict=True)
@@ -138,7 +175,7 @@ class Verification(Decided):
     def _loose(self) -> tuple[str, ...]:
         """Return what would hold of the stated channel, if these files were its draw."""
         known = {
-            f"{f.model} {f.requirement}" for f in self.findings if not self.passed and f.verdict is Verdict.SATISFIED
+            f"{f.model} {f.requirement}" for f in self.findings if not self.conforms and f.verdict is Verdict.SATISFIED
         }
         return tuple(sorted(known - {*self.undecided}))
 
@@ -153,6 +190,7 @@ class Log:
     findings: list[Finding] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
     claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
+    points: list[Point] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reproduced: str | None = None
     policy: str = ""
@@ -201,5 +239,6 @@ class Log:
             self.reproduced,
             self.policy,
             self.version,
+            tuple(self.points),
             tuple(self.notes),
         )

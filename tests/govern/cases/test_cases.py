@@ -90,7 +90,7 @@ def test_tests_come_out_as_expected(write, capsys):
     policy = write()
 
     assert main(["test", str(policy)]) == 0
-    assert "all 3 tests come out as expected" in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines()[-1] == "all 3 tests come out as expected"
     assert main(["test", str(policy.parent), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     jsonschema.validate(document, SCHEMA)
@@ -119,6 +119,15 @@ def test_what_comes_out_otherwise_is_told_with_its_place(write, capsys, changes,
     assert told in printed.err
     assert "RR141" in printed.err
     assert "policies/tests/survey.toml:" in printed.err
+
+
+def test_one_test_is_told_as_one(write, capsys):
+    for tests, last in (
+        (PASSES, "the test comes out as expected"),
+        (PASSES.replace("at_most = 40", "at_most = 30"), None),
+    ):
+        assert main(["test", str(write(tests=tests))]) == (0 if last else 1)
+        assert capsys.readouterr().out.splitlines()[-1] == (last or "1 of 1 not as expected")
 
 
 def test_entries_that_no_test_speaks_of_are_named(write, capsys):
