@@ -86,13 +86,16 @@ class Marginal:
     drawn: bool
 
     @classmethod
-    def of(cls, channel: Channel, original: Original, attributes: Sequence[str]) -> Marginal:
+    def of(
+        cls, channel: Channel, original: Original, attributes: Sequence[str], within: Sequence[str] = ()
+    ) -> Marginal:
         """Prepare the estimates of a table.
 
         Args:
             channel: as planned.
             original: the table.
             attributes: released with categories, each once.
+            within: more attributes that are drawn together with them.
 
         Raises:
             DataError: RR346 if the table has more than 10^6 cells.
@@ -103,7 +106,7 @@ class Marginal:
         shape = tuple(len(domains[name]) for name in attributes)
         if math.prod(shape) > MOST_CELLS:
             raise too_large(f"a table of {', '.join(attributes)} has {math.prod(shape):,} cells")
-        kept = _narrowed(channel, wanted).settle(original)
+        kept = _narrowed(channel, wanted.union(within)).settle(original)
         decoders = [d for d in kept.decoders() if wanted & set(d.attributes)]
         shared = next((d for d in decoders if isinstance(d, AnatomyDecoder)), None)
         alone = shared is not None and len(decoders) == 1
@@ -129,18 +132,8 @@ class Marginal:
         Raises:
             DataError: RR346 if that is too much work.
         """
-        number = draws.number if self.drawn else 1
-        records = original.records if self._one_by_one else 0
-        work = number * (math.prod(a.counted for a, _ in self.axes) + records)
-        if work > MOST_WORK:
-            raise too_large(f"{number:,} draws of {', '.join(self.attributes)} count {work:,} cells and records")
-        for draw in range(number):
-            yield self.estimate(self._drawn(original, draws.streams(draw)), original.records)
-
-    def _drawn(self, original: Original, streams: Streams) -> Collected:
-        sink = Collected()
-        self.channel.draw(original, streams, sink)
-        return sink
+        for drawn in collected([self], original, draws):
+            yield self.estimate(drawn, original.records)
 
     def estimate(self, drawn: Collected, records: int) -> Array:
         """Return the estimated shares of one draw, of `shape`.
@@ -149,14 +142,7 @@ class Marginal:
             drawn: the released rows.
             records: N.
         """
-        specs = {spec.name: spec for spec in self.channel.tables()}
-        weights = [axis for axis, _ in self.axes]
-        if self.dealt is not None:
-            counted = dealt_cells(drawn, specs, weights, self.dealt)
-        else:
-            held = {c for axis in weights for c in axis.columns}
-            spec = next(s for s in specs.values() if held <= {c.name for c in s.columns})
-            counted = count_cells(drawn.parts[spec.name], spec, weights, self.times)
+        counted = self.counted(drawn)
         for place, (axis, targets) in enumerate(self.axes):
             if self.dealt is None or axis.columns != self.dealt.columns:
                 counted = axis.contract(counted, place, targets, 1)
@@ -165,10 +151,43 @@ class Marginal:
         found: Array = np.transpose(whole, [order.index(name) for name in self.attributes]) / records
         return found
 
+    def counted(self, drawn: Collected) -> Array:
+        """Return the released records of one draw by the cells of the axes; dealt values are spread already."""
+        specs = {spec.name: spec for spec in self.channel.tables()}
+        weights = [axis for axis, _ in self.axes]
+        if self.dealt is not None:
+            return dealt_cells(drawn, specs, weights, self.dealt)
+        held = {c for axis in weights for c in axis.columns}
+        spec = next(s for s in specs.values() if held <= {c.name for c in s.columns})
+        return count_cells(drawn.parts[spec.name], spec, weights, self.times)
+
     @property
-    def _one_by_one(self) -> bool:
+    def one_by_one(self) -> bool:
         """Whether every record is drawn by itself."""
         return self.dealt is not None or not isinstance(self.channel, Product) or self.channel.sampler == "records"
+
+
+def collected(marginals: Sequence[Marginal], original: Original, draws: Draws) -> Iterator[Collected]:
+    """Yield what each draw releases; a single one where nothing is left to chance in any table.
+
+    Args:
+        marginals: of one channel, narrowed alike.
+        original: the table.
+        draws: of the channel.
+
+    Raises:
+        DataError: RR346 if that is too much work.
+    """
+    number = draws.number if any(m.drawn for m in marginals) else 1
+    records = original.records if any(m.one_by_one for m in marginals) else 0
+    work = number * (sum(math.prod(a.counted for a, _ in m.axes) for m in marginals) + records)
+    if work > MOST_WORK:
+        names = ", ".join(dict.fromkeys(name for m in marginals for name in m.attributes))
+        raise too_large(f"{number:,} draws of {names} count {work:,} cells and records")
+    for draw in range(number):
+        sink = Collected()
+        marginals[0].channel.draw(original, draws.streams(draw), sink)
+        yield sink
 
 
 def original_shares(original: Original, attributes: Sequence[str]) -> Array:

@@ -290,6 +290,10 @@ UTILITY = {
     "expected-l2": '[[utility]]\nmetric = "expected-l2"\nmax = 1\n[[utility]]\nmetric = "expected-l2"\nattributes = ["region"]\nmax = 1',
     "addition-mse": '[[utility]]\nmetric = "addition-mse"\nmax = 1',
     **{name: f'[[utility]]\nmetric = "{name}"\nattributes = ["region"]\nmax = 1' for name in TABLES},
+    **{
+        name: f'[[utility]]\nmetric = "{name}"\nattributes = ["sex", "region"]\nover = "largest"\nmax = 1'
+        for name in ("mutual-information-change", "uncertainty-coefficient-change", "cramers-v-change")
+    },
     "random-query-error": '[[utility]]\nmetric = "random-query-error"\nqueries = 20\ndimensions = 1\nmax = 1',
 }
 DRAWN = dict.fromkeys(METRICS, "pram, keep probabilities") | {"addition-mse": "sensitive-addition"}

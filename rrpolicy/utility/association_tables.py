@@ -1,0 +1,107 @@
+"""Two-way tables of a draw, deflated, and the measures of association that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.estimate.association.deflation import deflated
+from rrpolicy.estimate.association.measures import entropy
+from rrpolicy.estimate.association.measures import mutual_information as information
+from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.finding import Measure
+from rrpolicy.utility.distances import clipped
+from rrpolicy.utility.simulation import Draws, Marginal, averaged, collected
+from rrpolicy.utility.written import estimated_shares
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Channel
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.drawn import Collected
+
+
+def simulated_pairs(
+    channel: Channel,
+    original: Original,
+    attributes: Sequence[str],
+    figure: Callable[[list[Array]], float],
+    draws: Draws,
+) -> Measure:
+    """Return the mean over draws of a number of the tables of all pairs; exact where nothing is left to chance.
+
+    Args:
+        channel: as planned.
+        original: the table.
+        attributes: paired with one another, all drawn together.
+        figure: of the tables of all pairs, in order.
+        draws: of the channel.
+
+    Raises:
+        DataError: RR346 if that is too much work.
+        PolicyError: RR267 if the released values do not determine a table.
+    """
+    pairs = [Marginal.of(channel, original, pair, attributes) for pair in combinations(attributes, 2)]
+    found = [
+        figure([_table(pair, drawn, original.records) for pair in pairs]) for drawn in collected(pairs, original, draws)
+    ]
+    return averaged(found) if any(pair.drawn for pair in pairs) else Measure(found[0])
+
+
+def _table(pair: Marginal, drawn: Collected, records: int) -> Array:
+    """Return the shares of a pair in one draw: deflated where values were randomised apart from one another."""
+    if pair.dealt is not None or len(pair.axes) == 1 or not pair.drawn:
+        return pair.estimate(drawn, records)
+    table = deflated(pair.counted(drawn), *pair.axes)
+    return table if pair.inner[0] == pair.attributes[:1] else table.T
+
+
+def written_pair(release: Release, original: Original, pair: tuple[str, str]) -> Array:
+    """Return the same of a release as it was written."""
+    columns = [original.policy.attributes[name].release_as or name for name in pair]
+    inside = release.inside()
+    row, column = (inside.columns.axis(name) for name in columns)
+    if row is column or isinstance(row, AnatomyWeights) or isinstance(column, AnatomyWeights):
+        found = estimated_shares(release, original, pair)
+        assert found is not None
+        return found
+    counted, _, _ = inside.moments([row, column], split(None, inside.columns))
+    if not (row.randomised or column.randomised):
+        found = estimated_shares(release, original, pair)
+        assert found is not None
+        return found
+    return deflated(counted, (row, None), (column, None))
+
+
+def mutual_information(shares: Array) -> float:
+    """Return I of a table, in nats; cells below 0 count as 0."""
+    return float(information(_occupied(shares))[0])
+
+
+def uncertainty_coefficients(shares: Array) -> tuple[float, float]:
+    """Return I/H(column) and I/H(row); 0 where there is no uncertainty to take away."""
+    table = _occupied(shares)
+    known = float(information(table)[0])
+    by_column, by_row = (float(entropy(table, axis)[0]) for axis in (1, 0))
+    return tuple(known / h if h > 0 else 0.0 for h in (by_column, by_row))  # type: ignore[return-value]
+
+
+def cramers_v(shares: Array) -> float:
+    """Return V of a table, at most 1; 0 where one of the attributes has a single value. Cells are taken as they are."""
+    r, c = shares.sum(axis=1), shares.sum(axis=0)
+    held = np.outer(r > 0, c > 0)
+    expected = np.where(held, np.outer(r, c), 1.0)
+    squared = float(np.where(held, (shares - expected) ** 2 / expected, 0.0).sum())
+    fewest = min(np.count_nonzero(r > 0), np.count_nonzero(c > 0))
+    return min(float(np.sqrt(squared / (fewest - 1))), 1.0) if fewest > 1 else 0.0
+
+
+def _occupied(shares: Array) -> Array:
+    """Return a table without negative cells and empty categories."""
+    proper = clipped(shares, 0.0)
+    return np.asarray(proper[proper.sum(axis=1) > 0][:, proper.sum(axis=0) > 0])

@@ -1,0 +1,160 @@
+"""Measures of association without what randomisation puts into them: against truth, draws and written releases."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.sampling.streams import Streams
+from rrpolicy.estimate.association.deflation import deflated, residuals
+from rrpolicy.estimate.weights.form import axis_weights
+from rrpolicy.finding import Measure
+from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.testing import TableInMemory, policy_of
+from rrpolicy.utility.association_tables import cramers_v, mutual_information, uncertainty_coefficients
+from rrpolicy.utility.associations import CramersVChange, MutualInformationChange, UncertaintyCoefficientChange
+from rrpolicy.utility.distances import clipped
+from rrpolicy.utility.drawn import Collected
+from rrpolicy.utility.simulation import Marginal
+
+METRICS = (MutualInformationChange(), UncertaintyCoefficientChange(), CramersVChange())
+WIDE, WIDER = tuple(range(16)), tuple(range(14))
+POLICY = policy_of(
+    [
+        Attribute("a", Role.QUASI_IDENTIFIER, WIDE, release_as="a"),
+        Attribute("b", Role.SENSITIVE, WIDER, release_as="b"),
+    ]
+)
+ATTRIBUTES = tuple(POLICY.attributes.values())
+
+
+def dependent(strength: float, records: int = 30_000) -> TableInMemory:
+    """Return a table like Adult's education and occupation: uneven margins, and association of a given strength."""
+    generator = np.random.default_rng(1)
+    z = generator.normal(size=records)
+    columns = {}
+    for name, size, share in (("a", 16, 1.0), ("b", 14, strength)):
+        score = share * z + generator.normal(size=records)
+        columns[name] = np.clip(np.floor(score * size / 5 + size / 2), 0, size - 1).astype(int)
+    return TableInMemory.of(POLICY, columns)
+
+
+def test_measures_are_what_they_are_called():
+    table = np.array([[0.2, 0.1, 0.1], [0.05, 0.25, 0.3]])
+    r, c = table.sum(axis=1), table.sum(axis=0)
+    cells = [*product(range(2), range(3))]
+    known = sum(table[i, j] * math.log(table[i, j] / (r[i] * c[j])) for i, j in cells)
+
+    assert mutual_information(table) == pytest.approx(known)
+    assert uncertainty_coefficients(table) == pytest.approx(
+        (known / -sum(x * math.log(x) for x in c), known / -sum(x * math.log(x) for x in r))
+    )
+    assert cramers_v(table) == pytest.approx(
+        math.sqrt(sum((table[i, j] - r[i] * c[j]) ** 2 / (r[i] * c[j]) for i, j in cells))
+    )
+    assert cramers_v(np.eye(3) / 3) == pytest.approx(1)
+    assert cramers_v(np.array([[0.5, 0.5]])) == mutual_information(np.array([[0.5, 0.5]])) == 0
+    assert uncertainty_coefficients(np.array([[1.0]])) == (0, 0)
+
+
+def draws_of(table, keeps, number):
+    channel = Product.of(
+        ATTRIBUTES,
+        [Retention.uniform("a", WIDE, Fraction(keeps[0])), Retention.uniform("b", WIDER, Fraction(keeps[1]))],
+    )
+    pair = Marginal.of(channel, table, ("a", "b"))
+    for seed in range(number):
+        sink = Collected()
+        pair.channel.draw(table, Streams.for_tests(seed), sink)
+        yield deflated(pair.counted(sink), *pair.axes), pair.estimate(sink, table.records)
+
+
+@pytest.mark.parametrize("strength", [0.15, 0.5, 1.5])
+def test_the_inflation_of_randomised_tables_is_taken_out(strength):
+    """Uncorrected, U of sixteen by fourteen categories is up to fifteen times the original's; here it is near it."""
+    table = dependent(strength)
+    p = table.counts("a", "b").dense() / table.records
+    for measure in (mutual_information, lambda x: uncertainty_coefficients(x)[0], cramers_v):
+        own, raw = (
+            np.array(x)
+            for x in zip(*((measure(d), measure(q)) for d, q in draws_of(table, ("2/5", "1/2"), 40)), strict=True)
+        )
+        true, error = measure(p), own.std() / math.sqrt(len(own))
+
+        assert raw.mean() > 1.25 * true
+        assert abs(own.mean() - true) < 0.1 * true + 6 * error
+        assert abs(own - true).mean() < 0.5 * abs(raw - true).mean()
+
+
+def test_the_variance_is_that_of_the_residuals():
+    """Of 200 draws, cell by cell: the ratio of what is said to what is seen has mean 1 and a spread of (2/199)^(1/2)."""
+    table = dependent(1.5, 4_000)
+    channel = Product.of(
+        ATTRIBUTES, [Retention.uniform("a", WIDE, Fraction(4, 5)), Retention.uniform("b", WIDER, Fraction(4, 5))]
+    )
+    pair = Marginal.of(channel, table, ("a", "b"))
+    seen, said = [], []
+    for seed in range(200):
+        sink = Collected()
+        pair.channel.draw(table, Streams.for_tests(seed), sink)
+        _, residual, variance = residuals(pair.counted(sink), *pair.axes)
+        seen.append(residual)
+        said.append(variance)
+
+    ratio = np.var(seen, axis=0, ddof=1) / np.mean(said, axis=0)
+
+    assert ratio.mean() == pytest.approx(1, abs=0.04)
+    assert np.abs(ratio - 1).max() < 0.6
+
+
+def test_a_certain_table_is_not_deflated():
+    table = dependent(0.5, 3_000)
+    p = table.counts("a", "b").dense()
+    untouched = Product.of(ATTRIBUTES, [Retention.uniform("a", WIDE, Fraction(1))])
+    axes = [(weights, None) for d in untouched.decoders() for weights in axis_weights(d)]
+
+    assert deflated(p, *axes) == pytest.approx(p / p.sum(), abs=1e-12)
+    for metric in METRICS:
+        found = metric.expected(metric.options(), untouched, table)
+        assert found.value == pytest.approx(0, abs=1e-12)
+
+
+def test_sets_are_deflated_by_their_own_variance():
+    table = dependent(1.0, 20_000)
+    channel = Product.of(ATTRIBUTES, [Sets.of("b", WIDER, 6)])
+    pair = Marginal.of(channel, table, ("a", "b"))
+    p = table.counts("a", "b").dense() / table.records
+    own, raw = [], []
+    for seed in range(10):
+        sink = Collected()
+        pair.channel.draw(table, Streams.for_tests(seed), sink)
+        own.append(mutual_information(deflated(pair.counted(sink), *pair.axes)))
+        raw.append(mutual_information(clipped(pair.estimate(sink, table.records), 0.0)))
+
+    assert np.mean(raw) > 1.1 * mutual_information(p)
+    assert np.mean(own) == pytest.approx(mutual_information(p), rel=0.08)
+
+
+def test_the_largest_change_is_no_less_than_the_mean():
+    table = dependent(0.5, 3_000)
+    channel = Product.of(ATTRIBUTES, [Retention.uniform("a", WIDE, Fraction(3, 5))])
+    for metric in METRICS:
+        mean, largest = (metric.expected(metric.options(over=o, draws=20), channel, table) for o in ("mean", "largest"))
+        assert isinstance(mean, Measure)
+        assert largest.value >= mean.value
+        assert (largest.value > mean.value) == (metric.name == "uncertainty-coefficient-change")
+
+
+def test_pairs_that_a_policy_has_not_are_refused():
+    metric = CramersVChange()
+
+    assert metric.refuses(metric.options(), POLICY) is None
+    assert "'c' is not" in metric.refuses(metric.options(attributes=("a", "c")), POLICY)
+    assert "no two different" in metric.refuses(metric.options(attributes=("a", "a")), POLICY)
