@@ -6,7 +6,6 @@ their distribution; an unlisted one is never imported.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,17 +13,18 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
 from rrpolicy.blame.installed import GROUP
-from rrpolicy.blame.returned import returning, signature_unlike, unlike
+from rrpolicy.blame.protocols import misfit
+from rrpolicy.blame.returned import returning, unlike
 from rrpolicy.errors import OWN, DataError, NotOfferedError, PolicyError, Problem, RefusedError
 from rrpolicy.offer import Absent, Lazy, Offer, PluginInfo
+from rrpolicy.privacy.assessors import overlap, refuse
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
@@ -37,29 +37,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Source
     from rrpolicy.utility.metric import UtilityMetric
 
-T = TypeVar("T")
-MEMBERS: Mapping[str, tuple[str, ...]] = {
-    "mechanism": ("name", "options", "outline", "plan"),
-    "channel or axis kind": ("kind", "version", "from_json"),
-    "privacy model": ("name", "options", "describe", "refuses", "compare"),
-    "assessor": ("model", "channel", "axes", "assess"),
-    "utility metric": ("name", "options", "meaning", "unfit", "expected", "realised"),
-    "source": ("schemes", "open"),
-    "renderer": ("name", "suffix", "render"),
-    "format": ("name", "media_type", "packaged", "alone", "same_bytes", "note", "writer", "relation", "sql"),
-    "estimator": ("name", "told", "counts"),
-}
-"""What each thing that a hook offers must have, as its protocol says."""
-PROTOCOLS: Mapping[str, str] = {
-    "mechanism": "rrpolicy.mechanism:Mechanism",
-    "privacy model": "rrpolicy.privacy.model:PrivacyModel",
-    "utility metric": "rrpolicy.utility.metric:UtilityMetric",
-    "source": "rrpolicy.source.protocol:Source",
-    "renderer": "rrpolicy.report:Renderer",
-    "format": "rrpolicy.formats.format:Format",
-    "estimator": "rrpolicy.estimate.invert.estimator:Estimator",
-}
-"""Whose functions those of a thing must take the arguments of; a class of channels or axes, those of its base."""
 HOOKS: Mapping[str, str] = {
     "channel kind": "rrpolicy_channels",
     "axis kind": "rrpolicy_channels",
@@ -154,8 +131,7 @@ class Registry:
 
     def _refuse_unlike(self, plugin: str, thing: Any, what: str, key: str = "") -> None:
         """Raise RR406 if a thing lacks what its protocol has, or has a function that takes other arguments."""
-        lacking = [member for member in MEMBERS.get(what, ()) if not hasattr(thing, member)]
-        wrong = f"which is {_kind(thing)} and lacks {', '.join(lacking)}" if lacking else _misfit(thing, what)
+        wrong = misfit(thing, what)
         if wrong:
             name = key or getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__)
             raise RefusedError(
@@ -374,7 +350,7 @@ class Registry:
             found = self._load(model, plugin, thing, lambda _: model)
             for assessor in found() if isinstance(thing, Offer) else (found,):
                 for other_plugin, other in known:
-                    if _overlap(assessor, other):
+                    if overlap(assessor, other):
                         raise RefusedError(
                             Problem(
                                 "RR405",
@@ -419,8 +395,7 @@ class Registry:
             foreign = [a.kind for a in axes if not issubclass(a, assessor.axes)] if assessor.axes else []
             reason = returning(str | None, assessor.supports)(requirement, policy, axes)
             if reason is None and not foreign:
-                _refuse_units(assessor, requirement, policy)
-                _refuse(assessor, requirement, policy, outline)
+                refuse(assessor, requirement, policy, outline.axes)
                 return assessor
             reasons.append(reason or f"no rule for axes of kind {', '.join(sorted(foreign))}")
         self.refuse_absent("assessor", requirement.model)
@@ -436,76 +411,6 @@ class Registry:
         )
 
 
-def _misfit(thing: object, what: str) -> str:
-    """Return which function of somebody else's thing cannot be called as its protocol says; "" if none."""
-    of = thing if isinstance(thing, type) else type(thing)
-    if of.__module__.startswith(GROUP):
-        return ""
-    if what == "channel or axis kind":
-        from rrpolicy.channel.base import Axis, Channel
-
-        protocol = next((base for base in (Channel, Axis) if issubclass(of, base)), None)
-    else:
-        module, _, name = PROTOCOLS.get(what, "").partition(":")
-        protocol = getattr(importlib.import_module(module), name) if name else None
-    wrong = None if protocol is None else signature_unlike(thing, protocol)
-    return "" if wrong is None else f"whose {wrong}"
-
-
-def _kind(thing: object) -> str:
-    """Return in words what a thing is."""
-    if isinstance(thing, type):
-        return "a class"
-    return "a function" if isinstance(thing, FunctionType) else f"an object of class {type(thing).__name__}"
-
-
-def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) -> None:
-    """Raise `PolicyError` (RR246) if a unit may have several records and an assessor speaks of single ones."""
-    if requirement.max_records > 1 and assessor.units is None:
-        message = (
-            f"{requirement.model} on a '{assessor.channel.kind}' channel speaks of single records, and the policy "
-            f"admits {requirement.max_records} of one unit"
-        )
-        hint = (
-            f"`max_records` is stated at {policy.place('source.max_records') or '[source]'}; make one record of each "
-            "unit, or ask for local-dp or pk-anonymity of randomised columns"
-        )
-        raise PolicyError(Problem("RR246", message, requirement.place, hint=hint))
-
-
-def _refuse(assessor: Assessor, requirement: Requirement, policy: Policy, outline: Outline) -> None:
-    """Raise `PolicyError` if no estimate can decide (RR223), or for which attributes stand on one axis (RR227)."""
-    if requirement.decided_by == "estimate" and not assessor.estimates:
-        kind = outline.channel.kind
-        raise PolicyError(
-            Problem(
-                "RR223",
-                f"{requirement.model}: there is no estimate on a '{kind}' channel that could decide",
-                policy.place(f"{requirement.place.key}.decided_by") if requirement.place else None,
-                expected='`decided_by = "bound"`, or a mechanism whose risk is estimated, such as `anatomy`',
-                hint="take `decided_by` out",
-            )
-        )
-    from rrpolicy.privacy.model import refuse_layout
-
-    refuse_layout(assessor.layout, requirement, policy, outline.axes)
-
-
 def _options(things: Mapping[str, Any]) -> Lazy[type[BaseModel]]:
     """Return the options class of each thing, which is imported only when its class is asked for."""
     return Lazy(dict.fromkeys(things), lambda name, _: things[name].options)
-
-
-def _overlap(one: Assessor, other: Assessor) -> bool:
-    """Return whether two assessors could both be asked the same question."""
-    if one.model != other.model or not (
-        issubclass(one.channel, other.channel) or issubclass(other.channel, one.channel)
-    ):
-        return False
-    if not one.axes or not other.axes:
-        return True
-    return _meet(one.needs or one.axes, other.axes) and _meet(other.needs or other.axes, one.axes)
-
-
-def _meet(some: Sequence[type[Axis]], others: Sequence[type[Axis]]) -> bool:
-    return any(issubclass(a, b) or issubclass(b, a) for a in some for b in others)

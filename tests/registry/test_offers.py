@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rrpolicy import hookspecs
+from rrpolicy.blame.protocols import MEMBERS
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.errors import RefusedError
 from rrpolicy.estimate.invert.estimator import Estimator
@@ -17,7 +18,7 @@ from rrpolicy.hookspecs import hookimpl
 from rrpolicy.mechanism import Mechanism
 from rrpolicy.offer import Offer, PluginInfo
 from rrpolicy.privacy.model import Assessor, PrivacyModel
-from rrpolicy.registry import MEMBERS, Registry
+from rrpolicy.registry import Registry
 from rrpolicy.report import Renderer
 from rrpolicy.source.protocol import Source
 from rrpolicy.utility.metric import UtilityMetric

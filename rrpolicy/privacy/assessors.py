@@ -1,0 +1,77 @@
+"""Which questions an assessor may be asked, so that one of them alone decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import PolicyError, Problem
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis, Layout
+    from rrpolicy.policy.model import Policy, Requirement
+    from rrpolicy.privacy.model import Assessor
+
+
+def overlap(one: Assessor, other: Assessor) -> bool:
+    """Return whether two assessors could both be asked the same question."""
+    if one.model != other.model or not (
+        issubclass(one.channel, other.channel) or issubclass(other.channel, one.channel)
+    ):
+        return False
+    if not one.axes or not other.axes:
+        return True
+    return _meet(one.needs or one.axes, other.axes) and _meet(other.needs or other.axes, one.axes)
+
+
+def _meet(some: Sequence[type[Axis]], others: Sequence[type[Axis]]) -> bool:
+    return any(issubclass(a, b) or issubclass(b, a) for a in some for b in others)
+
+
+def refuse(assessor: Assessor, requirement: Requirement, policy: Policy, axes: Layout) -> None:
+    """Refuse what an assessor cannot decide of a requirement, though it has rules for its model and channel.
+
+    Args:
+        assessor: that would be asked.
+        requirement: the entry.
+        policy: that it stands in.
+        axes: which attributes stand together.
+
+    Raises:
+        PolicyError: RR246 if it speaks of single records and a unit may have several, RR223 if an estimate is to
+            decide and there is none, RR227 if it refuses how attributes stand together.
+    """
+    from rrpolicy.privacy.model import refuse_layout
+
+    _refuse_units(assessor, requirement, policy)
+    _refuse_estimate(assessor, requirement, policy)
+    refuse_layout(assessor.layout, requirement, policy, axes)
+
+
+def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) -> None:
+    """Raise `PolicyError` (RR246) if a unit may have several records and an assessor speaks of single ones."""
+    if requirement.max_records > 1 and assessor.units is None:
+        message = (
+            f"{requirement.model} on a '{assessor.channel.kind}' channel speaks of single records, and the policy "
+            f"admits {requirement.max_records} of one unit"
+        )
+        hint = (
+            f"`max_records` is stated at {policy.place('source.max_records') or '[source]'}; make one record of each "
+            "unit, or ask for local-dp or pk-anonymity of randomised columns"
+        )
+        raise PolicyError(Problem("RR246", message, requirement.place, hint=hint))
+
+
+def _refuse_estimate(assessor: Assessor, requirement: Requirement, policy: Policy) -> None:
+    """Raise `PolicyError` (RR223) if an estimate is to decide and there is none."""
+    if requirement.decided_by == "estimate" and not assessor.estimates:
+        kind = assessor.channel.kind
+        raise PolicyError(
+            Problem(
+                "RR223",
+                f"{requirement.model}: there is no estimate on a '{kind}' channel that could decide",
+                policy.place(f"{requirement.place.key}.decided_by") if requirement.place else None,
+                expected='`decided_by = "bound"`, or a mechanism whose risk is estimated, such as `anatomy`',
+                hint="take `decided_by` out",
+            )
+        )
