@@ -77,6 +77,7 @@ class Origin(StrEnum):
     RECORDS = "solved from the requirements and the number of records"
     DATA = "chosen from the data"
     ELSEWHERE = "chosen on another table"
+    SERIES = "frozen at the first release of the series"
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,10 +126,17 @@ class Axis(ABC):
 
     The original's codes are positions in the attribute's domain; of coupled attributes, positions in the C-order
     product of their domains.
+
+    Attributes:
+        kind: its name in documents.
+        version: of its fields.
+        one_number: whether `split` draws each of many cells of one record by a single uniform number, as
+            `rrpolicy.plugin.split_by_columns` does, or by none; only then can the axis stand in a series.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int]
+    one_number: ClassVar[bool] = False
 
     @property
     @abstractmethod

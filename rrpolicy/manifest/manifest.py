@@ -129,6 +129,23 @@ class LedgerPlace:
     entry: str
 
 
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The series that a release belongs to: in all of them a person's value is released alike, while it is the same.
+
+    Attributes:
+        name: as the policy states it.
+        id: of its key: releases of one id, with the same channel, share their noise.
+        terms: digest of what is frozen beside the channel: the mechanism's options, and what the categories stand for.
+        persons: how people are told apart, by whole numbers or by text.
+    """
+
+    name: str
+    id: str
+    terms: str
+    persons: Literal["integer", "text"]
+
+
 @dataclass(frozen=True)
 class Manifest:
     """All that release.json says.
@@ -156,6 +173,7 @@ class Manifest:
         governance_digest: of that.
         require_signatures: how many keys must have signed it.
         ledger: where it stands in the ledger; None if the policy names none.
+        series: that it belongs to; None if it belongs to none.
         test: the draw came from a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
         digest: of all this; "" until then.
@@ -185,6 +203,7 @@ class Manifest:
     governance_digest: str
     require_signatures: int
     ledger: LedgerPlace | None = None
+    series: Series | None = None
     test: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -232,9 +251,9 @@ class Manifest:
         return replace(whole, digest=own_digest(whole.to_json()))
 
     def to_json(self) -> dict[str, Json]:
-        """Return release.json; `test` stands in it only where it is true, `ledger` where there is one."""
+        """Return release.json; `test` stands in it only where it is true, `ledger` and `series` where there is one."""
         document = record(self)
-        for key in ("ledger", "test"):
+        for key in ("ledger", "series", "test"):
             if not getattr(self, key):
                 del document[key]
         return document

@@ -29,6 +29,7 @@ class Direction(Enum):
     UNIT = "when other units of protection are told apart than in the baseline, or none"
     ROLE = "when changed, but to a dropped role, or from insensitive"
     LEDGER = "when other than the baseline's, if that keeps a ledger; of `overlap`, unless it is `any`"
+    CLAIMED = "when lowered, or stated where the baseline states none, if that keeps a ledger"
     PASSED_ON = "when it names what the baseline does not let be relaxed"
     WIDENED = "when it lists what the baseline does not list"
     WIDER = "when it comes later in the order enclave, restricted, public"
@@ -122,6 +123,7 @@ RULES: Mapping[str, Rule] = {
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
     "release.csv_formulas": Rule(Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"),
     "release.require_signatures": Rule(Direction.LOWERED, "fewer people stand behind a release", value=0),
+    "release.series": Rule(Direction.LEDGER, "whoever links releases sees whose value changed, and when it came back"),
     "context.recipients": Rule(Direction.WIDENED, "somebody else gets the data"),
     "context.release_model": Rule(Direction.WIDER, "more people get the data", ("enclave", "restricted", "public")),
     "context.environment": Rule(Direction.CHANGED, _DECLARED, NAME),
@@ -148,6 +150,7 @@ RULES: Mapping[str, Rule] = {
     "waivers.until": Rule(Direction.NEVER, _WAIVED),
     "ledger.file": Rule(Direction.CHANGED, "another ledger does not know what was released before"),
     "ledger.overlap": Rule(Direction.LEDGER, "less is held against the budget", value="any"),
+    "ledger.different_values": Rule(Direction.CLAIMED, "less is held against the budget"),
     "ledger.uncomposed": Rule(Direction.LEDGER, "a release that no rule composes is made all the same"),
     "ledger.budget": Rule(
         Direction.LEDGER, "what must hold of all releases together would be that, and not every requirement"

@@ -368,6 +368,11 @@ class ReleaseTable(Table):
     require_signatures: int = Field(
         0, ge=0, le=16, description="How many keys must have signed a release, so that `verify` accepts it."
     )
+    series: Line | None = Field(
+        None,
+        description="The series that this release belongs to: in all of them a person's value is released alike, "
+        "while it is the same. Needs [ledger], one record a person, and a key of the series.",
+    )
 
 
 class BudgetEntry(PrivacyEntry):
@@ -388,6 +393,13 @@ class LedgerTable(Table):
         None,
         description="The reason why a release is made that no rule composes with earlier ones; there is then no "
         "composed guarantee.",
+    )
+    different_values: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="The most different values that a person has of any attribute over all releases of a series; "
+        "default: one more with each release.",
     )
     budget: list[BudgetEntry] = Field(
         [],

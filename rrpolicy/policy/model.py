@@ -346,6 +346,7 @@ class ReleaseSettings:
         audit_counts: exact counts of the original may stand in audit/ (else shares, rounded).
         csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
         require_signatures: how many keys must have signed the release, so that it verifies.
+        series: of whose releases a person's value is released alike as long as it is the same; None for none.
     """
 
     format: str = "parquet"
@@ -353,6 +354,7 @@ class ReleaseSettings:
     audit_counts: bool = False
     csv_formulas: Handling = "escape"
     require_signatures: int = 0
+    series: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +369,8 @@ class LedgerSettings:
         budget: what must hold of all releases together.
         stated: whether the policy states the budget; else it is every requirement.
         uncomposed: why a release is made that no rule composes with earlier ones; None if none is made.
+        different_values: the most different values that a person has of an attribute over all releases of a series;
+            None if that is not known.
     """
 
     file: str = field(metadata=UNWRITTEN)
@@ -374,6 +378,7 @@ class LedgerSettings:
     budget: tuple[Requirement, ...] = ()
     stated: bool = False
     uncomposed: str | None = None
+    different_values: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

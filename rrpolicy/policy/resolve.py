@@ -217,7 +217,14 @@ class Resolver:
         table = LedgerTable.model_validate({key: n.plain() for key, n in node.table.items() if key != "budget"})
         if table.file is None:
             return None
-        return LedgerSettings(table.file, table.overlap, tuple(budget or requirements), bool(budget), table.uncomposed)
+        return LedgerSettings(
+            table.file,
+            table.overlap,
+            tuple(budget or requirements),
+            bool(budget),
+            table.uncomposed,
+            table.different_values,
+        )
 
     def _required(
         self, section: str, attributes: Mapping[str, Attribute | None], catalogue: Catalogue
@@ -315,7 +322,9 @@ class Resolver:
             return None
         table = ReleaseTable.model_validate({} if node is None else node.plain())
         accepted = tuple(dict.fromkeys(table.accept))
-        return ReleaseSettings(table.format, accepted, table.audit_counts, table.csv_formulas, table.require_signatures)
+        return ReleaseSettings(
+            table.format, accepted, table.audit_counts, table.csv_formulas, table.require_signatures, table.series
+        )
 
     def known_format(self, catalogue: Catalogue) -> None:
         """Refuse a format of released data that no plugin offers."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
     from rrpolicy.registry import Registry
     from rrpolicy.releasing.plan.plan import Plan
+    from rrpolicy.releasing.plan.series import Begun
     from rrpolicy.source.protocol import Original
 
 _DRAW = b"rrpolicy.draw/1\0"
@@ -122,6 +123,18 @@ def told(each: Together) -> str:
 
 class Account(Protocol):
     """A ledger that a release is held against, and entered in."""
+
+    def begun(self, name: str) -> Begun | None:
+        """Return a series as its first release left it; None if there was none yet.
+
+        Args:
+            name: of the series.
+
+        Raises:
+            RefusedError: RR440, RR443 if the ledger cannot be relied on, or is not there.
+            RRPolicyError: if no loaded plugin reads its channel.
+        """
+        ...
 
     def weigh(
         self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.canonical import canonical
+from rrpolicy.canonical import Json, canonical
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Attribute, Policy, Role
@@ -137,7 +137,10 @@ class TableOriginal:
         return table
 
     def content(self) -> bytes:
-        """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC."""
+        """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC.
+
+        In a series, of what tells people apart as well: what is drawn depends on it.
+        """
         return self._whole.content
 
     def sample(self, *columns: str) -> pa.Table:
@@ -163,6 +166,26 @@ class TableOriginal:
             return
         for batch in self.snapshot.rows(coded, carried):
             yield batch.select(list(columns))
+
+    def people(self, *columns: str) -> Iterator[pa.RecordBatch]:
+        """Yield all records of a series with whose they are.
+
+        Args:
+            columns: names of released attributes, each once.
+
+        Yields:
+            Batches as `rows` yields them, with a last column: what tells people apart, whole numbers or text.
+
+        Raises:
+            ValueError: if a column is not released, or stands twice.
+            RefusedError: RR410 if the table changed.
+        """
+        unit = self.policy.unit
+        if unit is None:
+            raise ValueError("nothing tells people apart")
+        coded, carried = self._chosen(columns)
+        for batch in self.snapshot.rows(coded, [*carried, unit]):
+            yield batch.select([*columns, unit])
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield the distinct rows of `rows`, in the same order; the last column is `MULTIPLICITY`.
@@ -242,17 +265,19 @@ class TableOriginal:
     @cached_property
     def _whole(self) -> Whole:
         """Learn in one pass what only all distinct rows tell."""
-        coded, carried = self.categorical, self.carried
+        coded, unit = self.categorical, self.policy.unit if self.policy.release.series is not None else None
+        carried = [a.name for a in self.carried] + ([] if unit is None else [unit])
         sample = Systematic(self.records)
 
         def counted() -> Iterator[pa.RecordBatch]:
             joint = None if carried else self._tables.get(frozenset(a.name for a in coded))
-            for batch in self.snapshot.tally(coded, [a.name for a in carried]) if joint is None else _table(joint):
+            for batch in self.snapshot.tally(coded, carried) if joint is None else _table(joint):
                 sample.take(batch)
                 yield batch
 
         digest = row_digest(counted())
-        named = canonical([[a.name, None if a.domain is None else list(a.domain)] for a in (*coded, *carried)])
+        labels: list[Json] = [[a.name, None if a.domain is None else list(a.domain)] for a in coded]
+        named = canonical(labels + [[name, None] for name in carried])
         return Whole(hashlib.sha256(hashlib.sha256(named).digest() + digest).digest(), sample.table())
 
 

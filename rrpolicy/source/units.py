@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
@@ -35,10 +35,12 @@ class Units:
     Attributes:
         sizes: number of records -> number of units that have so many; both above 0.
         missing: records of which it is not known whose they are (null, or NaN).
+        type: engine type of the column that tells them apart; "" if that is not known.
     """
 
     sizes: Mapping[int, int]
     missing: int = 0
+    type: str = ""
 
     @classmethod
     def together(cls, parts: Iterable[Units]) -> Units:
@@ -90,7 +92,7 @@ def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
     if name not in snapshot.columns():
         message = f"`unit` names '{name}', and the table has no column of this name"
         raise DataError(Problem("RR325", message, place, "a column of the table, upper and lower case told apart"))
-    found: Units = count(name)
+    found: Units = replace(count(name), type=snapshot.columns()[name])
     if found.missing:
         message = f"{_have(found.missing)} no '{name}', by which units of protection are told apart"
         hint = "mend the table, or let `[source] unit` name a column that every record has"

@@ -66,7 +66,7 @@ BASE = {
     "attributes.hours": {"role": '"insensitive"'},
     "privacy": {},
     "mechanism": {"name": '"flip"', "plan_on": '"census.duckdb"', "plan_on_table": '"people"'},
-    "release": {"accept": '["marginal:sex"]', "require_signatures": "2"},
+    "release": {"accept": '["marginal:sex"]', "require_signatures": "2", "series": '"monthly"'},
     "context": {
         "recipients": '["students", "schools"]',
         "release_model": '"restricted"',
@@ -84,7 +84,7 @@ BASE = {
         "legal_basis": '["Statistics Act", "consent"]',
         "licence": '["CC-BY-4.0", "ODbL-1.0"]',
     },
-    "ledger": {"file": '"releases.jsonl"', "overlap": '"nested"'},
+    "ledger": {"file": '"releases.jsonl"', "overlap": '"nested"', "different_values": "3"},
 }
 WAIVER = '[{ finding = "%s", reason = "a trial", approver = "owner", until = 2027-01-31 }]'
 
@@ -208,6 +208,12 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
         ("ledger", "overlap", '"same"', True),
         ("ledger", "overlap", '"nested"', False),
         ("ledger", "overlap", '"any"', False),
+    ],
+    "release.series": [("release", "series", '"weekly"', True), ("release", "series", '"monthly"', False)],
+    "ledger.different_values": [
+        ("ledger", "different_values", "2", True),
+        ("ledger", "different_values", "3", False),
+        ("ledger", "different_values", "4", False),
     ],
     "ledger.uncomposed": [("ledger", "uncomposed", '"because"', True)],
     "ledger.budget": [("ledger", "budget", '[{ model = "k", k = 2 }]', True), ("ledger", "budget", "[]", False)],

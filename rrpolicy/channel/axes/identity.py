@@ -23,6 +23,7 @@ class Identity(Single):
 
     kind: ClassVar[str] = "identity"
     version: ClassVar[int] = 1
+    one_number: ClassVar[bool] = True
 
     @classmethod
     def of(

@@ -55,6 +55,7 @@ class Matrix(Several):
 
     kind: ClassVar[str] = "matrix"
     version: ClassVar[int] = 1
+    one_number: ClassVar[bool] = True
 
     entries: tuple[tuple[Fraction, ...], ...] = field(metadata=called("rows"))
     invariant: Invariance | None = None

@@ -44,6 +44,7 @@ class Recode(Several):
 
     kind: ClassVar[str] = "recode"
     version: ClassVar[int] = 1
+    one_number: ClassVar[bool] = True
 
     groups: tuple[tuple[tuple[int, ...], ...], ...]
     rule: Rule

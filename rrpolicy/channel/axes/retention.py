@@ -33,6 +33,7 @@ class Retention(Single):
 
     kind: ClassVar[str] = "retention"
     version: ClassVar[int] = 1
+    one_number: ClassVar[bool] = True
 
     blocks: tuple[Block, ...]
 

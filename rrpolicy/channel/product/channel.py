@@ -70,7 +70,8 @@ class Product(Channel):
         axes: every categorical attribute that is released is on exactly one; those not randomised on an Identity axis.
         carried: released columns without a domain.
         order: the released columns' names, in file order.
-        sampler: `cells` splits counts, `records` randomises record by record; the same distribution.
+        sampler: `cells` splits counts, `records` randomises record by record; the same distribution. `series` draws
+            each record by the lasting numbers of its person.
     """
 
     kind: ClassVar[str] = "product"
@@ -79,7 +80,7 @@ class Product(Channel):
     axes: tuple[Axis, ...]
     carried: tuple[Column, ...]
     order: tuple[str, ...]
-    sampler: Literal["cells", "records"] = field(default="cells", metadata=AUDIT)
+    sampler: Literal["cells", "records", "series"] = field(default="cells", metadata=AUDIT)
 
     def __post_init__(self) -> None:
         columns = [c.name for axis in self.axes for c in axis.columns()] + [c.name for c in self.carried]
@@ -140,13 +141,14 @@ class Product(Channel):
 
         The path is a function of what is public, so that two tables that differ in one record take the same: cells, if
         there cannot be many distinct original rows (65,536, or half the records) and the released cells that they can
-        become fit in memory (2^23); else records, out of core.
+        become fit in memory (2^23); else records, out of core. A series is drawn person by person.
         """
         carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
         axes = tuple(_typed(axis, original.types) for axis in self.axes)
-        return replace(self, axes=axes, carried=carried, sampler=self._path(original.records))
+        sampler = self._path(original.records) if original.policy.release.series is None else "series"
+        return replace(self, axes=axes, carried=carried, sampler=sampler)
 
-    def _path(self, records: int) -> Literal["cells", "records"]:
+    def _path(self, records: int) -> Literal["cells", "records", "series"]:
         columns = [c for axis in self.axes for c in axis.columns()]
         if not self.countable:
             return "records"
@@ -160,9 +162,11 @@ class Product(Channel):
 
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
         """Draw once, by the path that `settle` chose."""
-        from rrpolicy.channel.product.draw import draw_cells, draw_records
+        from rrpolicy.channel.product.draw import draw_cells, draw_records, draw_series
 
-        (draw_cells if self.sampler == "cells" else draw_records)(self, original, streams, sink)
+        {"cells": draw_cells, "records": draw_records, "series": draw_series}[self.sampler](
+            self, original, streams, sink
+        )
 
     def conforms(self, original: Original, released: Mapping[str, pa.RecordBatchReader]) -> Finding:
         """Test the released counts against what is expected given the original.

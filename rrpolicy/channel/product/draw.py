@@ -1,5 +1,7 @@
 """Drawing from a product channel: all cells at once where there cannot be many, else some records at a time.
 
+In a series each record is drawn by the numbers of its person, so that there records are always taken one by one.
+
 Records with the same values are exchangeable: splitting the count of every cell by a multinomial of its column, axis
 after axis, gives the multiset that randomising every record on its own gives. The multiset is released in the canonical
 order of its values, which says nothing of the original. Each axis reads a stream of its own.
@@ -8,13 +10,15 @@ order of its values, which says nothing of the original. Each axis reads a strea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
 from rrpolicy.channel.product.cells import Cells
+from rrpolicy.channel.sampling.lasting import Series
 from rrpolicy.channel.values import dictionary, in_canonical_order, order, ranks
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.runs import counted, singly
@@ -22,6 +26,7 @@ from rrpolicy.source.runs import counted, singly
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Sink
     from rrpolicy.channel.product.channel import Product
+    from rrpolicy.channel.sampling.lasting import Marks
     from rrpolicy.channel.sampling.streams import Stream, Streams
     from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
@@ -52,15 +57,35 @@ def draw_records(product: Product, original: Original, streams: Streams, sink: S
     release more than labels.
     """
     own = [axis_stream(streams, axis) for axis in product.axes]
+    of = {axis.attributes: stream for axis, stream in zip(product.axes, own, strict=True)}
     for rows in _limited(_exactly(tally(original, _names(product)), _BATCH)):
         n = as_numpy(rows.column(rows.num_columns - 1))
         if not product.countable or int(n.sum()) < _SELDOM * len(n):
-            sink.write(TABLE, _one_by_one(product, original, _repeated(rows, n), own))
+            sink.write(TABLE, _one_by_one(product, original, _repeated(rows, n), lambda axis, _: of[axis.attributes]))
             continue
         cells, carried = _cells_of(product, original, pa.Table.from_batches([rows]))
         _split(product, cells, own)
         for batch, count in _batches(product, *_released(product, cells, carried)):
             sink.write(TABLE, batch, count)
+
+
+def draw_series(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
+    """Draw every record by the lasting numbers of the person that it is of; the sink puts released rows in order.
+
+    The order tells nothing of who is who: it is that of the released values.
+    """
+    policy = original.policy
+    if policy.release.series is None or not isinstance(original, _Told):
+        raise ValueError("a series is drawn of a table that tells whose its rows are")
+    series = Series(streams, policy.release.series, policy.source.population)
+    for rows in original.people(*_names(product)):
+        people = series.marks(rows.column(rows.num_columns - 1))
+        numbers_of = partial(_of_people, series, people)
+        sink.write(TABLE, _one_by_one(product, original, rows, numbers_of))
+
+
+def _of_people(series: Series, people: Marks, axis: Axis, codes: Ints) -> Stream:
+    return series.numbers(axis, people, codes)
 
 
 def _split(product: Product, cells: Cells, streams: Sequence[Stream]) -> None:
@@ -100,13 +125,14 @@ def _batches(product: Product, cells: Cells, values: Sequence[pa.Array]) -> Iter
 
 
 def _one_by_one(
-    product: Product, original: Original, rows: pa.RecordBatch, streams: Sequence[Stream]
+    product: Product, original: Original, rows: pa.RecordBatch, stream_of: Callable[[Axis, Ints], Stream]
 ) -> pa.RecordBatch:
     """Return released rows, each from the original one in its place."""
     columns: dict[str, pa.Array] = {c.name: rows.column(c.attribute) for c in product.carried}
-    for axis, stream in zip(product.axes, streams, strict=True):
-        codes = np.column_stack([_codes(rows.column(a)) for a in axis.attributes])
-        released = _one_each(axis, flatten(codes, original_shape(axis, original)), stream)
+    for axis in product.axes:
+        table = np.column_stack([_codes(rows.column(a)) for a in axis.attributes])
+        codes = flatten(table, original_shape(axis, original))
+        released = _one_each(axis, codes, stream_of(axis, codes))
         columns |= {c.name: v for c, v in zip(axis.columns(), axis.values(released), strict=True)}
     names = list(product.order)
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
@@ -240,6 +266,13 @@ class _Tallied(Protocol):
     """An original whose engine counts rows itself."""
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
+
+
+@runtime_checkable
+class _Told(Protocol):
+    """An original that tells whose its rows are."""
+
+    def people(self, *columns: str) -> Iterator[pa.RecordBatch]: ...
 
 
 def tally(original: Original, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -2,6 +2,8 @@
 
 Two releases must never share noise, so every stream depends on the key *and* on the fingerprint of the source, the
 digest of the plan, the sampler's path and the purpose. Whoever holds the key can test any guess about the original.
+The one exception is a series (`rrpolicy.channel.sampling.lasting`), whose numbers depend on the key, the series and the
+person alone.
 
 References:
     RFC 5869 (HKDF); NIST SP 800-38A, section 6.5 (CTR mode). Uniform integers by rejection: the surplus
@@ -22,6 +24,7 @@ from rrpolicy.source.counts import Ints
 
 KEY_BYTES = 32
 _SALT = b"rrpolicy.streams/1"
+_SERIES = b"rrpolicy.series/1"
 _BLOCK = 1 << 17  # words enciphered at a time
 _ZEROS = bytes(8 * _BLOCK)
 
@@ -41,6 +44,16 @@ class Stream:
             size = min(8 * _BLOCK, 8 * n - start)
             self._keystream.update_into(memoryview(_ZEROS)[:size], raw[start : start + size])
         return out.astype(np.uint64, copy=False)
+
+    def further(self, record: int, place: int) -> int:
+        """Return the next word for one of the records that got a word each, and whose word does not tell.
+
+        Args:
+            record: its position among them.
+            place: how many words it has had.
+        """
+        del record, place
+        return int(self.words(1)[0])
 
     def below(self, bounds: Ints) -> Ints:
         """Return exactly uniform integers, one in [0, bound) for each bound.
@@ -104,6 +117,16 @@ class Streams:
         mark = (b"test" if self.test else b"release",)
         info = encode(*mark, *self._context, *(part.encode() for part in purpose))
         return Stream(HKDF(hashes.SHA256(), KEY_BYTES, _SALT, info).derive(self._key))
+
+    def lasting(self, *purpose: str) -> bytes:
+        """Return a key that is the same in all releases of a series: it depends on neither table nor plan nor path.
+
+        Args:
+            purpose: which series, and what the key is for; the parts are kept apart.
+        """
+        mark = b"test" if self.test else b"release"
+        info = encode(mark, *(part.encode() for part in purpose))
+        return HKDF(hashes.SHA256(), KEY_BYTES, _SERIES, info).derive(self._key)
 
     def __repr__(self) -> str:
         return f"Streams(test={self.test})"

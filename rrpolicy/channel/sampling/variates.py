@@ -156,7 +156,7 @@ def _categories(law: Ints, laws: Sequence[Law], stream: Stream) -> Ints:
         ties += [(int(np.arange(len(law))[here][e]), index) for e in found.ties]
         out[here] = np.array(laws[index].values, dtype=np.int64)[found.of]
     for record, index in sorted(ties):
-        out[record] = _more_digits(laws[index], int(words[record]), stream)
+        out[record] = _more_digits(laws[index], int(words[record]), record, stream)
     return out
 
 
@@ -173,11 +173,11 @@ def _groups(law: Ints) -> list[tuple[int, Ints | slice]]:
     return [(int(law[part[0]]), part) for part in np.split(order, starts[1:])]
 
 
-def _more_digits(law: Law, prefix: int, stream: Stream) -> int:
+def _more_digits(law: Law, prefix: int, record: int, stream: Stream) -> int:
     """Read digits until they tell on which side of every boundary the number lies."""
     bits = WORD
     while (place := position(law, prefix, bits)) is None:
-        prefix, bits = (prefix << WORD) | int(stream.words(1)[0]), bits + WORD
+        prefix, bits = (prefix << WORD) | stream.further(record, bits // WORD), bits + WORD
     return law.values[place]
 
 

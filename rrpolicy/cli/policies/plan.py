@@ -83,4 +83,6 @@ def _next(found: Planned, policy: Path, out: Path | None, source: str | None, ke
             what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
         return f"the gate does not pass{unwritten}: {what}"
     written, given = (policy, None) if found.file is None else (found.file, found.key or key)
+    if found.policy.release.series is not None:
+        given = key or "FILE"  # of the series, not of the plan
     return f"next: {command_line('release', written, options={'--key': given, '--out': 'DIR', '--source': source})}"

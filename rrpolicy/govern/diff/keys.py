@@ -118,6 +118,7 @@ def _ledger(side: Side, *, kept: bool) -> dict[str, _Stated]:
     if kept:
         budget = plain(ledger.budget) if ledger.stated else None
         said: dict[str, Any] = {"overlap": ledger.overlap, "uncomposed": ledger.uncomposed, "budget": budget}
+        said["different_values"] = ledger.different_values
         for key, value in said.items():
             if value is not None:
                 told[f"ledger.{key}"] = _Stated(f"ledger.{key}", value, value)

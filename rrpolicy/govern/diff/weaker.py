@@ -68,6 +68,7 @@ _WEAKER: Mapping[Direction, Callable[[Any, Any, Any], bool]] = {
     Direction.WIDER: lambda order, old, new: old is not None and (new is None or order.index(new) > order.index(old)),
     Direction.CHANGED: lambda _, old, new: old is not None and new != old,
     Direction.LEDGER: lambda strictest, old, new: new not in (old, strictest),
+    Direction.CLAIMED: lambda _, old, new: new is not None and (old is None or new < old),
     Direction.UNIT: lambda _, old, new: old is not None and new != old,
     Direction.ROLE: lambda _, old, new: old not in {"insensitive", new} and new not in DROPPED,
     Direction.FINER: lambda _, old, new: _finer(old, new),

@@ -12,15 +12,17 @@ from rrpolicy.govern.ledger.budget import weigh
 from rrpolicy.govern.ledger.chain import broken
 from rrpolicy.govern.ledger.entry import Guarantee, Release, Settlement
 from rrpolicy.govern.ledger.file import Book, locked, read_ledger
-from rrpolicy.govern.ledger.overlap import domains_of
+from rrpolicy.govern.ledger.overlap import domains_of, part_of
 from rrpolicy.manifest.manifest import LedgerPlace
 from rrpolicy.policy.identity import identities
 from rrpolicy.releasing.account import data_of
+from rrpolicy.releasing.plan.series import Begun
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
+    from rrpolicy.govern.ledger.chain import Ledger
     from rrpolicy.manifest.manifest import Manifest
-    from rrpolicy.policy.model import Overlap, Policy
+    from rrpolicy.policy.model import LedgerSettings, Policy
     from rrpolicy.registry import Registry
     from rrpolicy.releasing.account import Weighed
     from rrpolicy.releasing.plan.plan import Plan
@@ -43,12 +45,22 @@ class FileAccount:
         self._policy, self._registry, self._book = policy, registry, book
         self._entered: str | None = None
 
+    def begun(self, name: str) -> Begun | None:
+        """Return a series as its first release left it; see `rrpolicy.releasing.account.Account`."""
+        first = self._ledger.first_of(name)
+        if first is None or first.series is None:
+            return None
+        return Begun(first.name, first.series, part_of(first, self._registry).channel, first.population)
+
+    @property
+    def _ledger(self) -> Ledger:
+        return read_ledger(path_of(self._policy)) if self._book is None else self._book.ledger
+
     def weigh(
         self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
     ) -> Weighed:
         """Hold a plan against the budget; see `rrpolicy.releasing.account.Account`."""
-        ledger = read_ledger(path_of(self._policy)) if self._book is None else self._book.ledger
-        return weigh(ledger, self._policy, self._registry, plan, original, findings, draw)
+        return weigh(self._ledger, self._policy, self._registry, plan, original, findings, draw)
 
     def enter(self, plan: Plan, manifest: Manifest, draw: str, uncomposed: str | None) -> LedgerPlace:
         """Enter a release; a draw that stands in the ledger stays where it stands."""
@@ -61,8 +73,7 @@ class FileAccount:
                     raise broken(str(path_of(self._policy)), "this draw stands in it with other data")
                 return LedgerPlace(entry.previous, own)
         head = book.ledger.head
-        population, overlap = self._policy.source.population, settings.overlap
-        entry = entry_of(manifest, plan.policy, head, draw, population, overlap, uncomposed)
+        entry = entry_of(manifest, plan.policy, head, draw, self._policy.source.population, settings, uncomposed)
         self._entered = book.append(entry)
         return LedgerPlace(head, self._entered)
 
@@ -107,7 +118,7 @@ def entry_of(  # noqa: PLR0917 each is another thing
     previous: str,
     draw: str | None,
     population: str | None,
-    overlap: Overlap,
+    declared: LedgerSettings,
     uncomposed: str | None,
 ) -> Release:
     """Return the entry of a release, made of nothing but what release.json publishes, and what the policy declares.
@@ -118,7 +129,7 @@ def entry_of(  # noqa: PLR0917 each is another thing
         previous: hash of the last entry.
         draw: see `rrpolicy.releasing.account.draw_id`; None if it is not known any more.
         population: as declared.
-        overlap: as declared.
+        declared: how its people stand to earlier ones.
         uncomposed: why it is released though no rule composes it.
     """
     guarantees = tuple(
@@ -134,7 +145,7 @@ def entry_of(  # noqa: PLR0917 each is another thing
         version=head.version,
         policy_digest=head.digest,
         population=population,
-        overlap=overlap,
+        overlap=declared.overlap,
         records=manifest.records,
         max_records=manifest.units.max_records,
         channel=manifest.channel,
@@ -143,4 +154,6 @@ def entry_of(  # noqa: PLR0917 each is another thing
         derived=tuple(derived.id for derived in manifest.derived),
         guarantees=guarantees,
         uncomposed=uncomposed,
+        series=manifest.series,
+        different_values=declared.different_values,
     )

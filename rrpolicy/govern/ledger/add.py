@@ -11,7 +11,7 @@ from rrpolicy.govern.ledger.account import entry_of
 from rrpolicy.govern.ledger.entry import Joining, Settlement
 from rrpolicy.govern.ledger.file import Book, locked
 from rrpolicy.govern.ledger.verify import find, sealed_manifest, unlike
-from rrpolicy.policy.model import Overlap
+from rrpolicy.policy.model import LedgerSettings, Overlap
 from rrpolicy.releasing.verify.public import public_policy
 
 
@@ -41,7 +41,8 @@ def add_bundle(
                 raise RequirementError(problem)
         if found is None:
             policy = public_policy(manifest, load_registry(plugins))
-            found = book.append(entry_of(manifest, policy, book.ledger.head, None, population, overlap, None))
+            declared = LedgerSettings(ledger.name, overlap)
+            found = book.append(entry_of(manifest, policy, book.ledger.head, None, population, declared, None))
         if found not in book.ledger.settled:
             book.append(Settlement(book.ledger.head, found, "released", manifest.digest))
     return found

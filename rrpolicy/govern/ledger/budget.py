@@ -10,7 +10,7 @@ from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import Derived, Finding, Verdict
 from rrpolicy.govern.ledger.compose import Composed, Part, no_rule
-from rrpolicy.govern.ledger.overlap import Group, Joint, domains_of, joined, overlapping, part_of
+from rrpolicy.govern.ledger.overlap import Group, Joint, domains_of, drawn_alike, joined, overlapping, part_of
 from rrpolicy.policy.identity import identities
 from rrpolicy.privacy.models import pk_anonymity
 from rrpolicy.releasing.account import Together, Weighed, listed, told
@@ -88,8 +88,17 @@ def _joint(
     except RRPolicyError as error:
         return f"an earlier release cannot be read: {error.problems[0].message}"
     domains = domains_of((a.name, a.domain) for a in plan.policy.released)
-    parts.append(Part("this release", plan.channel, plan.records, domains))
-    return next(_unruled(parts), None) or joined(parts, policy.ledger.overlap, earlier, original)
+    parts.append(Part("this release", plan.channel, plan.records, domains, _series(plan, policy, earlier)))
+    return next(_unruled(parts), None) or joined(parts, policy.ledger, earlier, original)
+
+
+def _series(plan: Plan, policy: Policy, earlier: Sequence[Release]) -> str | None:
+    """Return what a plan has in common with the releases of its series; its key was, or will be, held to theirs."""
+    name = policy.release.series
+    begun = next((e.series for e in earlier if e.series is not None and e.series.name == name), None)
+    if name is None:
+        return None
+    return f"the new series {name}" if begun is None else drawn_alike(begun, plan.channel)
 
 
 def _unruled(parts: Iterable[Part]) -> Iterator[str]:

@@ -51,6 +51,11 @@ class Ledger:
         """Return the releases of which the ledger does not say whether their bundle appeared; they count."""
         return {name: entry for name, entry in self.releases.items() if name not in self.settled}
 
+    def first_of(self, series: str) -> Release | None:
+        """Return the release that began a series; None if there is none that counts."""
+        known = (e for e in self.releases.values() if e.series is not None and e.series.name == series)
+        return next(known, None)
+
     @property
     def head(self) -> str:
         """Return the hash of the last entry.

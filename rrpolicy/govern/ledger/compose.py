@@ -40,12 +40,14 @@ class Part:
         channel: as published.
         records: N.
         domains: attribute -> digest of its categories in their order; None for a column without a list of them.
+        series: what releases have in common that draw a person's value alike; None for one that draws it anew.
     """
 
     name: str
     channel: Channel
     records: int
     domains: Mapping[str, str | None]
+    series: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,16 @@ class Composed:
     carried: tuple[str, ...]
     exact: bool
     strange: tuple[str, ...]
+
+
+def unlike(part: Part, values: int) -> Part:
+    """Return the part of a release that tells of a person's further value, after so many others, in a series.
+
+    An attribute of two categories has no third value: what has no further one is left out.
+    """
+    assert isinstance(part.channel, Product)
+    axes = [axis for axis in part.channel.axes if axis.original_size > values]
+    return replace(part, channel=_channel(axes, part.channel.carried))
 
 
 def no_rule(channel: Channel) -> str | None:

@@ -14,6 +14,7 @@ from rrpolicy.canonical import Json, canonical, digest
 from rrpolicy.codec.reading import MalformedError, read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Measure, Verdict
+from rrpolicy.manifest.manifest import Series
 from rrpolicy.policy.model import Overlap
 from rrpolicy.untrusted.document import read_object
 
@@ -80,6 +81,9 @@ class Release:
         derived: ids of what the release tells of the table.
         guarantees: one for each requirement.
         uncomposed: why it was released though no rule composes it with earlier ones; None if it was not.
+        series: that it belongs to; None if it belongs to none.
+        different_values: the most different values that a person has of an attribute in a series, as the policy
+            declares; None if it declares none.
     """
 
     schema: ClassVar[str] = SCHEMA
@@ -101,6 +105,8 @@ class Release:
     derived: tuple[str, ...]
     guarantees: tuple[Guarantee, ...]
     uncomposed: str | None = None
+    series: Series | None = None
+    different_values: int | None = None
 
     def __post_init__(self) -> None:
         if self.records < 1 or self.max_records < 1:

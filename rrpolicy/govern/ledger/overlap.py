@@ -8,17 +8,19 @@ the only one of a pattern, so that k = 1; with `nested` the numbers of records t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical import canonical, digest
 from rrpolicy.channel.reading import channel_from_json
-from rrpolicy.govern.ledger.compose import Composed, Part, apart, linked
+from rrpolicy.govern.ledger.compose import Composed, Part, apart, linked, unlike
 from rrpolicy.govern.ledger.entry import Release
 from rrpolicy.policy.model import Overlap
 from rrpolicy.registry import Registry
+from rrpolicy.releasing.plan.series import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.canonical import Value
     from rrpolicy.channel.base import Channel
     from rrpolicy.channel.product.channel import Product
+    from rrpolicy.manifest.manifest import Series
     from rrpolicy.source.protocol import Original
 
 SAME = "the same table: rows of all releases are linked, and are one channel"
@@ -36,11 +39,29 @@ NESTED = (
 UNLIKE = (
     "the policy declares the same table, but the numbers of records differ, or earlier releases were of other people: "
 )
+SERIES = (
+    "; of a series of {releases} releases a person counts with {values} different values ({said}), given which of a "
+    "person's entries are equal, so that who changed is told by that"
+)
 ANY = "people may be in some releases and not in others, alone: ratios multiply, epsilons add, and k = 1"
 
 
 MOST_CELLS = 1 << 25
 """Released cells of linked rows over which a table is assessed: about a minute; with more, no table is looked at."""
+
+
+class Declared(Protocol):
+    """What is declared of the people of a release: by a policy under [ledger], or by an entry."""
+
+    @property
+    def overlap(self) -> Overlap:
+        """Return how they stand to those of earlier releases."""
+        ...
+
+    @property
+    def different_values(self) -> int | None:
+        """Return the most different values that one has of an attribute in a series; None if that is not known."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +112,14 @@ def part_of(entry: Release, registry: Registry) -> Part:
     Raises:
         RRPolicyError: if no loaded plugin reads its channel.
     """
-    return Part(entry.name, channel_from_json(dict(entry.channel), registry.kinds), entry.records, entry.domains)
+    channel = channel_from_json(dict(entry.channel), registry.kinds)
+    series = None if entry.series is None else drawn_alike(entry.series, channel)
+    return Part(entry.name, channel, entry.records, entry.domains, series)
+
+
+def drawn_alike(series: Series, channel: Channel) -> str:
+    """Return what releases have in common in which a person's value is drawn alike."""
+    return f"{series.name} {series.id} {frozen(channel)}"
 
 
 def domains_of(attributes: Iterable[tuple[str, Sequence[Value] | None]]) -> dict[str, str | None]:
@@ -99,27 +127,71 @@ def domains_of(attributes: Iterable[tuple[str, Sequence[Value] | None]]) -> dict
     return {name: None if domain is None else digest(canonical(list(domain))) for name, domain in attributes}
 
 
-def joined(parts: Sequence[Part], overlap: Overlap, earlier: Sequence[Release], original: Original | int) -> Joint:
+def joined(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release], original: Original | int) -> Joint:
     """Return releases together, for each group of people who are in the same of them.
 
     Args:
         parts: of which no one is without a rule; the last is the new one.
-        overlap: that the new one declares.
+        declared: of the people of the new one.
         earlier: the entries of the others.
         original: the table of the new one, or its number of records.
     """
+    overlap = declared.overlap
     sizes = [part.records for part in parts]
     between = [entry.overlap for entry in earlier[1:]]  # how earlier ones stand to each other
     if overlap == "same" and len(set(sizes)) == 1 and "none" not in between:
-        composed = linked(parts)
+        composed = linked(list(_drawn(parts, 1)))
         told = not composed.strange and _cells(composed.channel) <= MOST_CELLS
         return Joint(SAME, (Group(composed.channel, original if told else sizes[-1]),), composed)
+    most, said = _values(parts, declared, earlier)
     if overlap == "nested" and set(between) <= {"nested", "same"}:
         steps = sorted({0, *sizes})
         rings = [(size, size - before) for before, size in pairwise(steps)]
-        groups = [Group(apart([p for p in parts if p.records >= size]), people) for size, people in rings]
-        return Joint(NESTED.format(least=min(people for _, people in rings)), tuple(groups))
-    return Joint((UNLIKE if overlap == "same" else "") + ANY, (Group(apart(parts), 1),))
+        groups = [_changing([p for p in parts if p.records >= size], people, most) for size, people in rings]
+        least = min(group.people for group in groups if isinstance(group.people, int))
+        return Joint(NESTED.format(least=least) + said, tuple(groups))
+    return Joint((UNLIKE if overlap == "same" else "") + ANY + said, (_changing(parts, 1, most),))
+
+
+def _values(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release]) -> tuple[int, str]:
+    """Return how many different values a person has at most in a series, and what is said of it."""
+    series = Counter(part.series for part in parts if part.series is not None)
+    if not series:
+        return len(parts), ""
+    stated = [declared.different_values, *(e.different_values for e in earlier if e.series is not None)]
+    known = [number for number in stated if number is not None]
+    most = max(known) if len(known) == len(stated) else len(parts)
+    largest = max(series.values())
+    said = f"as the policy declares at most {most}" if most < largest else "one for each release"
+    return most, SERIES.format(values=min(most, largest), releases=largest, said=said)
+
+
+def _changing(parts: Sequence[Part], people: int, most: int) -> Group:
+    """Return people whose values may be others in every release, and of a series no more than so many.
+
+    Who links the releases of a series sees which of a person's values are equal. People hide among those alone of whom
+    the same are, and nobody knows how many these are: with two values or more, one person.
+    """
+    series = Counter(part.series for part in parts if part.series is not None)
+    seen = any(min(releases, most) > 1 for releases in series.values())
+    return Group(apart(list(_drawn(parts, most))), 1 if seen else people)
+
+
+def _drawn(parts: Sequence[Part], most: int) -> Iterator[Part]:
+    """Yield releases whose draws have nothing to do with each other: of a series, as many as a person has values.
+
+    Args:
+        parts: all releases, the last the new one.
+        most: different values of a person in a series.
+    """
+    releases = Counter(part.series for part in parts)
+    for part in parts:
+        left = releases[part.series]  # of its series, itself included: the last one counts in full
+        if part.series is None:
+            yield part
+        elif left <= most:
+            yield unlike(part, left - 1)
+        releases[part.series] -= 1
 
 
 def _cells(channel: Product) -> int:

@@ -148,7 +148,7 @@ def _reached(registry: Registry, others: Sequence[Release], entry: Release) -> t
     if why:
         return None, why
     most = max(e.max_records for e in (*others, entry))
-    joint = joined(parts, entry.overlap, others, entry.records)
+    joint = joined(parts, entry, others, entry.records)
     exposed = [(exposure(g.channel, most), g.people) for g in joint.groups if isinstance(g.channel, Product)]
     return _bound(exposed, joint.rule if others else "", others, entry), ""  # type: ignore[arg-type]
 

@@ -14,6 +14,7 @@ from rrpolicy.govern.ledger.file import read_ledger
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed import check_seal, read_release
 from rrpolicy.policy.file import precedence
+from rrpolicy.releasing.verify.key import OF_SERIES
 from rrpolicy.releasing.verify.outcome import Check, Level, Verification
 
 
@@ -103,7 +104,23 @@ def verified_in(path: Path, bundle: Path, found: Verification, *, superseded: bo
     checks = [Check(name, Level.PUBLIC, p is None, "" if p is None else p.message) for name, p in told.items()]
     claims = tuple(c for c in found.claims if problem is not None or c.field != "ledger")
     problems = tuple(p for p in told.values() if p is not None)
-    return replace(found, checks=(*found.checks, *checks), problems=(*found.problems, *problems), claims=claims)
+    undecided = found.undecided
+    if problem is None and OF_SERIES in undecided and _as_begun(ledger, manifest):
+        checks.append(Check("the channel is that with which the series was begun", Level.KEY, True, ""))  # noqa: FBT003 it passes
+        undecided = tuple(text for text in undecided if text != OF_SERIES)
+    return replace(
+        found,
+        checks=(*found.checks, *checks),
+        problems=(*found.problems, *problems),
+        claims=claims,
+        undecided=undecided,
+    )
+
+
+def _as_begun(ledger: Ledger, manifest: Manifest) -> bool:
+    """Return whether a release has the channel, and the key, with which its series was begun."""
+    first = None if manifest.series is None else ledger.first_of(manifest.series.name)
+    return first is not None and (first.series, first.channel) == (manifest.series, manifest.channel)
 
 
 def outdated(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
@@ -165,6 +182,7 @@ def unlike(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
         "the ledger's head": place is None or place.head == entry.previous,
         "records": manifest.records == entry.records,
         "channel": manifest.channel == entry.channel,
+        "series": manifest.series == entry.series,
         "policy": manifest.policy.digest == entry.policy_digest,
         "data": {table: written.digest for table, written in manifest.data.tables.items()} == entry.data,
         "what became of it": settled is None or settled.outcome == "released",

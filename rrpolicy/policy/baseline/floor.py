@@ -62,7 +62,7 @@ def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[
         child: the policy, not folded.
     """
     for key, rule in RULES.items():
-        if rule.direction is Direction.LEDGER and base.get("ledger") is None:
+        if rule.direction in _OF_LEDGER and base.get("ledger") is None:
             continue
         if rule.direction is Direction.UNIT and not covered(key, relaxable):
             yield from _units(key, base, child)
@@ -72,7 +72,7 @@ def below_floor(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[
             elif rule.direction is Direction.ROLE:
                 yield from _role(compared)
             else:
-                weaker = _less_kept if rule.direction is Direction.LEDGER else _weaker
+                weaker = _OF_LEDGER.get(rule.direction, _weaker)
                 for at, what in weaker(compared, rule):
                     if not covered(compared.key, relaxable):
                         yield _refusal(compared.key, at, what)
@@ -185,6 +185,16 @@ def _weaker(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
             yield from _finer(one, old)
 
 
+def _claimed(one: _Compared, _: Rule) -> Iterator[tuple[Node, str]]:
+    """Yield that a number is below the baseline's, or stated where that states none."""
+    new = one.new
+    if new is None:
+        return
+    number, bound = new.value, None if one.old is None else one.old.value
+    if bound is None or (isinstance(number, int) and isinstance(bound, int) and number < bound):
+        yield new, f"claims {number} as {one.told}, and the baseline {'none' if bound is None else bound}"
+
+
 def _less_kept(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
     """Yield that a value is neither the baseline's nor the strictest; a list only where the baseline states none."""
     new = one.new
@@ -195,6 +205,8 @@ def _less_kept(one: _Compared, rule: Rule) -> Iterator[tuple[Node, str]]:
         yield new, f"has another {one.told} than the baseline"
 
 
+_OF_LEDGER = {Direction.LEDGER: _less_kept, Direction.CLAIMED: _claimed}
+"""Directions that count only where the baseline keeps a ledger."""
 _VERBS = {
     Direction.LOWERED: "lowers",
     Direction.RAISED: "raises",

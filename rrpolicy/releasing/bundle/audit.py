@@ -33,6 +33,7 @@ def audit_record(
     custody: Custody,
     commit: str | None,
     policy_files: Mapping[str, bytes],
+    draw: str | None = None,
 ) -> dict[str, Json]:
     """Return audit.json without the digests of the files beside it.
 
@@ -45,6 +46,7 @@ def audit_record(
         custody: what becomes of the key; stated.
         commit: that HEAD of the policy's repository names; stated, as whether it holds this policy takes git to tell.
         policy_files: of the policy as written, that stand beside it, by path.
+        draw: of a series, what binds its key to the plan and the source; see `rrpolicy.releasing.account.draw_id`.
     """
     return {
         "schema": SCHEMA,
@@ -62,6 +64,7 @@ def audit_record(
         "policy_blob": policy_blob(commit, policy_files.get("policy.toml")),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         **({} if public.ledger is None else {"ledger": plain(public.ledger)}),
+        **({} if draw is None else {"draw": draw}),
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.manifest.manifest import Series
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle.staging import Staging
@@ -34,6 +35,8 @@ class Executed:
         label: of the release, such as `2026-11`.
         policy_file: the policy as written; None where only a plan is at hand.
         custody: what becomes of the key.
+        series: that the release belongs to; None if it belongs to none.
+        draw: see `rrpolicy.releasing.account.draw_id`.
         test: the draw came from a test's seed.
     """
 
@@ -47,6 +50,8 @@ class Executed:
     label: str | None
     policy_file: Path | None
     custody: Custody
+    series: Series | None
+    draw: str
     test: bool
 
     @property

@@ -14,7 +14,7 @@ from rrpolicy.canonical import file_digest, pretty
 from rrpolicy.channel.promises import settled
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.formats.format import CORE, Formats
-from rrpolicy.manifest.manifest import NAME, LedgerPlace, Manifest
+from rrpolicy.manifest.manifest import NAME, LedgerPlace, Manifest, Series
 from rrpolicy.policy.folder import repository
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.registry import Registry
@@ -29,8 +29,9 @@ from rrpolicy.releasing.metadata.files import metadata_files
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.gate import gate
-from rrpolicy.releasing.plan.keys import source_tag, tag_bytes
+from rrpolicy.releasing.plan.keys import series_id, source_tag, tag_bytes
 from rrpolicy.releasing.plan.plan import Plan, fingerprint, refuse_contradictions, same_software
+from rrpolicy.releasing.plan.series import refuse_others, series_of
 from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.tables.sink import FolderSink, Written
 from rrpolicy.source.memory.kinds import given_as
@@ -86,8 +87,8 @@ def release(  # noqa: PLR0917 each is another thing
     Raises:
         RequirementError: RR101 to RR104, RR108; nothing is drawn.
         RefusedError: RR415, RR416 if a review is due or a waiver expired; RR441, RR442 if the ledger's budget forbids
-            it; nothing is drawn. RR401 if the plan is stale, RR402 if the folder exists, RR414 if its channel
-            contradicts itself or the policy; RR407, RR408, RR410.
+            it; RR444 if the series was begun otherwise; nothing is drawn. RR401 if the plan is stale, RR402 if the
+            folder exists, RR414 if its channel contradicts itself or the policy; RR407, RR408, RR410.
     """
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
@@ -99,6 +100,7 @@ def release(  # noqa: PLR0917 each is another thing
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     gate(assessment, policy, terms or Terms()).require()
     draw = draw_id(key, plan)
+    series = _series(plan, original, key, account)
     weighed = None if account is None else account.weigh(plan, original, assessment.findings, draw).require()
     if weighed is not None and weighed.uncomposed is not None:
         log.warning("no composed guarantee: released all the same, because %s", weighed.uncomposed)
@@ -120,6 +122,8 @@ def release(  # noqa: PLR0917 each is another thing
             label,
             policy_file,
             custody,
+            series,
+            draw,
             test=streams is not None,
         )
         if account is None or weighed is None:
@@ -135,6 +139,18 @@ def release(  # noqa: PLR0917 each is another thing
             _settle(account, place, manifest if open_staging.published else None)
         log.info("%s", weighed.entered)
         return open_staging.target
+
+
+def _series(plan: Plan, original: Original, key: bytes, account: Account | None) -> Series | None:
+    """Return the series that a draw under a key belongs to; refuse one that was begun otherwise."""
+    series = series_of(plan.policy, original)
+    if series is None or account is None:
+        return None
+    series = replace(series, id=series_id(key, series.name))
+    begun = account.begun(series.name)
+    if begun is not None:
+        refuse_others(begun, plan.policy, series, plan.channel)
+    return series
 
 
 def _settle(account: Account, place: LedgerPlace, manifest: Manifest | None) -> None:
@@ -229,6 +245,7 @@ def unplaced(executed: Executed) -> Manifest:
         label=executed.label,
         test=executed.test,
         governance=executed.policy.governance,
+        series=executed.series,
     )
 
 
@@ -280,6 +297,7 @@ def write_audit(executed: Executed, public: Manifest) -> None:
         custody=executed.custody,
         commit=commit,
         policy_files=written,
+        draw=None if executed.series is None else executed.draw,
     )
     for name, content in written.items():
         (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

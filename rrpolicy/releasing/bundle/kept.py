@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.releasing.plan.custody import Custody, KeyAt, Secret
-from rrpolicy.releasing.plan.keys import KeyFile
+from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,10 @@ class Kept:
         """Return whether there is a file already."""
         return self.path is not None and self.path.exists()
 
-    def custody(self, held: KeyFile | None) -> Custody:
-        """Return what audit/ says became of the key.
-
-        Args:
-            held: the key at hand, if there was one before.
-        """
+    def custody(self, drawn_with: KeyFile | SeriesKey) -> Custody:
+        """Return what audit/ says became of the key that a release was drawn with."""
         if self.secret is not None:
             return self.secret.custody
         if self.path is None:
             return Custody.DESTROYED
-        passphrase = self.protect if held is None else held.passphrase
-        return Custody.FILE if passphrase is None else Custody.PROTECTED
+        return Custody.FILE if drawn_with.passphrase is None else Custody.PROTECTED

@@ -16,6 +16,7 @@ from rrpolicy.manifest.manifest import (
     Manifest,
     PolicyIdentity,
     ReleasedAttribute,
+    Series,
     StatedRequirement,
     Units,
 )
@@ -37,6 +38,7 @@ def manifest(
     label: str | None,
     test: bool,
     governance: Governance = UNDECLARED,
+    series: Series | None = None,
 ) -> Manifest:
     """Return the manifest without the digests of the files beside it.
 
@@ -47,6 +49,7 @@ def manifest(
         label: of the release, such as `2026-11`.
         test: the draw came from a test's seed; verify refuses it.
         governance: of the policy as its file states it now.
+        series: that the release belongs to.
     """
     policy, channel, settings = plan.policy, plan.channel, plan.policy.release
     described = channel.to_public_json()
@@ -78,6 +81,7 @@ def manifest(
         governance=governance,
         governance_digest=governance.digest(),
         require_signatures=settings.require_signatures,
+        series=series,
         test=test,
     )
 

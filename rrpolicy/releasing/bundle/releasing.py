@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,17 +25,20 @@ from rrpolicy.releasing.plan.custody import KeyAt
 from rrpolicy.releasing.plan.file import read_plan, stale
 from rrpolicy.releasing.plan.keys import (
     KeyFile,
+    SeriesKey,
     derived_key,
     destroy_key,
     fresh_key,
     new_key,
     read_key,
+    read_series_key,
     require,
     source_tag,
 )
 from rrpolicy.releasing.plan.opening import Opened, open_policy
 from rrpolicy.releasing.plan.plan import Plan, make_plan
 from rrpolicy.releasing.plan.planning import Planned, Progress
+from rrpolicy.releasing.plan.series import Begun
 from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.source.elsewhere import open_elsewhere
@@ -199,10 +202,12 @@ def _execute(  # noqa: PLR0917 each is another thing
     """Draw into the staging folder with the key held, read, derived or made; the bundle appears."""
     plan_file, opened = order.plan_file, order.opened
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
-    existing = kept.path if order.held is None and kept.exists else (beside if kept.at is None else None)
+    series = opened.policy.release.series
+    existing = _existing(order, kept, beside, series)
     held = order.held or (None if existing is None else read_key(existing))
     if order.plan is not None and held is None and kept.secret is None:
-        raise _no_key(kept.path)
+        raise _no_key(kept.path if series is None else None)
+    begun = None if series is None else accounts.reading(opened.policy, opened.registry).begun(series)
     sources = opened.registry.sources
     with (
         opened.registry.naming_engines(),
@@ -210,9 +215,17 @@ def _execute(  # noqa: PLR0917 each is another thing
         open_elsewhere(original.policy, sources, staging.scratch / "plan-on") as elsewhere,
     ):
         progress("planning", 0.05)
-        plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere)
+        plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere, begun)
+        if series is not None and order.plan is not None:
+            _bound(plan, original, held, kept)
+            plan = replace(plan, source_tag=None)  # from here on it is the series' key that binds it
+        drawing = (
+            _key(plan, original, held, kept, staging, keep=existing is None)
+            if series is None
+            else _key_of_series(series, kept, staging, begun)
+        )
         with (
-            _key(plan, original, held, kept, staging, keep=existing is None) as secret,
+            drawing as secret,
             _account(opened, accounts) as account,
         ):
             release(
@@ -220,7 +233,7 @@ def _execute(  # noqa: PLR0917 each is another thing
                 opened.policy,
                 opened.registry,
                 original,
-                secret,
+                secret.key,
                 staging.target,
                 label=label,
                 policy_file=order.policy_file,
@@ -228,11 +241,23 @@ def _execute(  # noqa: PLR0917 each is another thing
                 elsewhere=elsewhere,
                 terms=terms,
                 account=account,
-                custody=kept.custody(held),
+                custody=kept.custody(secret),
                 progress=progress,
             )
-    if kept.at is None and beside is not None:
+    if beside is not None and (kept.at is None or (series is not None and beside.exists())):
         destroy_key(beside)
+
+
+def _existing(order: Order, kept: Kept, beside: Path | None, series: str | None) -> Path | None:
+    """Return the file of the key that was made with what is to be released; None if there is none yet.
+
+    What a series is drawn with is no such key.
+    """
+    if order.held is not None:
+        return None
+    if series is not None:
+        return beside if beside is not None and beside.exists() else None
+    return kept.path if kept.exists else (beside if kept.at is None else None)
 
 
 def _account(opened: Opened, accounts: Accounts) -> AbstractContextManager[Account | None]:
@@ -243,7 +268,7 @@ def _account(opened: Opened, accounts: Accounts) -> AbstractContextManager[Accou
 @contextmanager
 def _key(
     plan: Plan, original: Original, held: KeyFile | None, kept: Kept, staging: Staging, *, keep: bool
-) -> Iterator[bytes]:
+) -> Iterator[KeyFile]:
     """Yield the key to draw with: the one held, if it is for this plan and table, one derived for both, or a fresh one.
 
     A key that is to be kept in a file is written before the bundle appears, and is gone again if it does not.
@@ -256,27 +281,59 @@ def _key(
         staging: of the bundle.
         keep: whether the file is still to be written.
     """
+    made = _bound(plan, original, held, kept)
+    if kept.path is None or not keep:
+        yield made
+        return
+    with fresh_key(kept.path, made, lambda: staging.published):
+        yield made
+
+
+def _bound(plan: Plan, original: Original, held: KeyFile | None, kept: Kept) -> KeyFile:
+    """Return the key that binds a plan to the table at hand: the one held, one derived for both, or a fresh one."""
     if held is not None:
         if plan.source_tag is not None and plan.source_tag == held.source_tag:
             _fresh(plan, held, original)
         require(held, plan.digest(), original.content())
         if plan.source_tag not in {None, held.source_tag}:
             raise _of_another_run(kept.path)
-        made = held
-    elif kept.secret is not None:
+        return held
+    if kept.secret is not None:
         made = derived_key(kept.secret, plan.digest(), original.content())
         if plan.source_tag not in {None, made.source_tag}:
             message = "the secret is another one than that which the plan was made with, or the table has changed"
             raise RefusedError(Problem("RR403", message, hint="name the secret of the plan, or plan again"))
-    else:
-        secret = new_key()
-        tag = source_tag(secret, original.content())
-        made = KeyFile(secret, plan.digest(), tag, kept.protect)
-    if kept.path is None or not keep:
-        yield made.key
+        return made
+    secret = new_key()
+    return KeyFile(secret, plan.digest(), source_tag(secret, original.content()), kept.protect)
+
+
+@contextmanager
+def _key_of_series(series: str, kept: Kept, staging: Staging, begun: Begun | None) -> Iterator[SeriesKey]:
+    """Yield the key of a series: the one that is kept, one derived from a secret, or, to begin it, a fresh one.
+
+    Args:
+        series: its name.
+        kept: where its key is.
+        staging: of the bundle.
+        begun: the series as the ledger knows it; None if this is its first release.
+    """
+    if kept.secret is not None:
+        yield SeriesKey(kept.secret.key_of_series(series), series)
         return
+    if kept.path is None:
+        message = f"the series '{series}' is drawn with a key of its own, which is kept as long as the series goes on"
+        raise RefusedError(Problem("RR403", message, hint="name its file, or where the first one goes: --key FILE"))
+    if kept.exists:
+        yield read_series_key(kept.path, series)
+        return
+    if begun is not None:
+        message = f"there is no key in {kept.path}, and the series '{series}' was begun by {begun.by}"
+        hint = "name the key that it was begun with; without it, only another series can begin"
+        raise RefusedError(Problem("RR403", message, hint=hint))
+    made = SeriesKey(new_key(), series, kept.protect)
     with fresh_key(kept.path, made, lambda: staging.published):
-        yield made.key
+        yield made
 
 
 def _fresh(plan: Plan, held: KeyFile, original: Original) -> None:

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.protocol import Original
 
+GIVEN = (
+    "releases of the series '{name}' that an attacker links are drawn alike for a person whose values are the same: "
+    "whose released value changed is known to have changed, and guarantees of several of them are given which entries "
+    "of a person are equal to one another"
+)
+"""What every finding of a series rests on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
@@ -94,7 +101,7 @@ def assess(  # noqa: PLR0917 each is another thing
         tested = original.units is not None
     named = identities(policy)
     each = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
-    whole = (_of_units(f, policy.source.max_records, original, tested=tested) for f in each)
+    whole = (_of_units(f, policy, original, tested=tested) for f in each)
     findings = (replace(f, identity=name) for f, name in zip(whole, named.requirements, strict=True))
     gates = (_utility(gate, registry, channel, original) for gate in policy.gates)
     utility = tuple(replace(gate, identity=name) for gate, name in zip(gates, named.gates, strict=True))
@@ -102,11 +109,13 @@ def assess(  # noqa: PLR0917 each is another thing
     return Assessment(found, utility, tested=tested)
 
 
-def _of_units(finding: Finding, max_records: int, original: Original | int, *, tested: bool) -> Finding:
-    """Return a finding with what every one rests on, whoever assesses it: how many records a unit has."""
+def _of_units(finding: Finding, policy: Policy, original: Original | int, *, tested: bool) -> Finding:
+    """Return a finding with what every one rests on, whoever assesses it: how many records a unit has, and a series."""
+    series = policy.release.series
+    given = () if series is None else (GIVEN.format(name=series),)
     return replace(
         finding,
-        assumptions=(*finding.assumptions, assumption(max_records, tested=tested)),
+        assumptions=(*finding.assumptions, assumption(policy.source.max_records, tested=tested), *given),
         companions=(*finding.companions, *largest_unit(original)),
     )
 

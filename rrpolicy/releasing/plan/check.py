@@ -28,6 +28,7 @@ from rrpolicy.releasing.plan.derived import impossible, possible
 from rrpolicy.releasing.plan.gate import failed
 from rrpolicy.releasing.plan.kept_formulas import foreseen
 from rrpolicy.releasing.plan.opening import Opened
+from rrpolicy.releasing.plan.series import unfit
 from rrpolicy.releasing.plan.waivers import Terms, Waived, due, part, unfounded
 from rrpolicy.source.units import UNTOLD, untold
 
@@ -128,6 +129,7 @@ def check(opened: Opened, terms: Terms | None = None) -> Checked:
         problems += unanswered(policy, registry, outline)
         problems += unexplained(policy, outline)
         problems += nowhere_to_plan(policy, outline)
+        problems += unfit(policy, outline)
         if outline.fixed is not None:
             problems += undeclared(policy, outline.fixed)
     derived: tuple[Derived, ...] = ()

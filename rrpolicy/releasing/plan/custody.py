@@ -1,7 +1,8 @@
 """Where a key is that is not in a plain file: under a passphrase, in the environment, or what a command prints.
 
 A secret that stands elsewhere is no key itself. Each plan on each table has a key of its own, derived from it, so that
-two releases never share noise, and the same plan on the same table is the same release again.
+two releases never share noise, and the same plan on the same table is the same release again. A series, whose releases
+do share it, has one of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ PASSPHRASE = "RRPOLICY_KEY_PASSPHRASE"  # noqa: S105 a name
 """The environment variable that holds the passphrase of a key file where nobody can be asked."""
 SECRET_BYTES = 32
 _INFO = b"rrpolicy.key/1\0"
+_SERIES = b"rrpolicy.series-key/1\0"
 _COST: Mapping[str, int] = {"n": 1 << 15, "r": 8, "p": 1}
 _MOST = 1 << 20
 _SECONDS = 60
@@ -78,11 +80,23 @@ class Secret:
         Raises:
             RefusedError: RR403 if there is no such secret.
         """
+        return self._derived(_INFO + plan_digest.encode() + b"\0" + hashlib.sha256(content).digest())
+
+    def key_of_series(self, series: str) -> bytes:
+        """Return the key of a series, the same for all its plans and tables.
+
+        Args:
+            series: its name.
+
+        Raises:
+            RefusedError: RR403 if there is no such secret.
+        """
+        return self._derived(_SERIES + series.encode())
+
+    def _derived(self, info: bytes) -> bytes:
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        bound = hashlib.sha256(content).digest()
-        info = _INFO + plan_digest.encode() + b"\0" + bound
         return HKDF(SHA256(), SECRET_BYTES, None, info).derive(self._read())
 
     def _read(self) -> bytes:

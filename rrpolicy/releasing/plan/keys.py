@@ -3,6 +3,9 @@
 Whoever holds a key can test any guess about the original. It is as secret as the data: never printed, never in a
 bundle, and gone after the release unless the steward keeps it: in a file, with or without a passphrase, or derived from
 a secret that stands elsewhere (`rrpolicy.releasing.plan.custody`).
+
+A series has a key of its own kind, which is bound to no plan and no table, and is kept as long as the series goes on.
+Neither kind is taken for the other.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from rrpolicy.canonical import Json, canonical, pretty
 from rrpolicy.errors import Problem, RefusedError, unwritable
@@ -24,9 +28,9 @@ from rrpolicy.passphrase import NoPassphraseError, passphrase
 from rrpolicy.releasing.plan.custody import PASSPHRASE, Secret, WrongPassphraseError, opened, protected
 from rrpolicy.untrusted.document import faults
 
-SCHEMA = "rrpolicy.key/1"
 KEY_BYTES = 32
 _TAG = b"rrpolicy.source-tag/1\0"
+_SERIES = b"rrpolicy.series-id/1\0"
 _HINT = "use the key that was made for this plan and this table, or plan and release again without it"
 
 
@@ -41,10 +45,44 @@ class KeyFile:
         passphrase: that its file is written under; None for a file that nothing else protects.
     """
 
+    schema: ClassVar[str] = "rrpolicy.key/1"
+
     key: bytes = field(repr=False)
     plan_digest: str
     source_tag: str
     passphrase: bytes | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def stated(self) -> dict[str, Json]:
+        """Return what its file says beside the key."""
+        return {"plan_digest": self.plan_digest, "source_tag": self.source_tag}
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesKey:
+    """The key of a series.
+
+    Attributes:
+        key: 32 bytes; never shown.
+        series: that it is of.
+        passphrase: that its file is written under; None for a file that nothing else protects.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.series-key/1"
+
+    key: bytes = field(repr=False)
+    series: str
+    passphrase: bytes | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def stated(self) -> dict[str, Json]:
+        """Return what its file says beside the key."""
+        return {"series": self.series}
+
+
+def series_id(key: bytes, series: str) -> str:
+    """Return what tells a series' key from any other, and nothing of it: HMAC-SHA256 of the series' name under it."""
+    return "hmac-sha256:" + hmac.new(key, _SERIES + series.encode(), hashlib.sha256).hexdigest()
 
 
 def derived_key(secret: Secret, plan_digest: str, content: bytes) -> KeyFile:
@@ -95,19 +133,18 @@ def tag_bytes(tag: str) -> bytes:
     return bytes.fromhex(tag.removeprefix("hmac-sha256:"))
 
 
-def write_key(path: Path, key: KeyFile) -> None:
+def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
     """Create a key file, mode 0600. An existing file is never touched.
 
     Raises:
         RefusedError: RR403 if there is a file already, RR407 if none can be written, RR408 if the disk is full.
     """
-    stated: dict[str, Json] = {"plan_digest": key.plan_digest, "source_tag": key.source_tag}
     held: dict[str, Json] = (
         {"key": key.key.hex()}
         if key.passphrase is None
-        else {"protected": protected(key.key, key.passphrase, canonical(stated))}
+        else {"protected": protected(key.key, key.passphrase, canonical(key.stated))}
     )
-    document = pretty({"schema": SCHEMA, **held, **stated})
+    document = pretty({"schema": key.schema, **held, **key.stated})
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError as error:
@@ -138,7 +175,7 @@ def refuse_existing_key(path: Path) -> None:
 
 
 @contextmanager
-def fresh_key(path: Path, key: KeyFile, finished: Callable[[], bool]) -> Iterator[None]:
+def fresh_key(path: Path, key: KeyFile | SeriesKey, finished: Callable[[], bool]) -> Iterator[None]:
     """Keep a new key file beside what it is for: it goes if that never appears, also on a signal.
 
     Args:
@@ -170,6 +207,29 @@ def read_key(path: Path) -> KeyFile:
     Raises:
         RefusedError: RR403 if it is no key file, others than its owner may read it, or the passphrase is another one.
     """
+    key, stated, secret = _read(path, KeyFile.schema)
+    return KeyFile(key, **stated, passphrase=secret)
+
+
+def read_series_key(path: Path, series: str) -> SeriesKey:
+    """Read the key file of a series, as `read_key` does.
+
+    Args:
+        path: of the file.
+        series: that it is to be of.
+
+    Raises:
+        RefusedError: RR403, also if it is the key of another series.
+    """
+    key, stated, secret = _read(path, SeriesKey.schema)
+    if stated["series"] != series:
+        hint = "name the key that the first release of the series made"
+        raise _refused(path, f"is the key of another series, '{stated['series']}'", hint)
+    return SeriesKey(key, series, secret)
+
+
+def _read(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]:
+    """Return the key of a file, what the file says beside it, and the passphrase that it was opened with."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
@@ -179,23 +239,32 @@ def read_key(path: Path) -> KeyFile:
         raise _refused(path, f"cannot be read: {error.strerror}") from error
     try:
         document = json.loads(content)
-        known = not faults(document, SCHEMA) and ("key" in document) != ("protected" in document)
+        known = not faults(document, schema) and ("key" in document) != ("protected" in document)
     except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
-        raise _refused(path, "is not a key file that this version reads")
+        raise _refused(path, "is not a key file that this version reads", _other_kind(content, schema))
     if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
         raise _refused(path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
-    stated = {name: document[name] for name in ("plan_digest", "source_tag")}
+    stated = {name: told for name, told in document.items() if name not in {"schema", "key", "protected"}}
     if "key" in document:
-        return KeyFile(bytes.fromhex(document["key"]), **stated)
+        return bytes.fromhex(document["key"]), stated, None
     try:
         secret = passphrase(PASSPHRASE, f"the key file {path}")
-        return KeyFile(opened(document["protected"], secret, canonical(stated)), **stated, passphrase=secret)
+        return opened(document["protected"], secret, canonical(stated)), stated, secret
     except NoPassphraseError as error:
         raise _refused(path, f"cannot be opened: {error}") from error
     except WrongPassphraseError as error:
         raise _refused(path, "cannot be opened: the passphrase is another one, or the file was changed") from error
+
+
+def _other_kind(content: bytes, schema: str) -> str:
+    """Return what to do with a file that may be a key of the other kind."""
+    if schema == KeyFile.schema and SeriesKey.schema.encode() in content:
+        return "it is the key of a series: a release outside it has a key of its own"
+    if schema == SeriesKey.schema and KeyFile.schema.encode() in content:
+        return "it is the key of one release: a series has a key of its own, which its first release makes"
+    return _HINT
 
 
 def require(key: KeyFile, plan_digest: str, content: bytes) -> None:

@@ -37,6 +37,7 @@ from rrpolicy.releasing.plan.check import (
 )
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
 from rrpolicy.releasing.plan.kept_formulas import kept_formulas
+from rrpolicy.releasing.plan.series import Begun, continued, refuse_others, series_of, terms, unfit
 from rrpolicy.releasing.plan.waivers import unfounded
 
 if TYPE_CHECKING:
@@ -157,12 +158,13 @@ def same_software(stated: Software, registry: Registry) -> bool:
     return stated.rrpolicy == rrpolicy.__version__ and set(stated.plugins) - absent == set(registry.plugins)
 
 
-def make_plan(
+def make_plan(  # noqa: PLR0917 each is another thing
     policy: Policy,
     registry: Registry,
     original: Original | int,
     progress: Callable[[str, float], None] = lambda *_: None,
     elsewhere: Original | None = None,
+    begun: Begun | None = None,
 ) -> Plan:
     """Plan a release.
 
@@ -172,11 +174,14 @@ def make_plan(
         original: the table, or the number of records to expect.
         progress: called with (what is being done, share done).
         elsewhere: the table to choose parameters on, where the policy names one.
+        begun: the series that the policy goes on with, whose channel is taken in place of the mechanism's.
 
     Raises:
         PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
             or accepts what it can never disclose (RR224).
         RequirementError: RR102 if the requirements cannot be achieved.
+        DataError: RR328 if a series' people are told apart by what may be spelled otherwise next time.
+        RefusedError: RR444 if the series was begun otherwise.
     """
     resolved = policy if isinstance(original, int) else original.policy
     problems = refusals(resolved, registry)
@@ -192,11 +197,16 @@ def make_plan(
     progress("choosing parameters", 0.0)
     seen = original if elsewhere is None or isinstance(original, int) else _stand_in(resolved, original, elsewhere)
     task = Task(resolved, seen, requirements, progress)
-    proposal = returning(Proposal, mechanism.plan)(resolved.mechanism.options, task)
+    proposal = (
+        returning(Proposal, mechanism.plan)(resolved.mechanism.options, task)
+        if begun is None
+        else continued(begun, resolved)
+    )
     hold_protocols(proposal.channel)
-    if seen is not original:
+    if seen is not original and begun is None:
         proposal = _planned_elsewhere(resolved, proposal)
     channel = proposal.channel if isinstance(original, int) else settled(proposal.channel, original)
+    _as_begun(resolved, channel, original, begun)
     refuse_contradictions(channel, resolved, mechanism)
     problems = undeclared(resolved, channel)
     if problems:
@@ -215,6 +225,14 @@ def make_plan(
         plan_on=None if elsewhere is None else fingerprint(elsewhere),
         derived=derived(resolved, registry, outline, deciding, proposal, records=records),
     )
+
+
+def _as_begun(policy: Policy, channel: Channel, original: Original | int, begun: Begun | None) -> None:
+    """Refuse a plan of a series that its people cannot be told apart for, or that was begun otherwise."""
+    known = series_of(policy, original)
+    if begun is not None and policy.release.series is not None:
+        stands = begun.series if known is None else known
+        refuse_others(begun, policy, replace(stands, id="", terms=terms(policy)), channel)
 
 
 def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = None) -> None:
@@ -270,5 +288,6 @@ def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[P
         *unanswered(policy, registry, outline),
         *unexplained(policy, outline),
         *nowhere_to_plan(policy, outline),
+        *unfit(policy, outline),
     )
     return (*known, *impossible(policy, possible(policy, outline, assessors)))

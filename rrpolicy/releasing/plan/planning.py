@@ -127,9 +127,12 @@ def planned(  # noqa: PLR0917 each is another thing
     kept = None if out is None or isinstance(key, Secret) else key or out.with_name(out.name + ".key")
     if out is not None:
         refuse_existing(out)
+    made = opened(policy, handed, root)
+    if isinstance(key, Path) and made.policy.release.series is not None:
+        message = "the key of a series goes to `release`; a plan has a key of its own, beside it"
+        raise PolicyError(Problem("RR250", message, hint="take --key out"))
     if kept is not None:
         refuse_existing_key(kept)
-    made = opened(policy, handed, root)
     account = _account(made, accounts)
     if expected_rows is not None:
         outlook = look_ahead(made.policy, made.registry, expected_rows, progress, terms=terms, account=account)

@@ -113,7 +113,9 @@ def look_ahead(  # noqa: PLR0917 those of `make_plan`, and two more
 
     `account` is the ledger that the policy names.
     """
-    plan = make_plan(policy, registry, original, progress, elsewhere)
+    series = policy.release.series
+    begun = None if account is None or series is None else account.begun(series)
+    plan = make_plan(policy, registry, original, progress, elsewhere, begun)
     progress("assessing", 0.5)
     assessment = assess(plan.policy, registry, plan.channel, original, plan.derived)
     progress("expecting errors", 0.9)

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json, file_digest
 from rrpolicy.errors import Problem, RefusedError, RRPolicyError
+from rrpolicy.finding import Origin
+from rrpolicy.releasing.account import draw_id
 from rrpolicy.releasing.bundle.audit import writers
 from rrpolicy.releasing.bundle.execute import draw_into, streams_of
-from rrpolicy.releasing.plan.keys import KeyFile, source_tag
+from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, series_id, source_tag
 from rrpolicy.releasing.plan.plan import make_plan
+from rrpolicy.releasing.plan.series import series_of
 from rrpolicy.releasing.verify.audit import CHOICE, PLAN, RECORD, AuditSide
 from rrpolicy.releasing.verify.outcome import Level, Log
 from rrpolicy.releasing.verify.public import FILE as RELEASE
@@ -23,6 +26,8 @@ from rrpolicy.releasing.verify.records import same
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
+OF_SERIES = "how the mechanism chose: that was at the first release of the series, which the ledger knows (--ledger)"
+"""What a ledger decides, that knows the first release."""
 PLANNED_TOLERANCE = 1e-6
 """Relative; an optimiser ends a little elsewhere on another machine."""
 
@@ -32,7 +37,7 @@ def verify_key(
     audit: AuditSide,
     side: PublicSide,
     original: Original,
-    key: KeyFile,
+    key: KeyFile | SeriesKey,
     *,
     plan_on: str | None,
     scratch: Path,
@@ -40,18 +45,18 @@ def verify_key(
     """Check the source's tag under the key, plan again and draw again.
 
     Raises:
-        RefusedError: RR403 if the key was made for another plan, and nothing else is wrong with the bundle.
+        RefusedError: RR403 if the key was made for another plan, or another series, and nothing else is wrong with the
+            bundle.
     """
     log.level = Level.KEY
     plan, record = audit.plan, audit.record
-    failure = "the key was made for another plan than this bundle's"
-    if key.plan_digest != plan.digest() and not log.problems:
-        raise RefusedError(Problem("RR403", failure))
-    log.check("plan of the key", key.plan_digest == plan.digest(), "RR126", failure)
+    _check_key(log, audit, side, key)
     tag = source_tag(key.key, original.content())
     failure = "the source's values are not those that were released from, or the key is not this release's"
     if not log.check("source tag", tag == record["source_tag"], "RR126", failure):
         return
+    if isinstance(key, SeriesKey):
+        _check_series(log, audit, side, key, original, tag)
     _confirm_plan(log)
     _check_choice(log, audit, side, original, plan_on, scratch)
     again = scratch / "again"
@@ -71,6 +76,34 @@ def verify_key(
         log.check(f"{table.path}: drawn again, {how}", agree, "RR127", failure)
         same_data = same_data and agree
     log.reproduced = how if same_data else None
+
+
+def _check_key(log: Log, audit: AuditSide, side: PublicSide, key: KeyFile | SeriesKey) -> None:
+    """Check that a key is this plan's, or this series'."""
+    if isinstance(key, SeriesKey):
+        stated = side.manifest.series
+        known = stated is not None and series_id(key.key, key.series) == stated.id
+        name, failure = "key of the series", "the key is that of another series of the same name"
+    else:
+        known = key.plan_digest == audit.plan.digest()
+        name, failure = "plan of the key", "the key was made for another plan than this bundle's"
+    if not known and not log.problems:
+        raise RefusedError(Problem("RR403", failure))
+    log.check(name, known, "RR126", failure)
+
+
+def _check_series(  # noqa: PLR0917 each is another thing
+    log: Log, audit: AuditSide, side: PublicSide, key: SeriesKey, original: Original, tag: str
+) -> None:
+    """Check what binds the key of a series to this plan, and what release.json says of the series."""
+    drawn = draw_id(key.key, replace(audit.plan, source_tag=tag))
+    failure = "this plan was not drawn with the key of the series"
+    log.check("plan and source of the draw", audit.record.get("draw") == drawn, "RR126", failure)
+    found = series_of(audit.plan.policy, original)
+    same = found is not None and replace(found, id=series_id(key.key, key.series)) == side.manifest.series
+    log.check("what the series froze", same, "RR126", "release.json states another series than the policy and the key")
+    log.confirm(RELEASE, "series")
+    log.confirm(RECORD, "draw")
 
 
 def _versions(stated: Mapping[str, Json]) -> str:
@@ -94,6 +127,9 @@ def _check_choice(  # noqa: PLR0917 each is another thing
     from rrpolicy.source.elsewhere import open_elsewhere
 
     plan, registry, name = audit.plan, side.registry, audit.plan.policy.mechanism.name
+    if Origin.SERIES in plan.origins.values():
+        log.undecided.append(OF_SERIES)
+        return
     if name not in registry.mechanisms:
         log.undecided.append(f"how the mechanism chose ({name} is not loaded)")
         return

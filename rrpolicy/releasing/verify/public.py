@@ -128,6 +128,8 @@ def verify_public(
     check_declared(log, manifest, FILE, Terms().today if today is None else today)
     if manifest.ledger is not None:
         log.claim(FILE, "where it stands in a ledger", "ledger")
+    if manifest.series is not None:
+        log.claim(FILE, "the series that it belongs to", "series")
     if not (_check_spelled(log, document, manifest) and _check_description(log, side)):
         return None
     data = _data_files(side)
@@ -367,5 +369,9 @@ def public_policy(manifest: Manifest, registry: Registry) -> Policy:
         requirements=requirements,
         mechanism=MechanismChoice("", _NoOptions(), plan_on="" if manifest.plan_on else None),
         gates=(),
-        release=ReleaseSettings(settings.format, csv_formulas=settings.csv_formulas),
+        release=ReleaseSettings(
+            settings.format,
+            csv_formulas=settings.csv_formulas,
+            series=None if manifest.series is None else manifest.series.name,
+        ),
     )

@@ -13,7 +13,7 @@ from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.plan.custody import KeyAt, Secret
-from rrpolicy.releasing.plan.keys import KeyFile, derived_key, read_key
+from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_source
 from rrpolicy.releasing.verify.key import verify_key
@@ -157,8 +157,13 @@ def _further(  # noqa: PLR0917 each level adds an input
             verify_key(log, audit, side, original, held, plan_on=plan_on, scratch=scratch)
 
 
-def _key(key: KeyAt, plan: Plan, original: Original) -> KeyFile:
-    """Return the key of a file, or that which a secret gives for this plan and table."""
+def _key(key: KeyAt, plan: Plan, original: Original) -> KeyFile | SeriesKey:
+    """Return the key of a file, or that which a secret gives for this plan and table, or for its series."""
+    series = plan.policy.release.series
+    if series is not None:
+        if isinstance(key, Secret):
+            return SeriesKey(key.key_of_series(series), series)
+        return read_series_key(key, series)
     if isinstance(key, Secret):
         return derived_key(key, plan.digest(), original.content())
     return read_key(key)

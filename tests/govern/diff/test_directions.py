@@ -128,6 +128,7 @@ accept = ["domain:sex"]
 audit_counts = true
 csv_formulas = "keep"
 require_signatures = 1
+series = "monthly"
 [context]
 recipients = ["r"]
 release_model = "public"

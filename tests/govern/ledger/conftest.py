@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.govern.ledger.office import Office, people
+
 PRIVACY = Path(__file__).parents[2] / "privacy"
 
 
@@ -22,3 +24,11 @@ def brute() -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def office(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Office:
+    people(tmp_path / "people.csv", 240)
+    made = Office(tmp_path, capsys)
+    assert made.run("ledger", "init", made.ledger)[0] == 0
+    return made

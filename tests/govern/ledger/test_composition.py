@@ -22,7 +22,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.govern.ledger import compose, overlap
 from rrpolicy.govern.ledger.budget import smallest_class
 from rrpolicy.govern.ledger.compose import Part, apart, khatri_rao, linked, no_rule
-from rrpolicy.policy.model import Attribute, Requirement, Role
+from rrpolicy.policy.model import Attribute, LedgerSettings, Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import assess_attribute
 from rrpolicy.privacy.disclosure.attribute_options import Options
 from rrpolicy.privacy.epsilon.exposure import exposure, k_of
@@ -139,7 +139,7 @@ def test_people_of_nested_tables_hide_among_those_who_are_in_the_same_releases()
     first, second = SKEW, OTHER
     everybody, some = (Part("a release", part(a).channel, n, {"x": "d"}) for a, n in ((first, 4), (second, 2)))
     earlier = SimpleNamespace(overlap="any")
-    groups = overlap.joined([everybody, some], "nested", [earlier], 2).groups  # type: ignore[list-item]
+    groups = overlap.joined([everybody, some], LedgerSettings("", "nested"), [earlier], 2).groups  # type: ignore[list-item]
 
     assert [group.people for group in groups] == [2, 2]
     ks = [k_of(exposure(group.channel).cross, 2) for group in groups]  # type: ignore[arg-type]
@@ -344,8 +344,8 @@ def test_a_table_is_not_assessed_over_more_cells_than_can_be_looked_at(monkeypat
     original = TableInMemory.of(policy, {"x": [0, 1, 1]})
     parts, earlier = [part(SKEW), part(OTHER)], [SimpleNamespace(overlap="any")]
 
-    (group,) = overlap.joined(parts, "same", earlier, original).groups  # type: ignore[arg-type]
+    (group,) = overlap.joined(parts, LedgerSettings("", "same"), earlier, original).groups  # type: ignore[arg-type]
     assert group.people is original
     monkeypatch.setattr(overlap, "MOST_CELLS", 5)
-    (group,) = overlap.joined(parts, "same", earlier, original).groups  # type: ignore[arg-type]
+    (group,) = overlap.joined(parts, LedgerSettings("", "same"), earlier, original).groups  # type: ignore[arg-type]
     assert group.people == 3
