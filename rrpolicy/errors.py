@@ -86,7 +86,7 @@ class RequirementError(RRPolicyError):
 
 
 class PolicyError(RRPolicyError):
-    """The policy or the call is wrong (RR2xx)."""
+    """The policy or the call is wrong (RR2xx, RR5xx)."""
 
     exit_status = 2
 

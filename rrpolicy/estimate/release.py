@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.invert.uncorrected import Holds
     from rrpolicy.estimate.results.answer import Answer
     from rrpolicy.estimate.rules.rules import Rules
+    from rrpolicy.estimate.sums.change import Changes
     from rrpolicy.estimate.sums.cube import Cube
     from rrpolicy.estimate.sums.means import Means
 
@@ -121,6 +122,37 @@ class Release:
         found, short = counts_by(self.estimators[estimator], Inversion(table, self.data, condition))
         told = OTHERWISE.format(self.estimators[estimator].told)
         return table.constrained(found, f"{told}; {short}" if short else told)
+
+    def change_since(
+        self,
+        earlier: Release,
+        by: Sequence[str] | str = (),
+        where: str | None = None,
+        level: float = 0.95,
+        *,
+        unchanged: float | None = None,
+    ) -> Changes:
+        """Estimate how counts changed since an earlier release: this table's less the earlier table's; unbiased.
+
+        Two releases of a series draw a person alike who has not changed, so that their difference is more certain than
+        that of independent releases. How many have not changed, the releases do not tell.
+
+        Args:
+            earlier: a release with the same categories.
+            by: as for `crosstab`.
+            where: as for `crosstab`.
+            level: of the confidence intervals.
+            unchanged: at least this share of the earlier release's people are in this one with the same values of the
+                columns that `by` and `where` name, and are made up as all of them are; None assumes nothing, which
+                gives standard errors that are too large rather than too small. Without a series it makes no difference.
+
+        Raises:
+            PolicyError: as `crosstab`; RR501 if the categories are others, or so many cannot be unchanged; RR288 if
+                counts are spread inside groups.
+        """
+        from rrpolicy.estimate.sums.change import change
+
+        return change(self, earlier, by, where, level, unchanged)
 
     def inside(self) -> Release:
         """Return the release with generalised columns counted by the original categories inside their labels."""

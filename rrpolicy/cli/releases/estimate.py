@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy.cli.terminal import print_json
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.untrusted.printable import visible_lines
 
 if TYPE_CHECKING:
@@ -54,6 +55,17 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(help="Of the point estimates: moment (unbiased), em, projection, or one that a plugin brings."),
     ] = "moment",
     plugin: Annotated[list[str] | None, typer.Option(help=PLUGIN, metavar="DISTRIBUTION")] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option(help="Estimate how the counts changed since this earlier release.", metavar="BUNDLE"),
+    ] = None,
+    unchanged: Annotated[
+        float | None,
+        typer.Option(
+            help="With --since, of a series: at least this share of the earlier release's people have the same values "
+            "of the columns asked for; makes standard errors as small as they are."
+        ),
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TABLE,
     *,
     population: Annotated[
@@ -78,6 +90,17 @@ def command(  # noqa: PLR0917 each option is one
     release = opened(bundle, plugin or (), verify=not no_verify)
     target = "population" if population else "table"
     chosen = names(by or (), release)
+    if since is not None:
+        if population or spread or estimator != "moment":
+            message = (
+                "--since compares unbiased counts of two tables: it goes with no --population, --spread, --estimator"
+            )
+            raise PolicyError(Problem("RR250", message))
+        earlier = opened(since, plugin or (), verify=not no_verify)
+        show(release.change_since(earlier, chosen, where, level, unchanged=unchanged), Format.JSON if json else form)
+        return 0
+    if unchanged is not None:
+        raise PolicyError(Problem("RR250", "--unchanged says how an earlier release compares: it goes with --since"))
     table = release.crosstab(
         chosen, where, "population" if population else "table", level, estimator=estimator, spread=spread
     )

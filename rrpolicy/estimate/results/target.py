@@ -36,19 +36,24 @@ class Spoken:
     Attributes:
         target: unless another one is asked for.
         max_records: the most records that a unit may have.
+        sampled: whether anything is known of the population; of a change between two tables, nothing is.
     """
 
     target: Target
     max_records: int = 1
+    sampled: bool = True
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """Return every target that can be asked for."""
-        return ("table", "population") if self.max_records == 1 else ("table",)
+        return ("table", "population") if self.max_records == 1 and self.sampled else ("table",)
 
     def of(self, target: Target | None = None, level: float = 0.95) -> Target:
         """Return the target that is asked for; raises as `check_target` does."""
         check_target(target or self.target, level, self.max_records)
+        if target == "population" and not self.sampled:
+            message = "how two tables differ says nothing of the population that they were drawn from"
+            raise PolicyError(Problem("RR271", message, expected='the target "table"'))
         return target or self.target
 
 

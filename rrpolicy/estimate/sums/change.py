@@ -1,0 +1,141 @@
+"""What changed from one release to a later one: differences of counts, with the noise that two of a series share.
+
+With w a person's record weight in a cell, the variance of a difference is V1 + V2 - 2 C. Releases that draw anew have
+C = 0. In a series a person whose values are the same is drawn alike, and C is the sum of Var(w) over these people; of
+people whose values changed C is never negative (their weights are products over the columns, and E w^2 >= (E w)^2).
+The releases do not tell how many are unchanged. Where the analyst states that at least a share s of the earlier
+people are, and they are made up as all are, C is at least s min(V1, V2 N1 / N2): the smaller of what the two releases
+say of s N1 people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rrpolicy.canonical import Json
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import MOMENT, UNFLAGGED
+from rrpolicy.estimate.results.intervals import normal_ends
+from rrpolicy.estimate.results.table import Crosstab
+from rrpolicy.estimate.results.target import Spoken, Target
+from rrpolicy.estimate.weights.recode import refuse_biased
+from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+ANEW = "the releases were drawn independently of each other, so that the variances of the two counts add up"
+UNSTATED = (
+    "both releases are of the series '{name}' and share their noise; how many people are unchanged was not stated, so "
+    "that standard errors are those of independent draws, which is more than they are (--unchanged)"
+)
+STATED = (
+    "both releases are of the series '{name}' and share their noise: standard errors rest on the statement that at "
+    "least {share:g} of the {records:,} people of the earlier one are in the later one with the same values of "
+    "{columns}, made up as all of them are"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes(Estimates):
+    """Estimated changes of counts, later less earlier; `keys` are the groups.
+
+    Attributes:
+        unchanged: the share of the earlier people that was stated to be unchanged; None if none was.
+        before: N of the earlier release.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.change/1"
+    intervals: ClassVar[str] = "low and high are normal {level} intervals"
+
+    unchanged: float | None
+    before: int
+
+    @property
+    def spoken(self) -> Spoken:
+        """Return that errors and intervals speak of the two tables, and of no population."""
+        return Spoken("table", sampled=False)
+
+    @property
+    def title(self) -> str:
+        """Return what the estimates are."""
+        return "Estimated changes of counts"
+
+    def facts(self) -> dict[str, Json]:
+        """Return what was grouped by, and what was stated."""
+        return {"by": list(self.by), "unchanged": self.unchanged, "records_before": self.before}
+
+
+def change(  # noqa: PLR0917 those of the method
+    later: Release,
+    earlier: Release,
+    by: Sequence[str] | str,
+    where: str | None,
+    level: float,
+    unchanged: float | None,
+) -> Changes:
+    """Estimate how counts changed; see `Release.change_since` for the arguments and errors."""
+    before, after = (release.crosstab(by, where, "table", level) for release in (earlier, later))
+    if (before.by, before.group_values()) != (after.by, after.group_values()):
+        message = "the two releases have other categories, so that their counts are not of the same"
+        raise PolicyError(Problem("RR501", message, hint="ask for columns whose categories are the same in both"))
+    refuse_biased([axis for table in (before, after) for axis, _ in table.axes], "changes")
+    series = _shared(earlier, later)
+    share = _share(unchanged, earlier.records, later.records)
+    first, second = (table.variance()[0].reshape(-1) for table in (before, after))
+    together = np.minimum(first, second * (earlier.records / later.records))
+    covariance = together * (share if series is not None and share is not None else 0.0)
+    errors: dict[Target, Array] = {"table": np.sqrt(first + second - 2 * covariance)}
+    estimate = (after.moment - before.moment).reshape(-1)
+    within = np.tile([-float(earlier.records), float(later.records)], (estimate.size, 1))
+    return Changes(
+        target="table",
+        level=level,
+        records=later.records,
+        where=where,
+        by=after.by,
+        keys=tuple(after.group_values()),
+        estimate=estimate,
+        errors=errors,
+        range=within,
+        estimator=(MOMENT,) * estimate.size,
+        flags=tuple(tuple(dict.fromkeys((*a, *b))) for a, b in zip(before.flags, after.flags, strict=True)),
+        ends=normal_ends(estimate, errors, within),
+        released=np.minimum(before.support, after.support).reshape(-1),
+        notes=(_said(series, share, earlier.records, after), UNFLAGGED),
+        max_records=max(earlier.max_records, later.max_records),
+        unchanged=None if series is None else share,
+        before=earlier.records,
+    )
+
+
+def _shared(earlier: Release, later: Release) -> str | None:
+    """Return the series that two releases share their noise in; None if they share none."""
+    one, other = earlier.manifest, later.manifest
+    if one.series is None or other.series is None or one.series.id != other.series.id:
+        return None
+    return one.series.name if one.channel == other.channel else None
+
+
+def _share(unchanged: float | None, before: int, after: int) -> float | None:
+    if unchanged is None:
+        return None
+    if not 0 <= unchanged <= 1 or unchanged * before > after:
+        most = min(1.0, after / before)
+        message = f"{unchanged:g} of {before:,} people cannot be unchanged among {after:,}"
+        raise PolicyError(Problem("RR501", message, expected=f"a share from 0 to {most:.6g}"))
+    return unchanged
+
+
+def _said(series: str | None, share: float | None, records: int, table: Crosstab) -> str:
+    if series is None:
+        return ANEW
+    if share is None:
+        return UNSTATED.format(name=series)
+    columns = ", ".join(f"'{name}'" for name in table.by) or "what is asked for"
+    return STATED.format(name=series, share=share, records=records, columns=columns)

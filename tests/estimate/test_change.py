@@ -1,0 +1,165 @@
+"""Changes between two releases: unbiased, with the variance that enumeration and repeated draws give."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import rrpolicy
+from rrpolicy.cli.main import main
+from rrpolicy.errors import PolicyError
+
+POLICY = """schema = 1
+[policy]
+name = "panel"
+version = "1.0.0"
+owner = "Statistics Office"
+[source]
+uri = "people.csv"
+[attributes]
+person = {{ role = "identifier" }}
+sex = {{ role = "quasi-identifier", domain = ["F", "M"] }}
+work = {{ role = "sensitive", domain = ["none", "part", "full"] }}
+[[privacy]]
+model = "local-dp"
+epsilon = 9
+[mechanism]
+name = "pram"
+allocation = "fixed"
+keep_probability = {{ sex = "4/5", work = "3/5" }}
+[ledger]
+file = "releases.jsonl"
+overlap = "none"
+{series}
+"""
+LABELS = ("none", "part", "full")
+N = 300
+
+
+def tables() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return two months of people, 240 of 300 unchanged, made up as all are."""
+    first = [("FM"[i % 2], LABELS[(i // 2) % 3]) for i in range(N)]
+    second = [(s, w) if i < 240 else (s, LABELS[(LABELS.index(w) + 1) % 3]) for i, (s, w) in enumerate(first)]
+    return first, second
+
+
+def write(folder: Path, people: list[tuple[str, str]]) -> None:
+    rows = "".join(f"P{i},{s},{w}\n" for i, (s, w) in enumerate(people))
+    (folder / "people.csv").write_text("person,sex,work\n" + rows)
+
+
+def released(folder: Path, draw: int, *, series: bool) -> tuple[rrpolicy.Release, rrpolicy.Release]:
+    """Release both months; in a series under one key."""
+    toml = folder / "p.toml"
+    toml.write_text(POLICY.format(series=f'[release]\nseries = "s{draw}"' if series else ""))
+    found = []
+    for month, people in enumerate(tables()):
+        write(folder, people)
+        out = folder / f"{draw}-{month}"
+        rrpolicy.release(toml, out, key=folder / f"{draw}.key" if series else None)
+        found.append(rrpolicy.open_release(out))
+    return found[0], found[1]
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Path:
+    rrpolicy.init_ledger(tmp_path / "releases.jsonl")
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("series", "draws"), [(True, 40), (False, 12)], ids=["series", "anew"])
+def test_standard_errors_are_those_of_repeated_draws(series, draws, office):
+    """The squared standardised errors over draws are chi-squared; with the other releases' errors they are not."""
+    truth = Counter(w for _, w in tables()[1])["part"] - Counter(w for _, w in tables()[0])["part"]
+    right, naive = 0.0, 0.0
+    for draw in range(draws):
+        first, second = released(office, draw, series=series)
+        stated = second.change_since(first, "work", unchanged=0.8)
+        unstated = second.change_since(first, "work")
+        error = stated.estimate[1] - truth
+        right += (error / stated.se()[1]) ** 2
+        naive += (error / unstated.se()[1]) ** 2
+    assert 1e-6 < chi2.cdf(right, draws) < 1 - 1e-6
+    if series:
+        assert chi2.cdf(naive, draws) < 1e-6  # four fifths share their noise: the error is less than half as large
+    else:
+        assert naive == right
+
+
+def test_the_variance_of_a_difference_is_that_of_enumeration():
+    """Four people, one of whom changes, one cell: all draws of (person, value) in fractions."""
+    keep, other = Fraction(3, 5), Fraction(1, 5)
+
+    def weight(cell: int, u: int) -> Fraction:
+        return ((1 if u == cell else 0) - other) / (keep - other)
+
+    before, after = (0, 0, 1, 2), (0, 0, 1, 0)
+    drawn = sorted({(i, v) for month in (before, after) for i, v in enumerate(month)})
+    mean = square = Fraction(0)
+    for shown in itertools.product(range(3), repeat=len(drawn)):
+        of = dict(zip(drawn, shown, strict=True))
+        chance = math.prod((keep if u == v else other for (_, v), u in of.items()), start=Fraction(1))
+        change = sum(weight(0, of[i, v]) for i, v in enumerate(after)) - sum(
+            weight(0, of[i, v]) for i, v in enumerate(before)
+        )
+        mean += chance * change
+        square += chance * change**2
+    assert mean == 1
+
+    def of_one(v: int) -> Fraction:
+        return sum(((keep if u == v else other) * weight(0, u) ** 2 for u in range(3)), Fraction(0)) - (v == 0)
+
+    first, second = (sum(map(of_one, month), Fraction(0)) for month in (before, after))
+    shared = sum((of_one(v) for v in (0, 0, 1)), Fraction(0))
+    assert square - mean**2 == first + second - 2 * shared
+    assert shared >= 0
+
+
+def test_a_table_that_did_not_change_did_not_change(office):
+    toml = office / "p.toml"
+    toml.write_text(POLICY.format(series='[release]\nseries = "s"'))
+    write(office, tables()[0])
+    for version in ("1.0.0", "1.0.1"):
+        toml.write_text(toml.read_text().replace("1.0.0", version))
+        rrpolicy.release(toml, office / version, key=office / "s.key")
+    first, second = (rrpolicy.open_release(office / version) for version in ("1.0.0", "1.0.1"))
+    found = second.change_since(first, ["sex", "work"], unchanged=1)
+    assert not found.estimate.any()
+    assert not found.se().any()
+    cautious = second.change_since(first, ["sex", "work"])
+    assert not cautious.estimate.any()
+    alone = second.crosstab(["sex", "work"]).se().reshape(-1)
+    assert np.allclose(cautious.se(), np.sqrt(2) * alone)
+
+
+def test_what_is_said_and_refused(office, capsys):
+    first, second = released(office, 0, series=True)
+    other, _ = released(office, 1, series=False)
+    stated = second.change_since(first, "work", unchanged=0.8)
+    assert "at least 0.8 of the 300 people" in stated.summary()
+    assert "how many people are unchanged was not stated" in second.change_since(first, "work").summary()
+    assert "drawn independently" in second.change_since(other, "work", unchanged=0.8).summary()
+    assert stated.to_dict()["schema"] == "rrpolicy.change/1"
+    for share in (-0.1, 1.1, math.nan):
+        with pytest.raises(PolicyError, match="RR501"):
+            second.change_since(first, "work", unchanged=share)
+    with pytest.raises(PolicyError, match="RR271"):
+        stated.se("population")
+
+    base = ["estimate", str(office / "0-1"), "--since", str(office / "0-0"), "--by", "work"]
+    assert main([*base, "--unchanged", "0.8", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["estimate"] for row in told["rows"]] == pytest.approx(stated.estimate.tolist())
+    assert main([*base, "--where", "sex = 'F'"]) == 0
+    assert "Estimated changes of counts" in capsys.readouterr().out
+    assert main([*base, "--population"]) == 2
+    assert main(["estimate", str(office / "0-1"), "--unchanged", "0.8"]) == 2
