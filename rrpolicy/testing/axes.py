@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -13,6 +14,7 @@ from rrpolicy.canonical import Json, canonical
 from rrpolicy.channel.base import Axis, Posterior, Readable, Transition
 from rrpolicy.channel.decoders import Decoder
 from rrpolicy.channel.promises import of_itself
+from rrpolicy.channel.sampling.lasting import Lasting, Marks
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
@@ -50,6 +52,8 @@ def check_axis(axis: Axis, *, seed: int = 0) -> None:
             _check_law(axis, axis, seed)
     if isinstance(axis, Posterior):
         _check_posterior(axis, axis.original_size, seed)
+    if axis.one_number:
+        _check_one_number(axis, seed)
 
 
 def _check_description(axis: Axis) -> None:
@@ -131,6 +135,29 @@ def _check_split(axis: Axis, seed: int) -> None:
     demand(bool(np.array_equal(kept, n)), "split() loses or makes up records")
     same = _alike((cell, released, count), _split(axis, codes, n, seed))
     demand(same, "split() gives other results from the same bits")
+
+
+def _check_one_number(axis: Axis, seed: int) -> None:
+    """Check that what a record releases depends on its own code and number alone, wherever it stands."""
+    generator = np.random.default_rng(seed)
+    codes: Ints = generator.integers(0, axis.original_size, size=400)
+    people = generator.integers(0, 1 << 63, size=(len(codes), 2), dtype=np.uint64)
+    whole = _lasting(axis, codes, people)
+    parts = [_lasting(axis, codes[part], people[part]) for part in (slice(0, 7), slice(7, None))]
+    backwards = _lasting(axis, codes[::-1].copy(), people[::-1].copy())
+    said = "split() does not draw a record by one number of its own, as `one_number` says"
+    demand(bool(np.array_equal(np.concatenate(parts), whole)), said)
+    demand(bool(np.array_equal(backwards[::-1], whole)), said)
+
+
+def _lasting(axis: Axis, codes: Ints, people: Marks) -> Codes:
+    numbers = Lasting(lambda place: hashlib.sha256(b"%d" % place).digest(), people, codes)
+    try:
+        _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), numbers)
+    except RuntimeError as error:
+        message = "split() asks for more than one number a record, against what `one_number` says"
+        raise AssertionError(message) from error
+    return released
 
 
 def _inexact(number: object) -> str:

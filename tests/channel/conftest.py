@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rrpolicy.policy.model import ReleaseSettings
 from rrpolicy.source.counts import Counts, Ints, tabulate
 from rrpolicy.source.protocol import MULTIPLICITY
 
@@ -28,7 +29,9 @@ class MemoryOriginal:
         self.carried = dict(carried or {})
         self.records = len(next(iter([*self.codes.values(), *self.carried.values()])))
         self.types = dict.fromkeys(domains, "VARCHAR") | dict.fromkeys(self.carried, "BIGINT")
-        self.policy: Any = SimpleNamespace(attributes={n: SimpleNamespace(domain=tuple(d)) for n, d in domains.items()})
+        self.policy: Any = SimpleNamespace(
+            attributes={n: SimpleNamespace(domain=tuple(d)) for n, d in domains.items()}, release=ReleaseSettings()
+        )
         self._shape = {name: len(domain) for name, domain in domains.items()}
         self._batch = batch
 

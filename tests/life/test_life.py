@@ -88,6 +88,43 @@ legal_basis = "Statistics Act, section 5"
 auditor = "audit office"
 review_by = 2027-12-31
 """
+PANEL = """\
+schema = 1
+
+[policy]
+name = "panel"
+version = "1.0.0"
+owner = "survey office"
+purpose = "who has work, each month"
+
+[source]
+uri = "panel.csv"
+population = "panel of the city"
+
+[attributes]
+person = { role = "identifier" }
+area = { role = "quasi-identifier", domain = ["north", "south", "west"] }
+work = { role = "sensitive", domain = ["no", "yes"] }
+
+[[privacy]]
+model = "local-dp"
+epsilon = 2
+
+[mechanism]
+name = "pram"
+
+[release]
+series = "monthly"
+
+[ledger]
+file = "releases.jsonl"
+overlap = "nested"
+different_values = 2
+
+[[ledger.budget]]
+model = "local-dp"
+epsilon = 4
+"""
 
 
 @pytest.fixture
@@ -105,7 +142,7 @@ def office(tmp_path_factory):
         for i in range(600):
             rows.append(f"p{i},{'f' if i % 2 else 'm'},{areas[i % 3]},{'flu' if i % 5 == 0 else 'none'}")
         Path("people.csv").write_text("\n".join(["person,sex,area,disease", *rows]) + "\n")
-        Path(".gitignore").write_text("people.csv\n*.pem\nrelease-*\n")
+        Path(".gitignore").write_text("people.csv\npanel.csv\n*.pem\nrelease-*\n")
         Path("baseline.toml").write_text(BASELINE)
         yield folder
 
@@ -217,6 +254,47 @@ def a_rerun_is_the_same_release_and_a_second_one_is_refused(capsys):
     assert run("ledger", "verify", "releases.jsonl", "--bundle", "release-1") == 0
 
 
+def panel(month: int) -> None:
+    """Write a month of a panel in which each month somebody else has found work, and somebody joined."""
+    areas = ("north", "south", "west")
+    rows = (f"m{i},{areas[i % 3]},{'yes' if i % 4 or i < 40 * month else 'no'}" for i in range(500 + month))
+    Path("panel.csv").write_text("\n".join(["person,area,work", *rows]) + "\n")
+
+
+def a_panel_is_released_every_month_and_only_changes_are_drawn_anew(capsys):
+    Path("panel.toml").write_text(PANEL)
+    panel(1)
+    assert run("release", "panel.toml", "--out", "release-panel-1", "--as", "month 1", "--key", "panel.pem") == 0
+    committed("The panel's series is begun")
+
+    panel(2)
+    assert run("release", "panel.toml", "--out", "release-panel-2", "--as", "month 2") == 4
+    assert "RR403" in told(capsys)
+    assert run("release", "panel.toml", "--out", "release-panel-2", "--as", "month 2", "--key", "panel.pem") == 0
+    panel(3)
+    assert run("release", "panel.toml", "--out", "release-panel-3", "--as", "month 3", "--key", "panel.pem") == 0
+    full = ["--source", "panel.csv", "--key", "panel.pem", "--ledger", "releases.jsonl", "--strict"]
+    assert run("verify", "release-panel-3", *full) == 0
+
+    capsys.readouterr()
+    since = ["estimate", "release-panel-3", "--since", "release-panel-1", "--by", "work", "--json"]
+    assert run(*since) == 0
+    alone = json.loads(capsys.readouterr().out)["rows"][0]
+    assert run(*since, "--unchanged", "0.9") == 0
+    shared = json.loads(capsys.readouterr().out)["rows"][0]
+    assert shared["estimate"] == alone["estimate"]
+    assert shared["se"] < alone["se"] / 2
+
+    Path("panel.toml").write_text(PANEL.replace('["no", "yes"]', '["no", "part", "yes"]'))
+    assert run("release", "panel.toml", "--out", "release-panel-4", "--key", "panel.pem") == 4
+    assert "RR444" in told(capsys)
+    Path("panel.toml").write_text(PANEL.replace('series = "monthly"\n', ""))
+    assert run("release", "panel.toml", "--out", "release-panel-4") == 4
+    assert "RR441" in told(capsys)
+    Path("panel.toml").write_text(PANEL)
+    committed("Three months of the panel stand in the ledger")
+
+
 def who_cuts_the_ledger_is_found(capsys):
     whole = Path("releases.jsonl").read_bytes()
     lines = whole.splitlines(keepends=True)
@@ -252,6 +330,7 @@ def test_a_repository_lives_a_year(capsys, tmp_path):
     a_plan_is_made_and_approved_without_becoming_stale(capsys)
     it_is_signed_by_two_and_verified_by_a_third(capsys)
     a_rerun_is_the_same_release_and_a_second_one_is_refused(capsys)
+    a_panel_is_released_every_month_and_only_changes_are_drawn_anew(capsys)
     who_cuts_the_ledger_is_found(capsys)
     a_year_later_the_review_is_due_and_the_release_is_what_it_was(capsys)
     what_analysts_get_is_enough_for_an_estimate_and_a_signature(tmp_path, capsys)

@@ -200,6 +200,7 @@ def test_every_direction_is_told_both_ways(direction):
         Direction.CHANGED: ("a", "b", "incomparable"),
         Direction.FINER: ((0, 20, 40), (0, 10, 20, 40), "weaker"),
         Direction.LEDGER: (None, "others", "weaker"),
+        Direction.CLAIMED: (3, 2, "weaker"),
         Direction.UNIT: ("person", None, "weaker"),
         Direction.ROLE: ("sensitive", "insensitive", "weaker"),
         Direction.PASSED_ON: ((), ("min_rows",), "weaker"),

@@ -58,6 +58,20 @@ def shifted(self: Any, codes: Any, n: Any, stream: Any) -> Any:
     return cell, (released + 1) % 4, count
 
 
+def in_order(self: Any, codes: Any, n: Any, stream: Any) -> Any:
+    """Draw category by category: exactly, but not each record by a number of its own."""
+    order = np.argsort(codes, kind="stable")
+    cell, released, count = Kept.split(self, codes[order], n[order], stream)
+    back = np.argsort(order[cell], kind="stable")
+    return order[cell][back], released[back], count[back]
+
+
+def warmed(self: Any, codes: Any, n: Any, stream: Any) -> Any:
+    """Draw exactly, after a number that nobody gets."""
+    stream.words(1)
+    return Kept.split(self, codes, n, stream)
+
+
 class Doubles(Kept):
     def column(self, code):
         return {u: float(p) for u, p in super().column(code).items()}
@@ -123,6 +137,8 @@ WRONG = {
     "a code without a label": (splitting(shifted), "a code that 'a' has no label for"),
     "entries in doubles": (Doubles, "the matrix holds .'float'., not int and Fraction"),
     "entries of numpy": (OfNumpy, "the matrix holds .'int64'., not int and Fraction"),
+    "records by others' numbers": (splitting(in_order), "does not draw a record by one number of its own, as .one_number. says"),
+    "more than one number": (splitting(warmed), "asks for more than one number a record"),
     "a ratio in doubles": (RoundRatio, "max_ratio.. is of type float, not a Fraction"),
     "squares that are none": (Squared, "forward.power=2. is not the matrix"),
     "a column twice": (Twice, "released columns share a name"),
