@@ -20,8 +20,13 @@ MODELS = {
     "alpha-k-anonymity": "rrpolicy.privacy.models.alpha_k_anonymity:AlphaKAnonymity",
     "beta-likeness": "rrpolicy.privacy.models.beta_likeness:BetaLikeness",
     "delta-disclosure": "rrpolicy.privacy.models.delta_disclosure:DeltaDisclosure",
+    "k-map": "rrpolicy.privacy.models.k_map:KMap",
+    "delta-presence": "rrpolicy.privacy.models.delta_presence:DeltaPresence",
 }
 """Privacy model -> its class; the module's function `assessors` returns its assessors."""
+
+OF_TABLES = ("delta-presence",)
+"""Privacy models that `check-table` alone decides, against a reference table."""
 
 ON_ANATOMY = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
 """Privacy models that dealt groups are assessed by as well."""
@@ -82,7 +87,11 @@ def rrpolicy_privacy_models() -> Iterable[Offer]:
 @hookimpl
 def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
-    of_models = [Offer(name, f"{where.partition(':')[0]}:assessors", "product") for name, where in MODELS.items()]
+    of_models = [
+        Offer(name, f"{where.partition(':')[0]}:assessors", "product")
+        for name, where in MODELS.items()
+        if name not in OF_TABLES
+    ]
     of_anatomy = [_functions("anatomy", name, "anatomy") for name in ON_ANATOMY]
     of_suppression = [_functions("suppression", name, "suppression") for name in ON_SUPPRESSION]
     of_sets = Offer("l-diversity", "rrpolicy.privacy.addition.assessors:assessors", "product")

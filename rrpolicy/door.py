@@ -524,6 +524,14 @@ def check_table(
     likeness: str = "basic",
     delta: Threshold | None = None,
     values: str = "all",
+    k_map: int | None = None,
+    presence_max: Threshold | None = None,
+    presence_min: Threshold | None = None,
+    decided_by: str | None = None,
+    weights: str | None = None,
+    sampling_fraction: Threshold | None = None,
+    reference: Table | None = None,
+    suda: int | None = None,
     suppressed: str | None = None,
     root: PathLike | None = None,
     plugins: Sequence[str] = (),
@@ -547,13 +555,22 @@ def check_table(
         likeness: of beta-likeness: basic or enhanced.
         delta: require delta-disclosure privacy, in bits.
         values: of delta-disclosure privacy: all, or those occurring in a class.
+        k_map: require k-map: so many people of the population agree with every class.
+        presence_max: require delta-presence against `reference`: at most so likely is somebody of it in the table.
+        presence_min: of delta-presence: at least so likely.
+        decided_by: "estimate" lets an estimate decide k-map; else what is estimated is undecided, and does not pass.
+        weights: the column that says how many people of the population a record stands for.
+        sampling_fraction: the share of the population that is in the table.
+        reference: a table of the whole population, with the columns of `qi`.
+        suda: find minimal sample uniques of so many attributes at most, and score them.
         suppressed: the text of a suppressed value, such as '*': records that have it in all of `qi` are in no class.
         root: as for `load_policy`.
         plugins: distributions to load beside those of the policy, for a table that one of them opens, such as
             `acme-sqlite>=0.3`.
 
     Returns:
-        What each model reaches. It passes unless a threshold fails.
+        What each model reaches, and the `risks` of records and people, against which no limit is held. It passes unless
+        a threshold fails, or is left undecided.
 
     Raises:
         PolicyError: RR250 if the call makes no sense; RR2xx if the policy is wrong.
@@ -561,7 +578,9 @@ def check_table(
         RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
     """
     from rrpolicy.measuring.asking import check as checked
+    from rrpolicy.measuring.risks import said
     from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.kinds import REFERENCE
 
     thresholds = {
         "k": k,
@@ -575,8 +594,15 @@ def check_table(
         "likeness": likeness,
         "delta": delta,
         "values": values,
+        "k_map": k_map,
+        "presence_max": presence_max,
+        "presence_min": presence_min,
+        "decided_by": decided_by,
+        "sampling_fraction": sampling_fraction,
     }
-    return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, _path(root), plugins)
+    people = None if reference is None else handed(reference, REFERENCE)
+    told = said(weights, sampling_fraction, people, suda)
+    return checked(handed(source), table, qi, sensitive, policy, thresholds, suppressed, told, _path(root), plugins)
 
 
 @blaming

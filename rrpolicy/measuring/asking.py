@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.measuring.measure import class_models
+from rrpolicy.measuring.risks import Said
 from rrpolicy.measuring.table import Asked, TableCheck, measure_table
 from rrpolicy.policy.model import Requirement
 from rrpolicy.registry import Registry
@@ -28,6 +29,7 @@ def check(  # noqa: PLR0917 each is another thing
     policy: PolicyLike | None,
     thresholds: Mapping[str, Any],
     suppressed: str | None,
+    said: Said,
     root: Path | None,
     plugins: Sequence[str],
 ) -> TableCheck:
@@ -35,7 +37,8 @@ def check(  # noqa: PLR0917 each is another thing
     found = None if policy is None else opened(policy, root=root)
     listed = () if found is None else found.policy.plugins
     loaded = load_registry([*listed, *plugins]) if found is None or plugins else found.registry
-    registry = loaded.opening(handed.engines)
+    reference = {} if said.reference is None else said.reference.engines
+    registry = loaded.opening({**handed.engines, **reference})
     with registry.naming_engines(), scratch() as spilled:
         asked = Asked(
             handed.uri or "",
@@ -45,8 +48,13 @@ def check(  # noqa: PLR0917 each is another thing
             None if found is None else found.policy,
             tuple(required(registry, thresholds)),
             suppressed,
+            said,
         )
         return measure_table(asked, registry, spilled.folder)
+
+
+_OF_ANY = ("sampling_fraction",)
+"""What a call says of the table, and some model's options hold too."""
 
 
 def required(registry: Registry, thresholds: Mapping[str, Any]) -> list[Requirement]:
@@ -61,25 +69,27 @@ def required(registry: Registry, thresholds: Mapping[str, Any]) -> list[Requirem
     """
     found = []
     models = class_models(registry)
-    asking = {told.asks for told in models.values()}
+    asking = {told.called.get(told.asks, told.asks) for told in models.values()}
     for name, told in models.items():
         options = registry.privacy_models[name].options
-        given = {key: thresholds[key] for key in options.model_fields if thresholds.get(key) is not None}
+        called = {key: told.called.get(key, key) for key in options.model_fields}
+        given = {key: thresholds[its] for key, its in called.items() if thresholds.get(its) is not None}
         if told.asks in given:
-            found.append(_requirement(name, options, given))
+            found.append(_requirement(name, options, given, called))
             continue
         for key in given:
-            if key != told.kind and key not in asking:
-                raise PolicyError(Problem("RR250", f"--{key} goes with --{told.asks}"))
+            if key != told.kind and called[key] not in {*asking, *_OF_ANY}:
+                words = [called[part].replace("_", "-") for part in (key, told.asks)]
+                raise PolicyError(Problem("RR250", "--{} goes with --{}".format(*words)))
     return found
 
 
-def _requirement(model: str, options: type[BaseModel], given: dict[str, Any]) -> Requirement:
+def _requirement(model: str, options: type[BaseModel], given: dict[str, Any], called: Mapping[str, str]) -> Requirement:
     """Validate thresholds as a policy's entry would be."""
     try:
         return Requirement(model, options.model_validate(given))
     except ValidationError as error:
         first = error.errors()[0]
-        key = "".join(f"--{part}: " for part in first["loc"][:1])
+        key = "".join(f"--{called.get(str(part), str(part)).replace('_', '-')}: " for part in first["loc"][:1])
         told = re.sub(r"`(\w+)`", r"--\1", first["msg"].removeprefix("Value error, "))
         raise PolicyError(Problem("RR250", key + told)) from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rrpolicy.engine.column_types import Family
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.finding import Finding
+from rrpolicy.finding import Finding, Standing
 from rrpolicy.policy.identity import requirement_id
 from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.classes.assessor import ClassModel, Protected, named
@@ -43,6 +43,7 @@ class Measurer:
         told, options = class_models(self.registry)[requirement.model], requirement.options
         subgroup = " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
         where = f" where {subgroup}" if subgroup else ""
+        _refuse_unknown(requirement.model, told, options, tally)
         if "sensitive" not in model.options.model_fields:
             found = told.find(options, (), tally.classes)
             words = model.describe(options) + where
@@ -84,6 +85,16 @@ class Measurer:
         if attribute.domain is None:
             return Protected(name, self.families[name] in _WITH_AN_ORDER, attribute.hierarchy)
         return Protected.of(attribute, name, len(tally.values[name]) - len(attribute.domain))
+
+
+def _refuse_unknown(model: str, told: ClassModel, options: object, tally: Tally) -> None:
+    """Raise RR250 if options cannot be held to classes of which too little is known of the population."""
+    people = tally.classes.population
+    if told.population(options) and (people is None or (told.counted and people.standing is not Standing.EXACT)):
+        hint = "name a table of the population with --reference"
+        if not told.counted:
+            hint += ", or say --weights or --sampling-fraction for an estimate"
+        raise PolicyError(Problem("RR250", f"{model} needs to know of the population", hint=hint))
 
 
 def _refuse(told: ClassModel, options: object, column: Protected) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,12 @@ from rrpolicy.finding import Finding
 from rrpolicy.formats.format import CORE
 from rrpolicy.measuring.as_released import as_released
 from rrpolicy.measuring.measure import Measurer, class_models
+from rrpolicy.measuring.risks import NOTHING, Reference, Said, combinations, population_of, read_reference, risks
 from rrpolicy.measuring.spelling import reading_of
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.tally import Counted, Tally, tally
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.plan.gate import failed
+from rrpolicy.releasing.plan.gate import in_the_way
 from rrpolicy.source.opening import engine, snapshot_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Asked:
         requirements: to hold, besides the policy's; without any, everything is measured.
         suppressed: the text that stands for a suppressed value; records that have it in all known columns are in no
             class. None if they are a class like any other.
+        said: what the call says of the population, and which risks it asks for.
     """
 
     uri: str
@@ -52,6 +54,7 @@ class Asked:
     policy: Policy | None = None
     requirements: tuple[Requirement, ...] = ()
     suppressed: str | None = None
+    said: Said = NOTHING
 
     @property
     def named(self) -> frozenset[str]:
@@ -74,6 +77,7 @@ class TableCheck(Decided):
         sensitive: the columns counted in each.
         findings: held against a limit each, or measured.
         remarks: what must be known to read them.
+        risks: measured of records and of the population; no limit is held against them.
     """
 
     name: str
@@ -84,11 +88,12 @@ class TableCheck(Decided):
     sensitive: tuple[str, ...]
     findings: tuple[Finding, ...]
     remarks: tuple[str, ...]
+    risks: tuple[Finding, ...] = ()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return the thresholds that the table does not reach (RR101)."""
-        return failed(self.findings)
+        """Return the thresholds that are not reached (RR101), and those that an estimate may not decide (RR103)."""
+        return in_the_way([finding for finding in self.findings if finding.verdict is not None], ())
 
     def to_json(self) -> dict[str, Json]:
         """Return it as plain data."""
@@ -102,6 +107,7 @@ class TableCheck(Decided):
             "sensitive": list(self.sensitive),
             "findings": [finding.to_json() for finding in self.findings],
             "remarks": list(self.remarks),
+            "risks": [finding.to_json() for finding in self.risks],
         }
 
 
@@ -116,7 +122,8 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
     Raises:
         PolicyError: RR250 if the call makes no sense.
         DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
-            RR313 if a value has no place in an order or hierarchy.
+            RR313 if a value has no place in an order or hierarchy, RR337 if what is said of the population does not
+            fit the table.
     """
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
@@ -128,16 +135,21 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
         snapshot = as_released(opened, uri)
         columns = Columns.of(asked, snapshot)
-        found = columns.count(snapshot, asked, {})
+        reference = read_reference(asked.said, columns.known, snapshot, registry, scratch)
+        found = columns.count(snapshot, asked, {}, reference)
         measurer = Measurer(registry, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})
         told = class_models(registry)
         required = [*asked.requirements, *(r for r in _requirements(asked.policy) if r.model in told)]
         findings: list[Finding] = []
         for requirement in required:
-            tallied = columns.count(snapshot, asked, requirement.where) if requirement.where else found
+            tallied = columns.count(snapshot, asked, requirement.where, reference) if requirement.where else found
             findings += measurer.hold(requirement, tallied, columns.sensitive)
         if not required:
             findings += measurer.measure(found, columns.sensitive)
+        measured: tuple[Finding, ...] = ()
+        if asked.said.anything or not required:
+            combined = combinations(asked.said, columns.known, snapshot, columns.left_out(snapshot, asked))
+            measured = tuple(risks(found.classes, asked.said, combined))
         remarks = (*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *_foreign(asked.policy, told))
         snapshot.unchanged()
     classes = found.classes
@@ -150,6 +162,7 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
         columns.sensitive,
         tuple(findings),
         remarks,
+        measured,
     )
 
 
@@ -190,20 +203,32 @@ class Columns:
         _no_lists((*known, *sensitive), snapshot)
         return cls(known, sensitive, attributes, tuple(lacking) if asked.known is None else ())
 
-    def count(self, snapshot: TableSnapshot, asked: Asked, where: Mapping[str, Value]) -> Tally:
-        """Count the classes; those that may hold a record of a subgroup are marked."""
+    def count(
+        self, snapshot: TableSnapshot, asked: Asked, where: Mapping[str, Value], reference: Reference | None
+    ) -> Tally:
+        """Count the classes, and their people; those that may hold a record of a subgroup are marked."""
         stored = snapshot.stored
-        known = [stored[name].typed for name in self.known]
-        starred = None
-        if asked.suppressed is not None and known:
-            starred = " AND ".join(f"CAST({sql} AS VARCHAR) = {literal(asked.suppressed)}" for sql in known)
-        return tally(
-            snapshot.connection.cursor(),
+        cursor = snapshot.connection.cursor()
+        known = [stored[name].typed for name in self.known] if reference is None else reference.known(cursor)
+        counted = tally(
+            cursor,
             snapshot.source,
             known,
             [Counted(name, stored[name].typed, self._labels(name)) for name in self.sensitive],
             concerned=" AND ".join(self._within(name, value, snapshot) for name, value in where.items()) or None,
-            suppressed=starred,
+            suppressed=self.left_out(snapshot, asked),
+            weight=asked.said.weight(snapshot),
+            population=None if reference is None else reference.name,
+        )
+        people = population_of(asked.said, counted, reference, snapshot.name)
+        return replace(counted, classes=replace(counted.classes, population=people))
+
+    def left_out(self, snapshot: TableSnapshot, asked: Asked) -> str | None:
+        """Return SQL of whether a record is in no class; None if every record is in one."""
+        if asked.suppressed is None or not self.known:
+            return None
+        return " AND ".join(
+            f"CAST({snapshot.stored[name].typed} AS VARCHAR) = {literal(asked.suppressed)}" for name in self.known
         )
 
     def remarks(self, asked: Asked, snapshot: TableSnapshot) -> list[str]:

@@ -151,7 +151,7 @@ def of_tests(found: Tests) -> Subject:
 
 def of_table(found: TableCheck, uri: str, status: int) -> Subject:
     """Return what `check-table` found."""
-    entries = tuple(requirement(finding) for finding in found.findings)
+    entries = tuple(requirement(finding) for finding in (*found.findings, *found.risks))
     summary = f"{found.records:,} records, {found.classes:,} equivalence classes"
     notes = (Note("to be read with it", found.remarks),) if found.remarks else ()
     return Subject(found.name, "", uri if Path(uri).is_file() else "", status, entries, summary, notes)

@@ -90,6 +90,19 @@ EXAMPLES = {
         [{"alpha": "1/2", "k": 5}, {"alpha": "1/3", "k": 5}, {"alpha": "1/2", "k": 2}],
         [{"alpha": 0, "k": 2}, {"alpha": "3/2", "k": 2}, {"alpha": "1/2"}, {"alpha": "1/2", "k": 0}],
     ),
+    "k-map": (
+        [
+            {"k": 5},
+            {"k": 9},
+            {"k": 5, "sampling_fraction": "1/10", "decided_by": "estimate"},
+            {"k": 5, "sampling_fraction": "1/5", "decided_by": "estimate"},
+        ],
+        [{"k": 0}, {"k": 5, "sampling_fraction": 2}, {"k": 5, "decided_by": "luck"}, {}],
+    ),
+    "delta-presence": (
+        [{"max": "1/2"}, {"max": "1/3"}, {"max": "1/2", "min": "1/4"}],
+        [{"max": 2}, {"max": "1/4", "min": "1/2"}, {}],
+    ),
     "beta-likeness": (
         [{"beta": 1}, {"beta": "5/2"}, {"beta": 1, "likeness": "enhanced"}],
         [{"beta": 0}, {"beta": 1, "likeness": "better"}, {}],
@@ -159,6 +172,11 @@ MECHANISMS = {
         [[privacy]]
         model = "t-closeness"
         t = "1/2"
+        [[privacy]]
+        model = "k-map"
+        k = 40
+        sampling_fraction = "1/20"
+        decided_by = "estimate"
         [[privacy]]
         model = "alpha-k-anonymity"
         alpha = "4/5"

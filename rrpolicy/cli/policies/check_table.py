@@ -40,6 +40,22 @@ def command(  # noqa: PLR0917 each option is one
     likeness: Annotated[str, typer.Option(help="Kind of beta-likeness, as in a policy.")] = "basic",
     delta: Annotated[str | None, typer.Option("--delta", help="Require delta-disclosure privacy, in bits.")] = None,
     values: Annotated[str, typer.Option(help="Values of delta-disclosure privacy, as in a policy.")] = "all",
+    k_map: Annotated[int | None, typer.Option(help="Require k-map: so many people agree with every class.")] = None,
+    presence_max: Annotated[str | None, typer.Option(help="Require delta-presence of at most so much.")] = None,
+    presence_min: Annotated[str | None, typer.Option(help="Of delta-presence, at least so much.")] = None,
+    decided_by: Annotated[
+        str | None, typer.Option(help="`estimate` lets an estimate decide k-map; else it does not pass.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="The column that says how many people a record stands for.", metavar="COLUMN")
+    ] = None,
+    sampling_fraction: Annotated[str | None, typer.Option(help="Share of the population in the table.")] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="A table of the whole population, with the columns of --qi.", metavar="TABLE")
+    ] = None,
+    suda: Annotated[
+        int | None, typer.Option(help="Find and score minimal sample uniques of at most so many columns.")
+    ] = None,
     suppressed: Annotated[
         str | None, typer.Option(help="Text of a suppressed value, such as '*': such records are in no class.")
     ] = None,
@@ -50,7 +66,7 @@ def command(  # noqa: PLR0917 each option is one
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
-    """Measure what a table that somebody else anonymised reaches: k, l, t, alpha, beta and delta.
+    """Measure what a table that somebody else anonymised reaches, and the risks of its records.
 
     With thresholds, exit status 1 says that one fails; without, each model's achieved value is printed. Missing values
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
@@ -74,6 +90,14 @@ def command(  # noqa: PLR0917 each option is one
         likeness=likeness,
         delta=delta,
         values=values,
+        k_map=k_map,
+        presence_max=presence_max,
+        presence_min=presence_min,
+        decided_by=decided_by,
+        weights=weights,
+        sampling_fraction=sampling_fraction,
+        reference=reference,
+        suda=suda,
         suppressed=suppressed,
         root=root,
         plugins=plugins or (),
@@ -97,6 +121,7 @@ def _subjects(found: TableCheck, uri: str, status: int) -> list[Subject]:
 
 def _lines(found: TableCheck) -> list[str]:
     from rrpolicy.cli.text.plan import MARKS
+    from rrpolicy.cli.text.risks import lines
     from rrpolicy.releasing.plan.gate import shown
 
     left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
@@ -108,6 +133,7 @@ def _lines(found: TableCheck) -> list[str]:
         if finding.groups_over:
             over = f"fails in {finding.groups_over:,} of the classes, with {finding.people_over:,} records"
             text.append(f"  {'':<9} {'':<{width}}  {over}")
+    text += lines(found.risks)
     text += [f"note: {remark}" for remark in found.remarks]
     if not any(finding.verdict for finding in found.findings):
         text.append("next: state thresholds, such as --k 5 --l 3 --kind entropy, and the exit status tells")

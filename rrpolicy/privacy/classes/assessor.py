@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +113,9 @@ class ClassModel:
         lacks: given options and a column, what the column lacks to be held to them, and what helps; None if nothing.
         placed: whether options need every value to have a place in the domain that is declared.
         layout: as of `Assessor`.
+        called: by option, what a caller's threshold is called where that is another name.
+        population: whether options cannot be held to classes whose population is not known.
+        counted: whether it must have been counted, and an estimate tells nothing.
     """
 
     reference: str
@@ -124,6 +127,9 @@ class ClassModel:
     lacks: Callable[[Any, Protected], tuple[str, str] | None] = lambda *_: None
     placed: Callable[[Any], bool] = lambda _: False
     layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
+    called: Mapping[str, str] = field(default_factory=dict)
+    population: Callable[[Any], bool] = lambda _: False
+    counted: bool = False
 
     def held(self, requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
         """Return the finding of an entry for the classes of a release."""

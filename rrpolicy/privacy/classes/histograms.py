@@ -19,6 +19,7 @@ import numpy.typing as npt
 from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.population.people import Population
     from rrpolicy.source.counts import Array, Ints
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -183,12 +184,14 @@ class Classes:
         histograms: by sensitive attribute, over the same classes.
         concerned: (classes,) those that may hold a record of the subgroup that a requirement is limited to.
         suppressed: records that are in no class, as all that would be known of them was suppressed.
+        population: people who agree with each class, where anything is known of the population; else None.
     """
 
     sizes: Ints
     histograms: Mapping[str, Histograms]
     concerned: Mask
     suppressed: int = 0
+    population: Population | None = None
 
     @property
     def records(self) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rrpolicy.canonical import Value
 from rrpolicy.engine.arrays import as_numpy
@@ -47,10 +48,12 @@ class Tally:
     Attributes:
         classes: with a histogram of each counted column, by its name.
         values: by its name, the values that the histograms' positions mean; those that `labels` do not name come last.
+        people: (classes,) what the records weigh, or people of the population; None without either.
     """
 
     classes: Classes
     values: dict[str, tuple[Value | None, ...]]
+    people: npt.NDArray[Any] | None = None
 
 
 def tally(
@@ -61,6 +64,8 @@ def tally(
     *,
     concerned: str | None = None,
     suppressed: str | None = None,
+    weight: str | None = None,
+    population: str | None = None,
 ) -> Tally:
     """Count the classes of a table.
 
@@ -71,9 +76,12 @@ def tally(
         counted: the sensitive columns.
         concerned: SQL of whether a class may hold a record of the subgroup; a function of what makes it.
         suppressed: SQL of whether a record is in no class.
+        weight: SQL of what a record weighs.
+        population: a relation of distinct `k0`, `k1`, … that compare with `known`, and the people `p` with each; not
+            beside `weight`.
     """
     kept = f"{relation} WHERE NOT coalesce({suppressed}, false)" if suppressed else relation
-    salt, whole = _classes(connection, kept, known, concerned or "true")
+    salt, whole = _classes(connection, kept, known, concerned or "true", weight, population)
     left_out = _number(connection, f"SELECT count(*) FROM {relation} WHERE {suppressed}") if suppressed else 0  # noqa: S608
     hashes = _array(whole, "h")
     order = np.argsort(hashes)
@@ -85,7 +93,8 @@ def tally(
         code, values[column.name] = _coded(cells.column("v"), column.labels)
         histograms[column.name] = _histograms(_array(cells, "h"), code, _array(cells, "n"), len(values[column.name]))
     sizes = _array(whole, "n")[order].astype(np.int64)
-    return Tally(Classes(sizes, histograms, _array(whole, "c")[order].astype(bool), left_out), values)
+    people = _array(whole, "p")[order] if weight or population else None
+    return Tally(Classes(sizes, histograms, _array(whole, "c")[order].astype(bool), left_out), values, people)
 
 
 def _histograms(hashes: Any, code: Ints, n: Ints, values: int) -> Histograms:
@@ -96,16 +105,28 @@ def _histograms(hashes: Any, code: Ints, n: Ints, values: int) -> Histograms:
     return Histograms(np.append(starts, len(order)).astype(np.int64), code[order], n[order].astype(np.int64), values)
 
 
-def _classes(
-    connection: duckdb.DuckDBPyConnection, kept: str, known: Sequence[str], concerned: str
+def _classes(  # noqa: PLR0917 what classes are counted by
+    connection: duckdb.DuckDBPyConnection,
+    kept: str,
+    known: Sequence[str],
+    concerned: str,
+    weight: str | None,
+    population: str | None,
 ) -> tuple[int, pa.Table]:
-    """Return a salt under which no two classes share a hash, and the hash, size and concern of each class."""
+    """Return a salt under which no two classes share a hash, and the hash, size, concern and people of each class."""
     names = [f"k{i}" for i in range(len(known))]
     keys = "".join(f"{sql} AS {name}, " for sql, name in zip(known, names, strict=True))
     grouping = f" GROUP BY {', '.join(names)}" if names else " HAVING n > 0"
-    inner = f"SELECT {keys}count(*) AS n, bool_and(coalesce({concerned}, false)) AS c FROM {kept}{grouping}"  # noqa: S608
+    told = f"count(*) AS n, bool_and(coalesce({concerned}, false)) AS c"
+    told += f", CAST(sum({weight}) AS DOUBLE) AS p" if weight else ""
+    inner = f"(SELECT {keys}{told} FROM {kept}{grouping}) AS o"  # noqa: S608
+    if population:
+        same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM r.{name}" for name in names)
+        inner += f" LEFT JOIN {population} AS r ON {same}"
+    of = [f"o.{name}" for name in names]
+    people = ", CAST(coalesce(r.p, 0) AS BIGINT) AS p" if population else ", o.p" if weight else ""
     for salt in range(_SALTS):
-        found = _table(connection, f"SELECT {_hash(names, salt)} AS h, n, c FROM ({inner})")  # noqa: S608
+        found = _table(connection, f"SELECT {_hash(of, salt)} AS h, o.n, o.c{people} FROM {inner}")  # noqa: S608
         if len(np.unique(_array(found, "h"))) == found.num_rows:
             return salt, found
     raise RuntimeError("no hash tells the classes apart")

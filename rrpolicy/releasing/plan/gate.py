@@ -85,12 +85,10 @@ def _requirement(finding: Finding) -> Problem:
         achieved = "" if finding.achieved is None else f", achieved {shown(finding.achieved)}"
         hint = "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or ask for less"
         return Problem("RR101", f"{title} does not hold{achieved}", finding.place, hint=hint)
-    return Problem(
-        "RR103",
-        f"{title} is undecided",
-        finding.place,
-        hint="plan with the data; an undecided requirement never passes",
-    )
+    hint = "plan with the data; an undecided requirement never passes"
+    if finding.achieved is not None and finding.achieved.standing is Standing.ESTIMATE:
+        hint = 'it is estimated, and an estimate decides only where `decided_by = "estimate"` says so'
+    return Problem("RR103", f"{title} is undecided", finding.place, hint=hint)
 
 
 def _conditional(finding: Finding, accepted: Collection[str]) -> Problem:

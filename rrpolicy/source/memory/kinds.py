@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-SCHEME, PLAN_ON = "memory", "memory-plan-on"
-"""Schemes of the uris of tables in memory: of the source, and of the table that parameters are chosen on."""
+SCHEME, PLAN_ON, REFERENCE = "memory", "memory-plan-on", "memory-reference"
+"""Schemes of the uris of tables in memory: of the source, of one parameters are chosen on, and of a population's."""
 URI = "uri"
 """How a table was given that is none in memory."""
 

@@ -1,0 +1,51 @@
+"""Risks of a table as text: each number with its standing, and what stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.finding import Companion, Standing, ValueTable, by_value
+from rrpolicy.releasing.plan.gate import shown
+
+if TYPE_CHECKING:
+    from rrpolicy.finding import Finding
+
+_LEVELS = 5
+"""Values of an attribute that are listed, those that contribute most first; documents hold all."""
+_INDENT = " " * 12
+
+
+def lines(risks: Sequence[Finding]) -> list[str]:
+    """Return the risks, line by line; nothing if there are none."""
+    if not risks:
+        return []
+    text = ["risks of records, which no limit is held against"]
+    width = max(len(found.model) for found in risks)
+    for found in risks:
+        achieved = found.achieved
+        estimated = achieved is not None and achieved.standing is Standing.ESTIMATE
+        number = "" if achieved is None else f"{achieved.value:.6g}"
+        text.append(
+            f"  {'estimate' if estimated else 'exact':<9} {found.model:<{width}}  {number:<9} {found.requirement}"
+        )
+        whole, tables = by_value(found.companions)
+        text += [f"{_INDENT}{_said(item)}" for item in whole]
+        text += [f"{_INDENT}{line}" for table in tables for line in _by_value(table)]
+    rests = dict.fromkeys(rest for found in risks for rest in found.assumptions if rest.startswith("Estimated"))
+    return text + [f"note: {rest[0].lower()}{rest[1:].rstrip('.')}" for rest in rests]
+
+
+def _said(item: Companion) -> str:
+    of = f" of {item.of}" if item.of else ""
+    return f"{item.name}{of}: {shown(item.measure)}"
+
+
+def _by_value(table: ValueTable[Companion]) -> Iterator[str]:
+    """Yield the line of an attribute: what it contributes, and the values that contribute most of that."""
+    whole = next((numbers for value, numbers in table.rows if not value), ())
+    values = sorted(((numbers[0].measure.value, value) for value, numbers in table.rows if value), reverse=True)
+    listed = ", ".join(f"{value} {share:.1%}" for share, value in values[:_LEVELS])
+    more = f", and {len(values) - _LEVELS} more" if len(values) > _LEVELS else ""
+    share = f"{whole[0].measure.value:.1%}, of which " if whole else ""
+    yield f"{table.names[0]} of {table.of}: {share}{listed}{more}"

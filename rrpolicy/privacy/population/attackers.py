@@ -1,0 +1,95 @@
+"""Sample uniques, and the risks of a prosecutor, a journalist and a marketer, from the sizes of classes.
+
+A class j has f_j records of the table's n and F_j people of the population; J classes.
+
+    prosecutor      knows that the person is in the table: 1/f_j; on average over records J/n
+    journalist      knows that the person is in the population: 1/F_j; on average the greater of J/sum F_j, of who picks
+                    a person, and of the marketer's rate, of who picks a record
+    marketer        wants as many people as he can get: the share of records that he links rightly, sum(f_j/F_j)/n
+
+References:
+    El Emam, Dankar 2008, "Protecting Privacy Using k-Anonymity" (prosecutor, journalist); Dankar, El Emam 2010, "A
+    method for evaluating marketer re-identification risk"; El Emam 2013, "Guide to the De-Identification of Personal
+    Health Information", chapter 16 (averages).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rrpolicy.finding import Measure, Standing
+from rrpolicy.privacy.population.measured import beside, measured
+
+if TYPE_CHECKING:
+    from rrpolicy.finding import Finding
+    from rrpolicy.privacy.classes.histograms import Classes
+    from rrpolicy.privacy.population.people import Population
+
+REFERENCE = "El Emam 2013, chapter 16; El Emam, Dankar 2008"
+MARKETER = "Dankar, El Emam 2010"
+PROSECUTED = "Knows that the person is in the table, and everything that makes a class."
+SEARCHED = "Knows that the person is in the population, not whether in the table, and everything that makes a class."
+SOLD = "Links every record of the table to somebody of the population, and is content with a share."
+
+
+def without_population(classes: Classes) -> Iterator[Finding]:
+    """Yield what class sizes alone say; nothing for a table without records."""
+    f, n = classes.sizes, classes.records
+    if not n:
+        return
+    alone, pairs = int((f == 1).sum()), int((f == 2).sum()) * 2  # noqa: PLR2004 pairs
+    yield measured(
+        *("sample-uniques", "records alone in their class", Measure(float(alone)), PROSECUTED, ()),
+        [
+            beside("share", alone / n, "of all records, those alone in their class"),
+            beside("in pairs", pairs, "records in a class of two"),
+        ],
+        "Skinner, Elliot 2002",
+    )
+    yield measured(
+        *("prosecutor-risk", "highest probability of a right link", Measure(1 / int(f.min())), PROSECUTED, ()),
+        [
+            beside("average", len(f) / n, "probability of a right link on average over records"),
+            beside("lowest", 1 / int(f.max()), "probability in the largest class"),
+            beside("at the highest", int(f.min()) * int((f == f.min()).sum()), "records in the smallest classes"),
+        ],
+        REFERENCE,
+    )
+
+
+def with_population(classes: Classes, population: Population) -> Iterator[Finding]:
+    """Yield what the population adds; nothing for a table without records."""
+    f, n = classes.sizes, classes.records
+    if not n:
+        return
+    people, standing, rests = population.n, population.standing, (population.assumption,)
+    rate = float((f / people).sum()) / n
+    picked = len(f) / float(people.sum())
+    smallest = people.min()
+    yield measured(
+        *("journalist-risk", "highest probability of a right link", Measure(float(1 / smallest), standing)),
+        *(SEARCHED, rests),
+        [
+            beside("average", max(picked, rate), "the greater of the averages over people and over records", standing),
+            beside("lowest", 1 / people.max(), "probability in the class of most people", standing),
+            beside("at the highest", int(f[people == smallest].sum()), "records of highest probability", standing),
+        ],
+        REFERENCE,
+    )
+    likely = [beside("right links", rate * n, "records linked rightly, in expectation", standing)]
+    said = "expected share of right links"
+    yield measured("marketer-risk", said, Measure(rate, standing), SOLD, rests, likely, MARKETER)
+    if standing is Standing.EXACT:
+        alone = int((people == 1).sum())
+        yield measured(
+            *(
+                "population-uniques",
+                "records of people alone in the population",
+                Measure(float(alone)),
+                SEARCHED,
+                rests,
+            ),
+            [beside("share", alone / n, "of all records, those of people alone in the population")],
+            "Skinner, Elliot 2002",
+        )

@@ -1,0 +1,73 @@
+"""How many people of a population agree with each equivalence class of a table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rrpolicy.finding import Standing
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rrpolicy.source.counts import Array, Ints
+
+COUNTED = "The reference table holds the whole population, everybody of the table among them, one record a person."
+WEIGHED = (
+    "Estimated: the weights say how many people of the population a record stands for, by a design that does not "
+    "depend on what makes a class."
+)
+SAMPLED = "Estimated: everybody of the population was as likely to be in the table, whatever makes their class."
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """People by equivalence class, those of the table among them.
+
+    Attributes:
+        n: (classes,) people: integers if counted, else doubles. Never below the records of the class.
+        standing: exact if they were counted.
+        assumption: what the numbers rest on, in a sentence.
+        elsewhere: people whose class the table lacks; NaN where that is not known.
+    """
+
+    n: npt.NDArray[Any]
+    standing: Standing
+    assumption: str
+    elsewhere: float = math.nan
+
+    @classmethod
+    def counted(cls, n: Ints, elsewhere: int) -> Population:
+        """Return what was counted in a reference table."""
+        return cls(n, Standing.EXACT, COUNTED, float(elsewhere))
+
+    @classmethod
+    def weighed(cls, totals: Array) -> Population:
+        """Return the sums of the records' weights."""
+        return cls(totals, Standing.ESTIMATE, WEIGHED)
+
+    @classmethod
+    def sampled(cls, sizes: Ints, fraction: Fraction) -> Population:
+        """Return what a sampling fraction in (0, 1] says: n = f/fraction for a class of f records."""
+        return cls(sizes.astype("float64") * fraction.denominator / fraction.numerator, Standing.ESTIMATE, SAMPLED)
+
+    def error(self, sizes: Ints, place: int) -> float:
+        """Return the standard error of one class's people: sqrt(F (F - f)/f), 0 if they were counted.
+
+        Of a negative binomial number, given f records found with probability f/F each (Franconi, Polettini 2004).
+
+        Args:
+            sizes: (classes,) f.
+            place: which class.
+        """
+        if self.standing is Standing.EXACT:
+            return 0.0
+        people, records = float(self.n[place]), int(sizes[place])
+        return math.sqrt(people * (people - records) / records)
+
+    @property
+    def total(self) -> float:
+        """Return the people in all classes of the table, and beside them where that is known."""
+        return float(self.n.sum()) + (0.0 if math.isnan(self.elsewhere) else self.elsewhere)

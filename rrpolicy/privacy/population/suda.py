@@ -1,0 +1,192 @@
+"""Special uniques: how few attributes suffice to single a record out (SUDA2), and what that says of a match (DIS-SUDA).
+
+A set of attributes is a sample unique of a record if nobody else has the record's values in it, and minimal (an MSU) if
+no smaller set inside it is one. With A attributes and MSUs of at most M of them, an MSU of k attributes scores
+
+    w(k) = prod over i = k … min(M, A - 1) of (A - i)
+
+which is (A - k)! where all sizes are looked at; a record's score is the sum over its MSUs, and an attribute's part of
+it the sum over those that it stands in, so that parts add up to more than the whole.
+
+With U uniques in all attributes, P records in pairs and the sampling fraction pi, DIS = pi U/(pi U + (1 - pi) P) is the
+probability that a unique match is right, and DIS-SUDA shares it among the records by s^Q, Q = 1 + (8 - A)/20:
+
+    1/(1 + (U/DIS - U)/(s^Q sum_j s_j^-Q))
+
+References:
+    Elliot, Manning, Ford 2002, "A Computational Algorithm for Handling the Special Uniques Problem"; Elliot, Manning,
+    Mayes, Gurd, Bane 2005, "SUDA: A Program for Detecting Special Uniques" (scores, DIS-SUDA); Manning, Haglin, Keane
+    2008, "A recursive search algorithm for statistical disclosure assessment" (SUDA2); Skinner, Elliot 2002, "A
+    measure of disclosure risk for microdata" (DIS).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.finding import VALUE, Measure, Standing
+from rrpolicy.privacy.population.attackers import PROSECUTED
+from rrpolicy.privacy.population.measured import beside, measured
+
+if TYPE_CHECKING:
+    from rrpolicy.finding import Companion, Finding
+    from rrpolicy.privacy.classes.histograms import Mask
+    from rrpolicy.source.counts import Array, Ints
+
+REFERENCE = "Elliot et al. 2005; Manning, Haglin, Keane 2008"
+_DENSE = 4
+"""Times the rows up to which codes are counted without sorting them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Combinations:
+    """The distinct combinations of a table's attributes.
+
+    Attributes:
+        codes: (combinations, attributes) positions of the values among the attribute's.
+        n: (combinations,) records with each.
+        names: of the attributes.
+        values: of each attribute, the text of its values.
+    """
+
+    codes: Ints
+    n: Ints
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+
+    @property
+    def uniques(self) -> Ints:
+        """Return the combinations of a single record."""
+        return np.flatnonzero(self.n == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """The minimal sample uniques of the records that are alone with their combination; no other record has one.
+
+    Attributes:
+        score: (uniques,) of each.
+        parts: (uniques, attributes) of the score, from the MSUs that an attribute stands in.
+        sizes: (most,) MSUs of 1, 2, … attributes.
+    """
+
+    score: Array
+    parts: Array
+    sizes: Ints
+
+
+def special_uniques(found: Combinations, most: int) -> Special:
+    """Find the minimal sample uniques of at most so many attributes, and score them."""
+    width, alone = found.codes.shape[1], found.uniques
+    score, parts = np.zeros(len(alone)), np.zeros((len(alone), width))
+    sizes = np.zeros(most, dtype=np.int64)
+    unique: dict[tuple[int, ...], Mask] = {}
+    for size in range(1, most + 1):
+        weight = _weight(size, most, width)
+        before, unique = unique, {}
+        for places in combinations(range(width), size):
+            single = _single(found, places)[alone]
+            unique[places] = single
+            minimal = single.copy()
+            for less in combinations(places, size - 1) if size > 1 else ():
+                minimal &= ~before[less]
+            score[minimal] += weight
+            parts[np.ix_(minimal, np.array(places))] += weight
+            sizes[size - 1] += int(minimal.sum())
+    return Special(score, parts, sizes)
+
+
+def dis_suda(score: Array, width: int, uniques: int, paired: int, fraction: Fraction) -> Array:
+    """Return the probability that a match with each unique is right; 0 without an MSU.
+
+    Args:
+        score: (uniques,) of `special_uniques`.
+        width: attributes.
+        uniques: U.
+        paired: P, records in pairs.
+        fraction: pi, in (0, 1].
+    """
+    pi, q = float(fraction), 1 + (8 - width) / 20
+    right = pi * uniques / (pi * uniques + (1 - pi) * paired)
+    powered = score[score > 0] ** q
+    found = np.zeros(len(score))
+    found[score > 0] = 1 / (1 + (uniques / right - uniques) / (powered * (1 / powered).sum()))
+    return found
+
+
+def finding(found: Combinations, most: int, fraction: Fraction | None, assumption: str) -> Finding:
+    """Return what the special uniques of a table say.
+
+    Args:
+        found: its combinations.
+        most: attributes of an MSU at most.
+        fraction: the share of the population that is in the table; None if that is not known.
+        assumption: what the fraction rests on.
+    """
+    special = special_uniques(found, most)
+    highest = Measure(float(special.score.max(initial=0.0)))
+    companions = [
+        beside("records with one", int((special.score > 0).sum()), f"with a unique in {most} attributes at most"),
+        *(
+            beside(f"uniques of {size}", n, f"minimal sample uniques of so many attributes ({size}), over all records")
+            for size, n in enumerate(special.sizes.tolist(), 1)
+        ),
+        *_contributions(found, special),
+    ]
+    if fraction is not None and len(special.score):
+        paired = 2 * int((found.n == 2).sum())  # noqa: PLR2004 pairs
+        likely = dis_suda(special.score, found.codes.shape[1], len(special.score), paired, fraction)
+        meaning = "probability that a match with a unique record is right"
+        companions += [
+            beside("DIS-SUDA, highest", likely.max(), meaning, Standing.ESTIMATE),
+            beside("DIS-SUDA, average", likely.mean(), f"{meaning}, over unique records", Standing.ESTIMATE),
+        ]
+    rests = () if fraction is None else (assumption,)
+    said = f"highest score over minimal sample uniques of {most} attributes at most"
+    return measured("suda2", said, highest, PROSECUTED, rests, companions, REFERENCE)
+
+
+def _contributions(found: Combinations, special: Special) -> Iterator[Companion]:
+    """Yield the share of the total score by attribute, and of an attribute's by the values that take part."""
+    total, by_attribute = special.score.sum(), special.parts.sum(axis=0)
+    if not total:
+        return
+    codes = found.codes[found.uniques]
+    whole = "share of the sum of all scores that comes from uniques with this attribute; shares add up to more than one"
+    level = "share of what the attribute contributes that records with this value do"
+    for place, name in enumerate(found.names):
+        yield beside("contribution", by_attribute[place] / total, whole, of=name)
+        if not by_attribute[place]:
+            continue
+        by_value = np.bincount(codes[:, place], weights=special.parts[:, place], minlength=len(found.values[place]))
+        for value, part in zip(found.values[place], by_value, strict=True):
+            if part:
+                yield beside("contribution", part / by_attribute[place], level, of=f"{name}{VALUE}{value}")
+
+
+def _weight(size: int, most: int, width: int) -> float:
+    return float(math.prod(width - i for i in range(size, min(most, width - 1) + 1)))
+
+
+def _single(found: Combinations, places: Sequence[int]) -> Mask:
+    """Return (combinations,) whether one record alone has a combination's values in some attributes."""
+    key = np.zeros(len(found.n), dtype=np.int64)
+    span = 1
+    for place in places:
+        size = len(found.values[place])
+        if span * size >= 2**62:
+            _, key = np.unique(key, return_inverse=True)
+            span = int(key.max(initial=0)) + 1
+        key, span = key * size + found.codes[:, place], span * size
+    if span > _DENSE * len(key) + 1:
+        _, key = np.unique(key, return_inverse=True)
+    records = np.bincount(key, weights=found.n)
+    mask: Mask = records[key] == 1
+    return mask
