@@ -34,6 +34,7 @@ from rrpolicy.privacy.classes.histograms import (
     Mask as Mask,
 )
 from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
+from rrpolicy.privacy.population.people import Population as Population
 from rrpolicy.report import (
     AttributePanel as AttributePanel,
     CompanionRow as CompanionRow,
