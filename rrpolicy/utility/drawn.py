@@ -157,3 +157,22 @@ def _held(batch: pa.RecordBatch, columns: Sequence[Column]) -> Ints:
         flat = flat * len(column.labels) + codes
     members = flat.reshape(batch.num_rows, -1)
     return np.concatenate((np.zeros((batch.num_rows, 1), dtype=np.int64), 1 + members), axis=1)
+
+
+def released_codes(drawn: Collected, specs: Sequence[TableSpec], axes: Sequence[AxisWeights]) -> tuple[Ints, Ints]:
+    """Return (rows, axes) the released cell of each axis, and (rows,) how many records each row stands for.
+
+    Args:
+        drawn: the released rows.
+        specs: of the tables; one of them has all columns.
+        axes: none of them of sets.
+    """
+    held = {c for axis in axes for c in axis.columns}
+    spec = next(s for s in specs if held <= {c.name for c in s.columns})
+    columns = {c.name: c for c in spec.columns}
+    own = [[columns[name] for name in axis.columns] for axis in axes]
+    parts = [
+        np.column_stack([_places(axis, cs)[_codes(batch, cs)] for axis, cs in zip(axes, own, strict=True)])
+        for batch, _ in drawn.parts[spec.name]
+    ]
+    return np.concatenate(parts), np.concatenate([n for _, n in drawn.parts[spec.name]])

@@ -24,7 +24,8 @@ MOST_CELLS = 1_000_000
 class UtilityMetric(Protocol[Options]):
     """A number that says what the release is still good for; smaller is better, unless the metric has `better`.
 
-    `better`, "smaller" or "larger", tells whether a gate states `max` or `min`.
+    `better`, "smaller" or "larger", tells whether a gate states `max` or `min`. A metric of the release alone, which is
+    not 0 of a release that is the table itself, has `absolute`, true.
 
     A metric may also have `refuses(options, policy)`, as a privacy model has: why it cannot be asked of this policy, or
     None. No data are needed; the place shown is that of the first option which the reason names.

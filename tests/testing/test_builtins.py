@@ -312,9 +312,19 @@ UTILITY = {
         name: f'[[utility]]\nmetric = "{name}"\nattributes = ["sex", "region"]\nover = "largest"\nmax = 1'
         for name in ("mutual-information-change", "uncertainty-coefficient-change", "cramers-v-change")
     },
+    **{
+        name: f'[[utility]]\nmetric = "{name}"\nattributes = ["sex", "region"]\nmax = 1000000'
+        for name in ("ncp", "discernibility", "classification-loss")
+    },
     "random-query-error": '[[utility]]\nmetric = "random-query-error"\nqueries = 20\ndimensions = 1\nmax = 1',
 }
-DRAWN = dict.fromkeys(METRICS, "pram, keep probabilities") | {"addition-mse": "sensitive-addition"}
+DRAWN = {
+    **dict.fromkeys(METRICS, "pram, keep probabilities"),
+    "addition-mse": "sensitive-addition",
+    "ncp": "full-domain",
+    "discernibility": "mondrian",
+    "classification-loss": "tp",
+}
 
 
 @pytest.mark.parametrize("name", METRICS)

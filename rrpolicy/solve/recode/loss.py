@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rrpolicy.channel.axes.categories import certainty_penalty
+from rrpolicy.utility.class_losses import discernibility
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -137,8 +138,7 @@ class Loss:
 
 
 def _discernibility(loss: Loss, table: Table, kept: Mask) -> float:
-    n = table.n.astype(np.float64)
-    return float((n[kept] ** 2).sum() + n[~kept].sum() * loss.tables.records)
+    return discernibility(table.n[kept], float(table.n[~kept].sum()), loss.tables.records)
 
 
 def _average_class_size(loss: Loss, table: Table, kept: Mask) -> float:

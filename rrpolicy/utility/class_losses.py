@@ -1,0 +1,127 @@
+"""Released rows of what leaves nothing to chance, and the losses of their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.axes.categories import certainty_penalty
+from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.weights.recode import RecodeWeights
+from rrpolicy.utility.drawn import released_codes
+from rrpolicy.utility.simulation import Draws, Marginal, collected
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Channel
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.weights.base import AxisWeights, Mask
+    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.protocol import Original
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Released rows of some attributes.
+
+    Attributes:
+        widths: for each attribute, for each of its labels, how many categories it stands for.
+        categories: of each attribute.
+        codes: (rows, attributes) labels; the last column is the target, if there is one.
+        n: (rows,) records.
+    """
+
+    widths: tuple[tuple[int, ...], ...]
+    categories: tuple[int, ...]
+    codes: Ints
+    n: Ints
+
+    @property
+    def known(self) -> Ints:
+        """Return the labels that make classes."""
+        return self.codes[:, : len(self.widths)]
+
+    @property
+    def suppressed(self) -> Mask:
+        """Return (rows,) whether a row says nothing in any attribute that makes classes."""
+        each = [
+            np.array(widths)[self.known[:, place]] == categories
+            for place, (widths, categories) in enumerate(zip(self.widths, self.categories, strict=True))
+            if categories > 1
+        ]
+        return np.asarray(np.all(each, axis=0) if each else np.zeros(len(self.n), dtype=bool))
+
+
+def planned_rows(channel: Channel, original: Original, attributes: Sequence[str], target: str | None) -> Rows:
+    """Return the rows that will be released; nothing of them is left to chance.
+
+    Args:
+        channel: as planned.
+        original: the table.
+        attributes: what makes classes.
+        target: what is told from them, if anything.
+    """
+    names = [*attributes, *([] if target is None else [target])]
+    parts = [Marginal.of(channel, original, (name,), names) for name in names]
+    (drawn,) = collected(parts, original, Draws(1, 0))
+    axes = [axis for part in parts for axis, _ in part.axes]
+    return _rows(axes, *released_codes(drawn, parts[0].channel.tables(), axes), len(attributes))
+
+
+def written_rows(release: Release, original: Original, attributes: Sequence[str], target: str | None) -> Rows:
+    """Return the rows of a release as it was written; arguments as for `planned_rows`."""
+    names = [*attributes, *([] if target is None else [target])]
+    known = [original.policy.attributes[name] for name in names]
+    inside = release.inside()
+    axes = [inside.columns.axis(a.release_as or a.name) for a in known]
+    codes, n = count(release.data, axes, "", ())
+    return _rows(axes, np.column_stack(codes), n, len(attributes))
+
+
+def certainty(rows: Rows) -> float:
+    """Return the mean certainty penalty over records and attributes."""
+    found = []
+    for place, (widths, categories) in enumerate(zip(rows.widths, rows.categories, strict=True)):
+        penalty = np.array([certainty_penalty(width, categories) for width in widths])
+        found.append(float(penalty[rows.known[:, place]] @ rows.n) / int(rows.n.sum()))
+    return sum(found) / len(found)
+
+
+def sizes(rows: Rows) -> tuple[Ints, int]:
+    """Return the sizes of the classes of what is not suppressed, and how many records are."""
+    kept = ~rows.suppressed
+    _, member = np.unique(rows.known[kept], axis=0, return_inverse=True)
+    return np.bincount(member.ravel(), rows.n[kept]).astype(np.int64), int(rows.n[~kept].sum())
+
+
+def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float:
+    """Return the sum of the squared sizes of classes, each suppressed record counting as many as there are records.
+
+    Args:
+        kept: sizes of classes.
+        suppressed: records that are in none.
+        records: N.
+
+    References:
+        Bayardo, Agrawal 2005, "Data Privacy through Optimal k-Anonymization".
+    """
+    return float((kept.astype(np.float64) ** 2).sum() + suppressed * records)
+
+
+def misclassified(rows: Rows) -> float:
+    """Return the share of records that are suppressed, or not of the commonest target of their class."""
+    kept = ~rows.suppressed
+    _, member = np.unique(rows.known[kept], axis=0, return_inverse=True)
+    target = rows.codes[kept, -1]
+    counts = np.zeros((int(member.max(initial=-1)) + 1, int(rows.codes[:, -1].max()) + 1))
+    np.add.at(counts, (member.ravel(), target), rows.n[kept])
+    return 1 - float(counts.max(axis=1, initial=0).sum()) / int(rows.n.sum())
+
+
+def _rows(axes: Sequence[AxisWeights], codes: Ints, n: Ints, known: int) -> Rows:
+    widths = [
+        tuple(map(len, axis.groups)) if isinstance(axis, RecodeWeights) else (1,) * len(axis.released) for axis in axes
+    ]
+    return Rows(tuple(widths[:known]), tuple(len(axis.original) for axis in axes[:known]), codes, n)
