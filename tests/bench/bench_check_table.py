@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrpolicy.discovery import load_registry
-from rrpolicy.measuring.table import Asked, check_table
+from rrpolicy.measuring.table import Asked, measure_table
 from tests.bench import Ratio, least
 
 RECORDS = 10**6
@@ -43,11 +43,11 @@ def run() -> list[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
         known = write(path)
-        sources = load_registry().sources
+        registry = load_registry()
         asked = Asked(str(path), known=known, sensitive=("disease",))
 
         def measure() -> None:
-            check_table(asked, sources, Path(folder))
+            measure_table(asked, registry, Path(folder))
 
         def group(*columns: str) -> None:
             with duckdb.connect(config={"preserve_insertion_order": "false"}) as connection:

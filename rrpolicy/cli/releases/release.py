@@ -69,7 +69,7 @@ def command(  # noqa: PLR0917 each option is one
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     policy = found.policy
     first = command_line("sign", out, options={"--key": "FILE"}) if policy.release.require_signatures else ""
-    given = {"--source": source or _uri(policy), "--key": key, "--plugin": policy.plugins}
+    given = {"--source": source or _uri(policy), "--key": key, "--ledger": _ledger(policy), "--plugin": policy.plugins}
     signed = ["FILE.pub"] * policy.release.require_signatures
     verify = command_line("verify", out, options={**given, "--signed-by": signed})
     print("\n      ".join([f"next: {first}", verify] if first else [f"next: {verify}"]))
@@ -78,6 +78,13 @@ def command(  # noqa: PLR0917 each option is one
         reads = () if policy.release.format in CORE else policy.plugins
         print(f"      {command_line('estimate', out, options={'--by': column, '--plugin': reads})}")
     return 0
+
+
+def _ledger(policy: Policy) -> str | None:
+    """Return the ledger that verifies how a series was begun; of any other release it is not needed."""
+    if policy.release.series is None or policy.ledger is None:
+        return None
+    return shortest(Path(policy.folder) / policy.ledger.file)
 
 
 def _uri(policy: Policy) -> str:

@@ -109,6 +109,7 @@ HEADS = (
     "release",
     "records",
     "overlap",
+    "series",
     "outcome",
     "epsilon",
     "epsilon together",
@@ -172,6 +173,8 @@ def _document(line: Line) -> dict[str, Json]:
         "policy": {"name": entry.policy, "version": entry.version, "digest": entry.policy_digest},
         "records": entry.records,
         "overlap": entry.overlap,
+        "series": None if entry.series is None else entry.series.name,
+        "different_values": entry.different_values,
         "outcome": line.outcome,
         "guarantees": plain(entry.guarantees),
         "earlier": line.with_earlier,
@@ -187,7 +190,20 @@ def _row(line: Line) -> tuple[str, ...]:
     told = ("no rule", "", "") if reached is None else (f"{reached.record:.6g}", _k(reached), reached.rule)
     counted = f"{line.with_earlier} earlier"
     own = "no rule" if line.alone is None else f"{line.alone.record:.6g}"
-    return ("", entry.name, f"{entry.records:,}", entry.overlap, line.outcome, own, told[0], told[1], counted, told[2])
+    series = "" if entry.series is None else entry.series.name
+    return (
+        "",
+        entry.name,
+        f"{entry.records:,}",
+        entry.overlap,
+        series,
+        line.outcome,
+        own,
+        told[0],
+        told[1],
+        counted,
+        told[2],
+    )
 
 
 def _k(reached: Reached) -> str:

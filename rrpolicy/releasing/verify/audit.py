@@ -24,6 +24,7 @@ from rrpolicy.releasing.bundle.attained import attained
 from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
 from rrpolicy.releasing.plan.plan import Plan, fingerprint
+from rrpolicy.releasing.plan.series import terms
 from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.verify.governed import check_as_written, check_decided
@@ -203,6 +204,11 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     differ = differences(side.manifest, planned, PLANNED)
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
+    series, name = side.manifest.series, plan.policy.release.series
+    frozen = None if series is None else (series.name, series.terms)
+    failure = "release.json states another series than the plan"
+    agrees = frozen == (None if name is None else (name, terms(plan.policy)))
+    log.check("release.json: the series of the plan", agrees, "RR122", failure)
     data, settings = side.manifest.data, plan.policy.release
     form = (data.format, data.csv_formulas) == (settings.format, settings.csv_formulas)
     log.check("format: as planned", form, "RR122", "the release has another format than the policy says")

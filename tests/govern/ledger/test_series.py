@@ -6,12 +6,15 @@ import csv
 import itertools
 import json
 import math
+import shlex
 import stat
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import jsonschema
 import pytest
 from scipy.stats import binom
 
@@ -23,8 +26,10 @@ from rrpolicy.govern.ledger.compose import Part
 from rrpolicy.policy.model import Attribute, LedgerSettings, Role
 from rrpolicy.privacy.epsilon.exposure import exposure
 from tests.govern.ledger.office import DROP_ROOM, KEEP, LEDGER, Office, privacy
+from tests.release.forging import fill_again, refill_public, reseal_public, rewrite
 
 ALARM = 1e-6
+SCHEMAS = Path(__file__).parents[3] / "rrpolicy" / "schemas"
 ROOM = 'room = { role = "insensitive", unchanged = "so that rows can be linked here", assume_unlinkable = "a test" }'
 SERIES = '[release]\nseries = "monthly"\nformat = "csv"\n'
 NESTED = LEDGER + 'overlap = "nested"\n'
@@ -493,3 +498,59 @@ def test_the_released_shares_are_those_of_the_channel(office, key):
         found.update(truth[r]["sex"] == out[r]["sex"] for r in truth)
     k, n = found[True], found.total()
     assert 2 * min(binom.cdf(k, n, 0.75), binom.sf(k - 1, n, 0.75)) > ALARM
+
+
+# --- forgeries ----------------------------------------------------------------------------------------------------
+
+FORGED = {
+    "another name": lambda series: {**series, "name": "weekly"},
+    "other terms": lambda series: {**series, "terms": "sha256:" + "0" * 64},
+    "no series": lambda _: None,
+    "another key": lambda series: {**series, "id": "hmac-sha256:" + "0" * 64},
+    "people told apart otherwise": lambda series: {**series, "persons": "integer"},
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_series_that_was_forged_is_found(what, office, key):
+    """Who rewrites release.json, and seals everything again, is found by audit/, by the key, or by the ledger."""
+    begun(office, key)
+    bundle = office.folder / "one"
+
+    def forge(document: dict[str, Any]) -> None:
+        series = FORGED[what](document.pop("series"))
+        if series is not None:
+            document["series"] = series
+
+    rewrite(bundle / "public/release.json", forge)
+    refill_public(bundle)
+    reseal_public(bundle)
+    fill_again(bundle)
+    full = ["--source", office.folder / "people.csv", "--key", key]
+    status, told = office.run("verify", bundle, *full)
+    assert status in {1, 4}, told
+    assert "verified at level key" not in told or "NOT verified" in told
+    status, told = office.run("verify", bundle, "--ledger", office.ledger)
+    assert (status, "RR130" in told) == (1, True), told
+    if what in {"another name", "other terms", "no series"}:
+        status, told = office.run("verify", bundle)
+        assert (status, "another series than the plan" in told) == (1, True), told
+
+
+def test_the_ledger_shows_the_series_and_what_was_declared(office, key):
+    begun(office, key)
+    _, told = office.run("ledger", "show", office.ledger, "--json")
+    shown = json.loads(told)
+    (line,) = shown["populations"][0]["releases"]
+    assert (line["series"], line["different_values"]) == ("monthly", None)
+    jsonschema.validate(shown, json.loads((SCHEMAS / "rrpolicy.ledger-shown-1.json").read_text()))
+    assert "monthly" in office.run("ledger", "show", office.ledger)[1]
+    jsonschema.validate(json.loads(key.read_text()), json.loads((SCHEMAS / "rrpolicy.series-key-1.json").read_text()))
+
+
+def test_the_command_that_is_printed_next_verifies_the_second_month_to_the_end(office, key):
+    toml = begun(office, key)
+    month(office, moved(1))
+    _, told = office.release(toml, "two", "--key", key)
+    command = shlex.split(told.split("next: rrpolicy ")[1].splitlines()[0])
+    assert office.run(*command, "--strict")[0] == 0
