@@ -1,11 +1,11 @@
 """The one public door: what the command line does, as functions. `import rrpolicy` offers them by name.
 
-A function that asks (`check`, `diff`, `run_tests`, `plan`, `verify`, `check_table`) returns what was found: `passed`,
-`problems`, and `require()`, which raises them. A function that writes (`release`, `render`) writes all of it or
-raises; `plan` with `out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy or
-the data always raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line prints,
-and whose `exit_status` is its exit status; what a plugin raises unexpectedly is RR413, which names it. Messages name
-arguments as the command line does: `--plan-on` is `plan_on`.
+A function that asks (`check`, `diff`, `compare`, `run_tests`, `plan`, `verify`, `check_table`) returns what was found:
+`passed`, `problems`, and `require()`, which raises them. A function that writes (`release`, `render`) writes all of it
+or raises; `plan` with `out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy
+or the data always raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line
+prints, and whose `exit_status` is its exit status; what a plugin raises unexpectedly is RR413, which names it. Messages
+name arguments as the command line does: `--plan-on` is `plan_on`.
 
 Nothing is printed; what goes beside a result is logged by the logger `rrpolicy`. Nothing heavy is imported before a
 function is called.
@@ -14,7 +14,7 @@ function is called.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.evidence.written import Written
     from rrpolicy.govern.cases.run import Tested
+    from rrpolicy.govern.compare.comparison import Comparison
     from rrpolicy.govern.diff.altered import Difference
     from rrpolicy.govern.ledger.show import Shown
     from rrpolicy.govern.ledger.verify import Verified
@@ -262,6 +263,59 @@ def diff(
         raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
     on = expected_rows if not (data or source is not None) else handed(source)
     return compare(old, new, on, _path(root), progress, _terms(today, waivers=True))
+
+
+@blaming
+def compare(
+    *policies: PathLike,
+    mechanisms: Sequence[str] = (),
+    vary: Mapping[str, Sequence[object]] | None = None,
+    risk: str | None = None,
+    error: str | None = None,
+    source: Table | None = None,
+    root: PathLike | None = None,
+    today: date | None = None,
+    waivers: bool = True,
+    progress: Progress = _silent,
+) -> Comparison:
+    """Compare policies, mechanisms and values of keys by risk and error on the table; nothing is released.
+
+    Args:
+        policies: files.
+        mechanisms: tried on each policy, its own among them only if it is named; options of the same name are kept,
+            and what another mechanism derives is taken to be accepted, which its row says. Default: its own.
+        vary: the values that keys of a policy's own file take in turn, such as `{"privacy.0.threshold": ["1/2",
+            "1/3"]}`; all combinations are candidates.
+        risk: id of the requirement that the front is drawn over; default: the first that most of those that pass have.
+        error: id of the error, the same; default: total variation of all two-way marginals.
+        source: the table, as for `plan`, in place of each policy's own.
+        root: as for `load_policy`.
+        today: as for `check`.
+        waivers: as for `check`.
+        progress: as for `plan`.
+
+    Returns:
+        Every candidate with its numbers, or why it is refused, the Pareto front of risk and error, and which one is
+        recommended. It passes if a candidate does. It is confidential: all of it was computed from the table.
+
+    Raises:
+        PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism, key, risk or error, or too many
+            candidates.
+        DataError: RR3xx if the table cannot be read; one that does not fit a candidate is told in its row.
+        RefusedError: as for `plan`.
+    """
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.govern.compare.compare import compare as compared
+    from rrpolicy.govern.ledger.account import FileAccounts
+    from rrpolicy.source.memory.handed import handed
+
+    if not policies:
+        raise PolicyError(Problem("RR250", "no policy to compare", expected="one policy file or more"))
+    files = [Path(policy) for policy in policies]
+    terms = _terms(today, waivers=waivers)
+    return compared(
+        files, mechanisms, vary or {}, risk, error, handed(source), _path(root), progress, terms, FileAccounts()
+    )
 
 
 @blaming

@@ -30,6 +30,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "init": "Draft a policy from a table, with guessed roles to be edited.",
         "check": "Check policies: no data needed, nothing written.",
         "plan": "Show what would be released, at what risk and with what error.",
+        "compare": "Compare policies, mechanisms and values by risk and error, with a recommendation.",
         "check-table": "Measure k, l and t of a table that somebody else anonymised.",
         "schema": "Print the JSON Schema of policy files, for editors.",
     },

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.policy.baseline.inherit import read_merged
+from rrpolicy.policy.baseline.inherit import Alter, read_merged
 from rrpolicy.policy.declared import governance
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy, Requirement
@@ -18,7 +18,14 @@ from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.unfilled import UNFILLED, unfilled
 
 
-def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root: Path | None = None) -> Policy:
+def load_policy(
+    path: Path,
+    catalogue: Find,
+    *,
+    source: str | None = None,
+    root: Path | None = None,
+    alter: Alter | None = None,
+) -> Policy:
     """Load a policy file.
 
     Args:
@@ -27,6 +34,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
             the names that the policy may use, with the class that validates the options of each.
         source: a uri, relative to the working directory, that takes the place of the policy's own.
         root: that the files lie under which the policy names; see `Root.of`.
+        alter: as for `read_merged`.
 
     Returns:
         The resolved policy. Its `places` hold every key and value by dotted key, items of arrays by their index:
@@ -38,7 +46,7 @@ def load_policy(path: Path, catalogue: Find, *, source: str | None = None, root:
     """
     problems: list[Problem] = []
     files = Root.of(Path(path), root)
-    merged = read_merged(Path(path), problems, files)
+    merged = read_merged(Path(path), problems, files, alter)
     problems += unfilled(merged.root)
     resolver = Resolver(merged.root, problems, files, complete=merged.complete)
     head = resolver.head()

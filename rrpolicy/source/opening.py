@@ -43,10 +43,17 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
     """
     from rrpolicy.source.original import read
 
+    with open_snapshot(policy, sources, scratch) as snapshot:
+        yield read(policy, snapshot)
+
+
+@contextmanager
+def open_snapshot(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[Snapshot]:
+    """Open the policy's table, to be read under this policy and others; see `open_original`."""
     scratch.mkdir(mode=0o700, exist_ok=True)
     source, uri = engine(policy.source.uri, sources, Path(policy.folder), policy)
     with _placed(policy), snapshot_of(source, uri, policy.source.table, scratch, policy.reading) as snapshot:
-        yield read(policy, snapshot)
+        yield snapshot
 
 
 @contextmanager

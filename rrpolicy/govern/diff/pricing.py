@@ -24,6 +24,7 @@ from rrpolicy.releasing.plan.preview import MarginalError, look_ahead
 from rrpolicy.source.memory.handed import Handed
 
 if TYPE_CHECKING:
+    from rrpolicy.registry import Registry
     from rrpolicy.releasing.plan.plan import Plan
     from rrpolicy.releasing.plan.waivers import Terms
     from rrpolicy.source.protocol import Original
@@ -159,7 +160,7 @@ def _looked(
         return _refused(error, records)
     findings = {finding.identity: finding for finding in outlook.assessment.findings}
     for name, requirement in others.items():
-        finding = _finding(outlook.plan, side, requirement, original)
+        finding = held_against(outlook.plan, side.registry, requirement, original)
         if finding is not None:
             findings[name] = finding
     problems = tuple(problem.code for problem in outlook.decision.problems)
@@ -168,19 +169,19 @@ def _looked(
     return _Reckoned(outcome, findings, utility, outlook.errors)
 
 
-def _finding(plan: Plan, side: Side, requirement: Requirement, original: Original | int) -> Finding | None:
+def held_against(plan: Plan, registry: Registry, requirement: Requirement, original: Original | int) -> Finding | None:
     """Return what a channel comes to under a requirement that its policy does not have; None if it cannot be asked."""
     from rrpolicy.releasing.plan.assess import assess
 
     policy = plan.policy
     speaks_of = {*requirement.where, *getattr(requirement.options, "sensitive", ())}
-    if requirement.model not in side.registry.privacy_models or not speaks_of <= {a.name for a in policy.released}:
+    if requirement.model not in registry.privacy_models or not speaks_of <= {a.name for a in policy.released}:
         return None
     asked = replace(policy, requirements=(replace(requirement, max_records=policy.source.max_records),), gates=())
     try:
-        if refusals(asked, side.registry):
+        if refusals(asked, registry):
             return None
-        return assess(asked, side.registry, plan.channel, original, plan.derived).findings[0]
+        return assess(asked, registry, plan.channel, original, plan.derived).findings[0]
     except PolicyError:
         return None  # nothing assesses it on such a channel
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import ValidationError
 
@@ -15,6 +16,9 @@ from rrpolicy.policy.file import SCHEMA, PolicyFile
 from rrpolicy.policy.folder.root import OutsideError, Root
 from rrpolicy.policy.tree.document import DEEPEST, Node, read_document
 from rrpolicy.policy.tree.problems import mark, problems_of, spelled
+
+Alter: TypeAlias = Callable[[Node], Node]
+"""Makes another policy of a file's own tree, before its baselines are held against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +38,32 @@ class Merged:
     baselines: tuple[str, ...] = ()
 
 
-def read_merged(path: Path, problems: list[Problem], root: Root) -> Merged:
+def read_merged(path: Path, problems: list[Problem], root: Root, alter: Alter | None = None) -> Merged:
     """Read a policy file and its baselines.
 
     Args:
         path: the policy file.
         problems: gets what is wrong with the shape of any of the files and with their inheritance.
         root: that the baselines must lie under.
+        alter: makes another policy of what the file itself holds; by default it stays as it is.
 
     Raises:
         PolicyError: if the file itself cannot be read as TOML.
     """
-    return _merged(path, str(path), problems, (), root)
+    return _merged(path, str(path), problems, (), root, alter)
 
 
-def _merged(path: Path, shown: str, problems: list[Problem], below: tuple[str, ...], reach: Root) -> Merged:
+def _merged(  # noqa: PLR0917 each is another thing
+    path: Path,
+    shown: str,
+    problems: list[Problem],
+    below: tuple[str, ...],
+    reach: Root,
+    alter: Alter | None = None,
+) -> Merged:
     root = read_document(path, shown, reach if below else None)
+    if alter is not None:
+        root = alter(root)
     problems += _shape(root)
     extends = root.get("policy", "extends")
     own = _listed(root, "policy", "may_relax")

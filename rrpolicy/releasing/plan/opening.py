@@ -11,6 +11,7 @@ from typing import TypeAlias
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.offer import Software
+from rrpolicy.policy.baseline.inherit import Alter
 from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.load import absolute, load_policy
 from rrpolicy.policy.model import MechanismChoice, Policy
@@ -59,6 +60,7 @@ def open_policy(
     root: Path | None = None,
     before: Before | None = None,
     find: Find | None = None,
+    alter: Alter | None = None,
 ) -> Opened:
     """Load a policy file and the plugins that it lists.
 
@@ -69,6 +71,7 @@ def open_policy(
         before: of a plan of this policy: plugins of it may be absent, and where that of the mechanism is, its options
             are those of the plan, whatever the file states.
         find: how they are found; by default those that it lists are imported.
+        alter: makes another policy of what the file itself holds.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
@@ -83,7 +86,7 @@ def open_policy(
         return names if before is None else names.keeping(before.mechanism.name, PlannedOptions)
 
     try:
-        policy = load_policy(path, catalogue, source=source, root=root)
+        policy = load_policy(path, catalogue, source=source, root=root, alter=alter)
     except PolicyError as error:
         unknown = used[-1].hinted if used else lambda problem: problem
         raise PolicyError([unknown(p) if p.code == "RR210" else p for p in error.problems]) from error

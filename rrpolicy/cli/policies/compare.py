@@ -1,0 +1,76 @@
+"""`rrpolicy compare POLICY...`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+import typer
+
+from rrpolicy import door
+from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
+from rrpolicy.cli.text.output import FLAG, JSON_HELP, Output, chosen, show
+
+VARY = (
+    "Let a key of the policy's own file take each of these values, such as privacy.0.threshold=1/2,1/3; repeat it: all "
+    "combinations are compared."
+)
+
+
+def command(  # noqa: PLR0917 each option is one
+    policies: Annotated[list[Path], typer.Argument(help="Policy files.", metavar="POLICY...")],
+    mechanisms: Annotated[
+        str | None, typer.Option("--mechanism", help="Try these on each policy, in place of its own.", metavar="A,B")
+    ] = None,
+    vary: Annotated[list[str] | None, typer.Option("--vary", help=VARY, metavar="KEY=VALUES")] = None,
+    source: Annotated[str | None, typer.Option(help="Read this table in place of the policies' own.")] = None,
+    risk: Annotated[str | None, typer.Option(help="The risk of the map, as the table names it.", metavar="ID")] = None,
+    error: Annotated[str | None, typer.Option(help="The error of the map, the same.", metavar="ID")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write one page for a meeting as well; it must not exist.")
+    ] = None,
+    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    *,
+    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    output: Annotated[Literal["text", "json"], typer.Option(FLAG, help="How to print what was found.")] = "text",
+    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> int:
+    """Compare policies, mechanisms and values of keys by risk and error. Nothing is released.
+
+    Every candidate is planned on the same table, held against the requirements of all, and measured by the same errors.
+    One that is refused has a row that says why. What is printed and written is confidential.
+    """
+    from rrpolicy.cli.text.compare import lines
+    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.govern.compare.candidates import values_of
+    from rrpolicy.releasing.appearing import refuse_existing
+
+    wanted = chosen(Output(output), None, json=json)
+    varied = dict(map(values_of, vary or ()))
+    if html is not None:
+        refuse_existing(html)
+    with progress() as report:
+        found = door.compare(
+            *policies,
+            mechanisms=[name.strip() for name in mechanisms.split(",")] if mechanisms else (),
+            vary=varied,
+            risk=risk,
+            error=error,
+            source=source,
+            root=root,
+            today=None if today is None else today.date(),
+            waivers=not no_waivers,
+            progress=report,
+        )
+    if html is not None:
+        from rrpolicy.govern.compare.page import write
+
+        write(found, html)
+    show(wanted, lambda: lines(found), lambda: {"exit_status": found.exit_status, **found.to_json()}, _no_outcome)
+    return found.exit_status
+
+
+def _no_outcome() -> NoReturn:
+    raise AssertionError("a comparison is printed as text or JSON")

@@ -1,0 +1,1 @@
+"""Policies, mechanisms and values of keys compared before anything is released."""

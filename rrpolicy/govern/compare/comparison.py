@@ -1,0 +1,304 @@
+"""What a comparison found: every candidate with its numbers, which of them no other beats, and which is recommended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from rrpolicy.canonical import Json
+from rrpolicy.codec.writing import plain
+from rrpolicy.errors import Decided, PolicyError, Problem
+from rrpolicy.finding import ERRORS, Bound, Finding, Measure, Standing, Verdict
+from rrpolicy.policy.diagnostics import to_json
+from rrpolicy.policy.tree.problems import one_of
+from rrpolicy.releasing.plan.preview import MarginalError
+
+RULE = (
+    "Of the candidates that satisfy every requirement and gate, the one with the least error; of those whose errors "
+    f"cannot be told apart from the least (within {ERRORS} standard errors of their difference), the one with the "
+    "lowest risk."
+)
+
+
+class Outcome(StrEnum):
+    """What became of a candidate."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that candidates are compared by.
+
+    Attributes:
+        id: of the requirement or gate, or of an error that is always measured.
+        meaning: what it says.
+        better: which numbers are better.
+    """
+
+    id: str
+    meaning: str
+    better: Literal["smaller", "larger"]
+
+    def cost(self, measure: Measure) -> float:
+        """Return a number that is greater the worse it is."""
+        return measure.value if self.better == "smaller" else -measure.value
+
+    @property
+    def bound(self) -> Bound:
+        """Return what a limit of it would be."""
+        return "max" if self.better == "smaller" else "min"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A candidate and what it comes to.
+
+    Attributes:
+        label: what it is called.
+        file: of the policy that it is made of.
+        mechanism: its name.
+        changed: what is otherwise than in the file.
+        policy: name and version, and digest; None if it is none.
+        outcome: whether a release would pass; `fails` if it was planned and does not, `refused` if it was not planned.
+        problems: why it does not pass.
+        records: N; None if it was not planned.
+        findings: of each requirement, by its identity; those of other candidates' as far as they can be asked of it.
+        utility: what is expected at each gate, and of the errors that are always measured, by identity.
+        expected_errors: of single marginals, as `plan` shows them.
+        accept: the line under [release] that accepts what it derives, if the file's own does not.
+    """
+
+    label: str
+    file: str
+    mechanism: str
+    changed: tuple[tuple[str, str], ...]
+    policy: Mapping[str, str] | None
+    outcome: Outcome
+    problems: tuple[Problem, ...] = ()
+    records: int | None = None
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+    utility: Mapping[str, Measure] = field(default_factory=dict)
+    expected_errors: tuple[MarginalError, ...] = ()
+    accept: str | None = None
+
+    def risk(self, quantity: Quantity | None) -> Measure | None:
+        """Return a risk of it; None if it is not known."""
+        finding = None if quantity is None else self.findings.get(quantity.id)
+        return None if finding is None else finding.achieved
+
+    def error(self, quantity: Quantity | None) -> Measure | None:
+        """Return an error of it; None if it is not known."""
+        return None if quantity is None else self.utility.get(quantity.id)
+
+    def shown(self, quantity: Quantity) -> str:
+        """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
+        finding = self.findings.get(quantity.id)
+        measure = self.utility.get(quantity.id) if finding is None else finding.achieved
+        told = told_of(measure)
+        return f"{told[:-1]}, conditional)" if finding is not None and finding.given and measure is not None else told
+
+    @property
+    def passes(self) -> bool:
+        """Return whether a release would pass."""
+        return self.outcome is Outcome.PASSES
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What is recommended, and why.
+
+    Attributes:
+        candidate: its place among the candidates, from 1; None if none can be.
+        reason: with numbers.
+        rule: by which it was chosen.
+    """
+
+    candidate: int | None
+    reason: str
+    rule: str = RULE
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Decided):
+    """Candidates compared; confidential, as it was computed from the table.
+
+    Attributes:
+        rows: the candidates, in order.
+        risks: each requirement that a candidate was held against.
+        utilities: each error that was measured.
+        risk: that the map and the front are drawn over; None if no two candidates can be compared.
+        error: the same.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.comparison/1"
+    rows: tuple[Row, ...]
+    risks: tuple[Quantity, ...]
+    utilities: tuple[Quantity, ...]
+    risk: Quantity | None
+    error: Quantity | None
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return why every candidate is refused; nothing if one passes."""
+        if any(row.passes for row in self.rows):
+            return ()
+        return tuple(dict.fromkeys(problem for row in self.rows for problem in row.problems))
+
+    @property
+    def front(self) -> tuple[int, ...]:
+        """Return the Pareto front: the places, from 1, of those that pass and that no other one that passes beats.
+
+        One beats another if it is no worse in risk and error and better in one of them, by the numbers as they are
+        shown; who lacks one of them is not on the front.
+        """
+        points = {i: point for i, row in enumerate(self.rows, 1) if row.passes and (point := self.point(row))}
+        return tuple(i for i, one in points.items() if not any(_beats(other, one) for other in points.values()))
+
+    def point(self, row: Row) -> tuple[float, float] | None:
+        """Return risk and error of a row, the greater the worse; None if one of them is not known."""
+        risk, error = row.risk(self.risk), row.error(self.error)
+        if risk is None or error is None or self.risk is None or self.error is None:
+            return None
+        return self.risk.cost(risk), self.error.cost(error)
+
+    @property
+    def recommended(self) -> Recommendation:
+        """Return what is recommended by `RULE`; a row that passes and whose error is not known is not."""
+        known = {i: self.point(row) for i, row in enumerate(self.rows, 1) if row.passes}
+        points = {i: point for i, point in known.items() if point is not None}
+        if not points:
+            return Recommendation(None, self._none(passing=len(known)))
+        assert self.risk is not None
+        assert self.error is not None
+        least = min(points, key=lambda i: (points[i][1], points[i][0], i))
+        alike = [i for i in points if _alike(self._error(i), self._error(least))]
+        best = min(alike, key=lambda i: (points[i][0], points[i][1], i))
+        reason = self._reason(best, least, len(points), len(alike))
+        return Recommendation(best, f"{reason}{self._unmet(best)}")
+
+    def _error(self, place: int) -> Measure:
+        found = self.rows[place - 1].error(self.error)
+        assert found is not None
+        return found
+
+    def _reason(self, best: int, least: int, passing: int, alike: int) -> str:
+        assert self.risk is not None
+        row = self.rows[best - 1]
+        told = f"error {told_of(self._error(best))}, risk {row.shown(self.risk)} of {self.risk.id}"
+        if passing == 1:
+            return f"Candidate {best} is the only one that passes and has both numbers: {told}."
+        if alike == 1:
+            return f"Candidate {best} has the least error of {passing} that pass: {told}."
+        first = f", the least error being {told_of(self._error(least))} of candidate {least}" if least != best else ""
+        return f"Candidate {best} has the lowest risk of {alike} whose errors cannot be told apart: {told}{first}."
+
+    def _unmet(self, place: int) -> str:
+        """Return which requirements of other candidates one does not satisfy, or cannot be asked; "" if none."""
+        findings = self.rows[place - 1].findings
+        names = [one.id for one in self.risks]
+        met = {name for name in names if name in findings and findings[name].verdict is Verdict.SATISFIED}
+        unmet = [name for name in names if name not in met]
+        told = f" What other candidates are asked for, and it is not known to satisfy: {', '.join(unmet)}."
+        return told if unmet else ""
+
+    def _none(self, passing: int) -> str:
+        if passing:
+            return f"{passing} pass, and none has both numbers that they could be compared by."
+        return "None passes. What each attains, and what stands in its way, is listed with it."
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the comparison as plain data."""
+        front = self.front
+        return {
+            "schema": self.schema,
+            "confidential": True,
+            "candidates": [_row(i, row, on_front=i in front) for i, row in enumerate(self.rows, 1)],
+            "risks": plain(self.risks),
+            "utilities": plain(self.utilities),
+            "map": {
+                "risk": None if self.risk is None else self.risk.id,
+                "error": None if self.error is None else self.error.id,
+                "front": list(front),
+            },
+            "recommendation": plain(self.recommended),
+            "problems": to_json(self.problems),
+        }
+
+
+def _row(place: int, row: Row, *, on_front: bool) -> Json:
+    return {
+        "candidate": place,
+        "label": row.label,
+        "file": row.file,
+        "mechanism": row.mechanism,
+        "changed": [{"key": key, "value": value} for key, value in row.changed],
+        "policy": None if row.policy is None else dict(row.policy),
+        "outcome": row.outcome.value,
+        "records": row.records,
+        "risks": {
+            name: {
+                "requirement": finding.stated,
+                "achieved": None if finding.achieved is None else plain(finding.achieved),
+                "verdict": None if finding.verdict is None else finding.verdict.value,
+                "given": list(finding.given),
+            }
+            for name, finding in row.findings.items()
+        },
+        "utility": {name: plain(measure) for name, measure in row.utility.items()},
+        "expected_errors": plain(row.expected_errors),
+        "accept": row.accept,
+        "front": on_front,
+        "problems": to_json(row.problems),
+    }
+
+
+def told_of(measure: Measure | None) -> str:
+    """Return a number with its standing; exact where nothing is said."""
+    if measure is None:
+        return "not known"
+    value = "infinite" if math.isinf(measure.value) else f"{measure.value:.4g}"
+    match measure.standing:
+        case Standing.UPPER_BOUND:
+            return f"{value} (bound)"
+        case Standing.ESTIMATE:
+            return f"{value} ± {measure.error:.1g} (estimate)"
+        case _:
+            return f"{value} (exact)"
+
+
+def axis_of(
+    quantities: Sequence[Quantity], rows: Sequence[Row], what: Literal["risk", "error"], named: str | None
+) -> Quantity | None:
+    """Return the quantity that is named, or the first that most of the candidates have: of those that pass, if any.
+
+    Raises:
+        PolicyError: RR250 if there is none of that name.
+    """
+    if named is not None:
+        known = {one.id: one for one in quantities}
+        if named not in known:
+            problem = Problem("RR250", f"there is no {what} '{named}'", None, one_of(list(known)))
+            raise PolicyError(problem)
+        return known[named]
+    passing = [row for row in rows if row.passes] or rows
+
+    def count(quantity: Quantity) -> int:
+        found = (row.risk(quantity) if what == "risk" else row.error(quantity) for row in passing)
+        return sum(measure is not None and math.isfinite(measure.value) for measure in found)
+
+    return max(quantities, key=count, default=None)
+
+
+def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
+def _alike(one: Measure, least: Measure) -> bool:
+    """Return whether two errors cannot be told apart: estimates within their standard errors, others if equal."""
+    return abs(one.value - least.value) <= ERRORS * math.hypot(one.error, least.error)

@@ -1,0 +1,327 @@
+"""`rrpolicy compare`: every number is that of `plan`, the front that of a search over all pairs, and nothing is left out."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import rrpolicy
+from rrpolicy.cli.main import main
+from rrpolicy.errors import DataError, PolicyError
+from rrpolicy.finding import Measure, Standing, Verdict
+from rrpolicy.govern.compare.comparison import Comparison, Outcome, Quantity, Row
+from rrpolicy.utility.distances import TotalVariation
+from rrpolicy.utility.marginal import Options
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = json.loads((ROOT / "rrpolicy" / "schemas" / "rrpolicy.comparison-1.json").read_text())
+POLICY = """\
+schema = 1
+
+[policy]
+name = "survey"
+version = "1.0.0"
+owner = "survey unit"
+
+[source]
+uri = "demo:survey"
+other_columns = "excluded"
+
+[attributes]
+person_id = { role = "identifier" }
+sex = { role = "quasi-identifier", domain = ["female", "male"] }
+age = { role = "quasi-identifier", bins = [16, 30, 45, 65, inf] }
+disease = { role = "sensitive", domain = "observed" }
+
+[[privacy]]
+model = "attribute-disclosure"
+threshold = "1/2"
+sensitive = ["disease"]
+
+[mechanism]
+name = "pram"
+allocation = "equal"
+
+[[utility]]
+metric = "expected-l2"
+attributes = ["age"]
+max = 0.3
+
+[release]
+accept = ["domain:disease", "parameters:sex", "parameters:age", "parameters:disease", "released"]
+"""
+RISK, TWO_WAY = "privacy/attribute-disclosure?sensitive=disease", "total-variation/two-way"
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "survey.toml"
+    path.write_text(POLICY)
+    return path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> Any:
+    assert main(["compare", *map(str, arguments), "--output-format", "json"]) == status
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(document, SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"surprise": 1}, SCHEMA)
+    return document
+
+
+def as_planned(row: dict[str, Any], text: str, folder: Path) -> None:
+    """Hold a candidate to the plan of the policy that says the same."""
+    path = folder / "alone.toml"
+    path.write_text(text)
+    alone = rrpolicy.plan(path, bound=False)
+    assert row["policy"]["digest"] == alone.plan.policy_digest
+    assert row["outcome"] == ("passes" if alone.passed else "fails")
+    assert row["records"] == alone.records
+    assert [p["code"] for p in row["problems"]] == [p.code for p in alone.problems]
+    for finding in alone.findings:
+        found = row["risks"][finding.identity]
+        assert finding.achieved is not None
+        assert finding.verdict is not None
+        assert found["achieved"]["value"] == finding.achieved.value
+        assert found["achieved"]["standing"] == finding.achieved.standing.value
+        assert found["verdict"] == finding.verdict.value
+    for gate in alone.utility:
+        assert gate.expected is not None
+        assert row["utility"][gate.identity]["value"] == gate.expected.value
+    assert row["expected_errors"] == alone.to_json()["expected_errors"]
+
+
+def test_each_candidate_has_the_numbers_of_its_own_plan(policy, tmp_path, capsys):
+    found = told(capsys, policy, "--vary", "privacy.0.threshold=1/2,2/3", "--vary", "utility.0.max=0.3,0.001")
+
+    assert [row["changed"] for row in found["candidates"]] == [
+        [{"key": "privacy.0.threshold", "value": t}, {"key": "utility.0.max", "value": m}]
+        for t in ("1/2", "2/3")
+        for m in ("0.3", "0.001")
+    ]
+    for row in found["candidates"]:
+        threshold, most = (one["value"] for one in row["changed"])
+        as_planned(row, POLICY.replace('"1/2"', f'"{threshold}"').replace("max = 0.3", f"max = {most}"), tmp_path)
+    assert [row["outcome"] for row in found["candidates"]] == ["passes", "fails"] * 2
+    assert found["candidates"][1]["problems"][0]["code"] == "RR104"
+    loose, strict = found["candidates"][2], found["candidates"][0]
+    assert loose["risks"][RISK]["achieved"]["value"] > strict["risks"][RISK]["achieved"]["value"]
+    assert loose["utility"][TWO_WAY]["value"] < strict["utility"][TWO_WAY]["value"]
+    assert found["map"] == {"risk": RISK, "error": TWO_WAY, "front": [1, 3]}
+    assert found["recommendation"]["candidate"] == 3
+
+
+def test_the_error_is_the_mean_of_the_metric_over_all_pairs(policy, capsys):
+    from rrpolicy.scratch import scratch
+    from rrpolicy.source.opening import open_original
+
+    row = told(capsys, policy)["candidates"][0]
+    planned = rrpolicy.plan(policy, bound=False)
+    made = planned.opened
+    with scratch() as spilled, open_original(made.policy, made.registry.sources, spilled.folder) as original:
+        each = [
+            TotalVariation().expected(Options(attributes=pair, draws=20, seed=1), planned.plan.channel, original)
+            for pair in (("sex", "age"), ("sex", "disease"), ("age", "disease"))
+        ]
+
+    assert all(one is not None and one.standing is Standing.ESTIMATE for one in each)
+    assert row["utility"][TWO_WAY]["value"] == pytest.approx(sum(one.value for one in each) / 3, rel=1e-12)
+    assert row["utility"][TWO_WAY]["standing"] == "estimate"
+
+
+def test_a_mechanism_that_does_not_fit_is_a_row_that_says_why(policy, capsys, tmp_path):
+    found = told(capsys, policy, "--mechanism", "pram,rr-qi,sensitive-addition")
+
+    own, swapped, refused = found["candidates"]
+    as_planned(own, POLICY, tmp_path)
+    assert refused["outcome"] == "refused"
+    assert [p["code"] for p in refused["problems"]] == ["RR297"]
+    assert refused["records"] is None
+    assert swapped["changed"] == [{"key": "mechanism.name", "value": "rr-qi"}]
+    assert main(["compare", str(policy), "--mechanism", "pram,rr-qi,sensitive-addition"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("confidential: ")
+    assert re.search(
+        r"^3 +\S+survey.toml, mechanism.name = sensitive-addition +refused +not known", printed, re.MULTILINE
+    )
+    assert "  3  RR297: " in printed
+
+
+def test_what_another_mechanism_derives_is_asked_for_in_its_row(policy, tmp_path, capsys):
+    text = POLICY.replace("pram", "rr-both").replace('allocation = "equal"\n', "")
+    text = re.sub(r"accept = .*", 'accept = ["domain:disease"]', text)
+    text = re.sub(r"(?s)model = \"attribute.*?\n\n", 'model = "local-dp"\nepsilon = 8\n\n', text)
+    text = re.sub(r"(?s)\[\[utility\]\].*?\n\n", "", text)
+    policy.write_text(text)
+    found = told(capsys, policy, "--mechanism", "pram")
+
+    row = found["candidates"][0]
+    assert row["outcome"] == "passes"
+    assert row["accept"] is not None
+    swapped = text.replace("rr-both", "pram")
+    as_planned(row, re.sub(r"accept = .*", row["accept"], swapped), tmp_path)
+    policy.write_text(swapped)  # its own word on its own mechanism stands
+    refused = told(capsys, policy, status=1)["candidates"][0]
+    assert (refused["outcome"], refused["accept"]) == ("fails", None)
+    assert {p["code"] for p in refused["problems"]} == {"RR108"}
+
+
+def test_none_that_passes_is_told_with_what_is_attained(policy, capsys):
+    found = told(capsys, policy, "--vary", "privacy.0.threshold=1/1000,1/2000", status=1)
+
+    assert found["recommendation"]["candidate"] is None
+    assert found["map"]["front"] == []
+    assert {p["code"] for p in found["problems"]} == {"RR102"}
+    assert "smallest reachable" in found["candidates"][0]["problems"][0]["message"]
+    assert main(["compare", str(policy), "--vary", "privacy.0.threshold=1/1000"]) == 1
+    assert "recommended: none" in capsys.readouterr().out
+
+
+def test_policies_are_held_against_one_anothers_requirements(policy, tmp_path, capsys):
+    other = tmp_path / "other.toml"
+    other.write_text(POLICY + '\n[[privacy]]\nmodel = "local-dp"\nepsilon = 30\n')
+    found = told(capsys, policy, other)
+
+    one, two = found["candidates"]
+    dp = next(name for name in two["risks"] if "local-dp" in name)
+    assert one["risks"][dp]["achieved"]["value"] == pytest.approx(two["risks"][dp]["achieved"]["value"], rel=1e-3)
+    assert told(capsys, policy, other, "--risk", dp)["map"]["risk"] == dp
+
+
+def test_a_baseline_stays_a_floor(policy, tmp_path, capsys):
+    child = tmp_path / "child.toml"
+    child.write_text(
+        'schema = 1\n[policy]\nname = "child"\nversion = "1.0.0"\nowner = "x"\nextends = "survey.toml"\n'
+        '[source]\nmin_rows = 10\n[[utility]]\nmetric = "expected-l2"\nattributes = ["sex"]\nmax = 0.2\n'
+    )
+    policy.write_text(POLICY.replace("other_columns", "min_rows = 10\nother_columns"))
+    found = told(capsys, child, "--vary", "source.min_rows=10,2")
+
+    assert [row["outcome"] for row in found["candidates"]] == ["passes", "refused"]
+    assert found["candidates"][1]["problems"][0]["code"].startswith("RR24")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--vary", "privacy.0.treshold=1/2"], "did you mean 'privacy.0.threshold'?"),
+        (["--vary", "privacy.0.threshold"], "KEY=VALUE,VALUE"),
+        (["--mechanism", "prom"], "did you mean 'pram'?"),
+        (["--risk", "privacy/k"], RISK),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_an_error(policy, capsys, arguments, expected):
+    assert main(["compare", str(policy), *arguments]) == 2
+    printed = capsys.readouterr()
+    assert "RR250" in printed.err
+    assert expected in printed.err
+    assert printed.out == ""
+
+
+def test_a_table_that_cannot_be_read_is_no_row(policy):
+    with pytest.raises(DataError):
+        rrpolicy.compare(policy, source="nowhere.parquet")
+    with pytest.raises(PolicyError):
+        rrpolicy.compare()
+
+
+def made(*points: tuple[float, float, float, bool]) -> Comparison:
+    """Return a comparison of candidates with these risks, errors, standard errors, and outcomes."""
+    from rrpolicy.finding import Basis, Finding
+
+    def row(i: int, risk: float, error: float, se: float, passes: bool) -> Row:
+        finding = Finding("r", "r", "r <= 1", None, Measure(risk), None, Verdict.SATISFIED, Basis.ORIGINAL, "")
+        outcome = Outcome.PASSES if passes else Outcome.FAILS
+        measure = Measure(error, Standing.ESTIMATE if se else Standing.EXACT, se)
+        return Row(f"c{i}", "f", "m", (), None, outcome, findings={"r": finding}, utility={"e": measure})
+
+    risk, error = Quantity("r", "", "smaller"), Quantity("e", "", "smaller")
+    return Comparison(tuple(row(i, *p) for i, p in enumerate(points)), (risk,), (error,), risk, error)
+
+
+def test_the_front_is_that_of_a_search_over_all_pairs():
+    chance = random.Random(7)
+    for _ in range(200):
+        points = [(chance.randint(0, 5) / 5, chance.randint(0, 5) / 5, 0.0, chance.random() < 0.7) for _ in range(8)]
+        passing = {i: p[:2] for i, p in enumerate(points, 1) if p[3]}
+        expected = tuple(
+            i
+            for i, (r, e) in passing.items()
+            if not any((s <= r and f < e) or (s < r and f <= e) for s, f in passing.values())
+        )
+        found = made(*points)
+        assert found.front == expected
+        assert (found.recommended.candidate in expected) if passing else found.recommended.candidate is None
+
+
+def test_errors_that_chance_alone_tells_apart_are_alike():
+    assert made((0.5, 0.100, 0.01, True), (0.2, 0.120, 0.01, True)).recommended.candidate == 2
+    assert made((0.5, 0.100, 0.001, True), (0.2, 0.120, 0.001, True)).recommended.candidate == 1
+    assert made((0.5, 0.100, 0.01, True), (0.2, 0.120, 0.01, False)).recommended.candidate == 1
+    assert made((0.5, 0.1, 0, True), (0.2, 0.1, 0, True)).recommended.candidate == 2
+
+
+def test_the_page_is_its_owners_alone_and_never_overwrites(policy, tmp_path, capsys):
+    policy.write_text(POLICY.replace('name = "survey"', 'name = "<script>alert(1)</script>"'))
+    hostile = tmp_path / "<b>x.toml"
+    shutil.copy(policy, hostile)
+    page = tmp_path / "page.html"
+    call = ["compare", str(hostile), "--vary", "privacy.0.threshold=1/2,2/3,1/1000", "--html", str(page)]
+    assert main(call) == 0
+    text = page.read_text()
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert "<b>x.toml" not in text
+    assert "<strong>Confidential:</strong>" in text
+    assert "http:" not in text.replace("http-equiv", "")
+    assert text.count('<circle class="pass"') == 2
+    assert '<path class="front"' in text
+    capsys.readouterr()
+    assert main(call) == 4
+    assert "RR402" in capsys.readouterr().err
+    assert page.read_text() == text
+
+
+def test_the_adult_table_and_python(adult_csv, tmp_path, capsys):
+    policy = tmp_path / "adult.toml"
+    policy.write_text(f"""\
+schema = 1
+[policy]
+name = "adult"
+version = "1.0.0"
+owner = "x"
+[source]
+uri = "{adult_csv}"
+other_columns = "excluded"
+missing = ["?"]
+[attributes]
+sex = {{ role = "quasi-identifier", domain = "observed" }}
+race = {{ role = "quasi-identifier", domain = "observed" }}
+workclass = {{ role = "sensitive", domain = "observed", nulls = "unknown" }}
+[[privacy]]
+model = "pk-anonymity"
+k = 2
+[mechanism]
+name = "pram"
+allocation = "equal"
+[release]
+accept = ["domain:sex", "domain:race", "domain:workclass", "parameters:sex", "parameters:race", "parameters:workclass", "released"]
+""")
+    found = rrpolicy.compare(policy, vary={"privacy.0.k": [2, 20]})
+
+    assert [row.outcome for row in found.rows] == [Outcome.PASSES] * 2, [row.problems for row in found.rows]
+    assert found.risk is not None
+    assert found.risk.better == "larger"
+    risks = [row.risk(found.risk) for row in found.rows]
+    assert risks[0].value < risks[1].value
+    assert found.front == (1, 2)
+    text = policy.read_text().replace("k = 2", "k = 20")
+    as_planned(json.loads(json.dumps(found.to_json()))["candidates"][1], text, tmp_path)
