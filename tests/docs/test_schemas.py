@@ -56,7 +56,18 @@ def test_every_committed_schema_is_of_an_artifact() -> None:
     assert names == {f"rrpolicy.{name}-1.json" for name in known} | {"rrpolicy.policy-1.json"}
 
 
-PRINTED = ("check", "problems", "verification", "check-table", "released", "plugins", "diff", "comparison", "test", "packs")
+PRINTED = (
+    "check",
+    "problems",
+    "verification",
+    "check-table",
+    "released",
+    "plugins",
+    "diff",
+    "comparison",
+    "test",
+    "packs",
+)
 """Documents that commands print, each held to its schema in tests/outputs or tests/govern."""
 LEDGER = ("ledger", "ledger-shown", "ledger-verification")
 """The lines of a ledger, and what is printed of one; held to their schemas in tests/govern/ledger."""

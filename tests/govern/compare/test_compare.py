@@ -167,6 +167,8 @@ def test_what_another_mechanism_derives_is_asked_for_in_its_row(policy, tmp_path
     row = found["candidates"][0]
     assert row["outcome"] == "passes"
     assert row["accept"] is not None
+    assert main(["compare", str(policy), "--mechanism", "pram"]) == 0
+    assert "(exact, conditional)" in capsys.readouterr().out
     swapped = text.replace("rr-both", "pram")
     as_planned(row, re.sub(r"accept = .*", row["accept"], swapped), tmp_path)
     policy.write_text(swapped)  # its own word on its own mechanism stands
@@ -225,6 +227,18 @@ def test_a_call_that_makes_no_sense_is_an_error(policy, capsys, arguments, expec
     assert "RR250" in printed.err
     assert expected in printed.err
     assert printed.out == ""
+
+
+def test_a_table_in_memory_is_read_for_every_candidate(policy):
+    import pandas as pd
+
+    half = {"person_id": range(400), "sex": ["female", "male"] * 200, "age": [20, 40, 50, 70] * 100}
+    frame = pd.DataFrame(half | {"disease": [f"d{i % 5}" for i in range(400)]})
+    found = rrpolicy.compare(policy, source=frame, vary={"privacy.0.threshold": ["1/2", "2/3"]})
+
+    assert [row.records for row in found.rows] == [400, 400]
+    alone = rrpolicy.plan(policy, frame, bound=False)
+    assert found.rows[0].findings[RISK].achieved == alone.findings[0].achieved
 
 
 def test_a_table_that_cannot_be_read_is_no_row(policy):
