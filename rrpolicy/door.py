@@ -299,8 +299,8 @@ def compare(
         recommended. It passes if a candidate does. It is confidential: all of it was computed from the table.
 
     Raises:
-        PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism, key, risk or error, or too many
-            candidates.
+        PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism, key, risk or error, too many
+            candidates, or candidates that read different tables.
         DataError: RR3xx if the table cannot be read; one that does not fit a candidate is told in its row.
         RefusedError: as for `plan`.
     """

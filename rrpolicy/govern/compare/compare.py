@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import canonical
 from rrpolicy.codec.writing import plain
-from rrpolicy.errors import DataError, PolicyError, RequirementError
+from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
 from rrpolicy.finding import Finding, Measure, Standing
 from rrpolicy.govern.compare.candidates import Candidate, Vary, candidates
 from rrpolicy.govern.compare.comparison import Comparison, Outcome, Quantity, Row, axis_of
@@ -25,7 +26,7 @@ from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.preview import Outlook, look_ahead
 from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.report.wording import direction
-from rrpolicy.source.opening import open_snapshot, unreadable
+from rrpolicy.source.opening import engine, open_snapshot, unreadable
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -69,6 +70,7 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
     from rrpolicy.scratch import scratch
 
     named = list(candidates(policies, mechanisms, vary, root, handed))
+    _refuse_several_tables([one.opened for one in named if one.opened is not None])
     asked = _Asked.of(named)
     rows = []
     with ExitStack() as stack:
@@ -82,6 +84,25 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
     risks, utilities = asked.risks(rows), asked.utilities(rows)
     across = axis_of(risks, rows, "risk", risk)
     return Comparison(tuple(rows), risks, utilities, across, axis_of(utilities, rows, "error", error))
+
+
+def _refuse_several_tables(each: Sequence[Opened]) -> None:
+    """Refuse candidates that would be planned on different tables: their numbers would not be comparable.
+
+    Raises:
+        PolicyError: RR250.
+        DataError: RR301 if no engine opens one of them.
+    """
+    found: dict[tuple[str, str | None], Policy] = {}
+    for made in each:
+        source = made.policy.source
+        uri = engine(source.uri, made.registry.sources, Path(made.policy.folder), made.policy)[1]
+        found.setdefault((os.path.normpath(os.path.abspath(uri)), source.table), made.policy)  # noqa: PTH100
+    if len(found) > 1:
+        one, other = list(found.values())[:2]
+        message = f"the candidates read different tables: '{one.source.uri}' and '{other.source.uri}'"
+        hint = "name one for all of them: --source TABLE"
+        raise PolicyError(Problem("RR250", message, other.place("source.uri"), "one table", hint))
 
 
 class _Asked:

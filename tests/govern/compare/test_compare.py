@@ -241,6 +241,22 @@ def test_a_table_in_memory_is_read_for_every_candidate(policy):
     assert found.rows[0].findings[RISK].achieved == alone.findings[0].achieved
 
 
+def test_candidates_of_different_tables_are_not_compared(policy, tmp_path, capsys):
+    rows = "".join(f"{i},{'fe' * (i % 2)}male,{20 + i % 50},d{i % 5}\n" for i in range(400))
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "people.csv").write_text("person_id,sex,age,disease\n" + rows)
+        (tmp_path / folder / "survey.toml").write_text(POLICY.replace("demo:survey", "people.csv"))
+    same = tmp_path / "same.toml"
+    same.write_text(POLICY.replace("demo:survey", "one/people.csv").replace("max = 0.3", "max = 0.4"))
+    pair = [tmp_path / "one" / "survey.toml", tmp_path / "two" / "survey.toml"]
+
+    assert main(["compare", *map(str, pair)]) == 2
+    assert "--source TABLE" in capsys.readouterr().err
+    assert len(told(capsys, *pair, "--source", tmp_path / "one" / "people.csv")["candidates"]) == 2
+    assert len(told(capsys, pair[0], same)["candidates"]) == 2
+
+
 def test_a_table_that_cannot_be_read_is_no_row(policy):
     with pytest.raises(DataError):
         rrpolicy.compare(policy, source="nowhere.parquet")
