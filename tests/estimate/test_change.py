@@ -10,6 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.stats import chi2
 
@@ -139,6 +141,31 @@ def test_a_table_that_did_not_change_did_not_change(office):
     assert not cautious.estimate.any()
     alone = second.crosstab(["sex", "work"]).se().reshape(-1)
     assert np.allclose(cautious.se(), np.sqrt(2) * alone)
+
+
+def test_noise_is_shared_whatever_files_hold_the_table_and_columns_are_called(office):
+    toml = office / "p.toml"
+    coded = POLICY.replace('["F", "M"]', "[0, 1]").replace('["none", "part", "full"]', "[0, 1, 2]")
+    toml.write_text(coded.format(series='[release]\nseries = "s"'))
+    months = [[("FM".index(s), LABELS.index(w)) for s, w in month] for month in tables()]
+    write(office, [(str(s), str(w)) for s, w in months[0]])
+    rrpolicy.release(toml, office / "one", key=office / "s.key")
+    codes = {"person": [f"P{i}" for i in range(N)]}
+    codes |= {
+        "sex": pa.array([s for s, _ in months[0]], pa.int32()),
+        "work": pa.array([w for _, w in months[0]], pa.int8()),
+    }
+    pq.write_table(pa.table(codes), office / "people.parquet")
+    toml.write_text(toml.read_text().replace("1.0.0", "1.1.0").replace("people.csv", "people.parquet"))
+    toml.write_text(toml.read_text().replace("domain = [0, 1]", 'domain = [0, 1], release_as = "gender"'))
+    rrpolicy.release(toml, office / "two", key=office / "s.key")
+
+    one, two = (rrpolicy.open_release(office / name) for name in ("one", "two"))
+    assert one.manifest.channel != two.manifest.channel
+    change = two.change_since(one, "work", unchanged=1)
+    assert not change.estimate.any()
+    assert not change.se().any()
+    assert "share their noise" in change.summary()
 
 
 def test_what_is_said_and_refused(office, capsys):

@@ -116,10 +116,8 @@ def change(  # noqa: PLR0917 those of the method
 
 def _shared(earlier: Release, later: Release) -> str | None:
     """Return the series that two releases share their noise in; None if they share none."""
-    one, other = earlier.manifest, later.manifest
-    if one.series is None or other.series is None or one.series.id != other.series.id:
-        return None
-    return one.series.name if one.channel == other.channel else None
+    one, other = earlier.manifest.series, later.manifest.series
+    return one.name if one is not None and other is not None and one.id == other.id else None
 
 
 def _share(unchanged: float | None, before: int, after: int) -> float | None:
