@@ -158,7 +158,8 @@ def _values(parts: Sequence[Part], declared: Declared, earlier: Sequence[Release
     series = Counter(part.series for part in parts if part.series is not None)
     if not series:
         return len(parts), ""
-    stated = [declared.different_values, *(e.different_values for e in earlier if e.series is not None)]
+    each = zip(parts, (*earlier, declared), strict=True)
+    stated = [entry.different_values for part, entry in each if part.series is not None]
     known = [number for number in stated if number is not None]
     most = max(known) if len(known) == len(stated) else len(parts)
     largest = max(series.values())

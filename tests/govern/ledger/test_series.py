@@ -235,6 +235,19 @@ def test_epsilon_of_a_series_is_that_of_enumeration_given_which_entries_are_equa
     assert composed(axis, releases, LedgerSettings("", "nested", different_values=1)) == (once, 3)
 
 
+def test_a_release_outside_of_a_series_adds_to_what_the_series_declared():
+    axis = KEPT[3]
+    channel = Product.of([Attribute("x", Role.QUASI_IDENTIFIER, LABELS)], [axis])
+    series = [Part(f"r{i}", channel, 3, {"x": "d"}, "s") for i in range(4)]
+    entry = SimpleNamespace(overlap="nested", different_values=2, series="s")
+    outside = Part("outside", channel, 3, {"x": "d"})
+    (group,) = overlap.joined([*series, outside], LedgerSettings("", "nested"), [entry] * 4, 3).groups  # type: ignore[list-item]
+    once = axis.max_ratio()
+    assert once is not None
+    assert exposure(group.channel).record == once**3  # type: ignore[arg-type]
+    assert group.people == 1
+
+
 def test_without_the_condition_there_is_no_epsilon_a_return_is_seen():
     returned, went_on = law(KEPT[3], (0, 1, 0)), law(KEPT[3], (0, 1, 2))
     assert set(went_on) - set(returned)
