@@ -136,13 +136,15 @@ class Series:
     Attributes:
         name: as the policy states it.
         id: of its key: releases of one id, with the same channel, share their noise.
-        terms: digest of what is frozen beside the channel: the mechanism's options, and what the categories stand for.
+        mechanism: digest of the mechanism and its options, which are frozen beside the channel.
+        categories: digest of what the categories of the attributes stand for, frozen likewise.
         persons: how people are told apart, by whole numbers or by text.
     """
 
     name: str
     id: str
-    terms: str
+    mechanism: str
+    categories: str
     persons: Literal["integer", "text"]
 
 

@@ -97,6 +97,11 @@ class Crosstab(Result):
         return self.estimate if self._moment is None else self._moment
 
     @property
+    def released(self) -> Array:
+        """Return the released records as they stand, one dimension an axis; with a condition, weighted by it."""
+        return self.second_moment if self._squares is None else self._squares
+
+    @property
     def axes(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
         """Return each grouping axis with what its groups count: (V, groups), or None for every category by itself."""
         return self._axes

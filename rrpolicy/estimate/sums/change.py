@@ -29,6 +29,7 @@ from rrpolicy.source.counts import Array
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
+_ROUNDING = 1e-9
 ANEW = "the releases were drawn independently of each other, so that the variances of the two counts add up"
 UNSTATED = (
     "both releases are of the series '{name}' and share their noise; how many people are unchanged was not stated, so "
@@ -62,6 +63,11 @@ class Changes(Estimates):
         return Spoken("table", sampled=False)
 
     @property
+    def exact(self) -> bool:
+        """Return False: that a change has no error rests on what was stated."""
+        return False
+
+    @property
     def title(self) -> str:
         """Return what the estimates are."""
         return "Estimated changes of counts"
@@ -87,6 +93,8 @@ def change(  # noqa: PLR0917 those of the method
     refuse_biased([axis for table in (before, after) for axis, _ in table.axes], "changes")
     series = _shared(earlier, later)
     share = _share(unchanged, earlier.records, later.records)
+    if series is not None and share is not None and where is None:
+        _refuse_refuted(share, before, after)
     first, second = (table.variance()[0].reshape(-1) for table in (before, after))
     together = np.minimum(first, second * (earlier.records / later.records))
     covariance = together * (share if series is not None and share is not None else 0.0)
@@ -125,9 +133,28 @@ def _share(unchanged: float | None, before: int, after: int) -> float | None:
         return None
     if not 0 <= unchanged <= 1 or unchanged * before > after:
         most = min(1.0, after / before)
-        message = f"{unchanged:g} of {before:,} people cannot be unchanged among {after:,}"
+        message = (
+            f"{unchanged:g} is no share"
+            if not 0 <= unchanged <= 1
+            else f"{unchanged:g} of {before:,} people cannot be unchanged among {after:,}"
+        )
         raise PolicyError(Problem("RR501", message, expected=f"a share from 0 to {most:.6g}"))
     return unchanged
+
+
+def _refuse_refuted(share: float, before: Crosstab, after: Crosstab) -> None:
+    """Refuse a share that the releases refute: in a series, who is unchanged is released alike in both.
+
+    Raises:
+        PolicyError: RR501.
+    """
+    common = float(np.minimum(before.released, after.released).sum())
+    if share * before.records > common + _ROUNDING * before.records:
+        message = (
+            f"{share:g} of {before.records:,} people cannot be unchanged: in a series they are released alike, and "
+            f"{common:,.0f} records at most are the same in both releases"
+        )
+        raise PolicyError(Problem("RR501", message, expected=f"a share from 0 to {common / before.records:.6g}"))
 
 
 def _said(series: str | None, share: float | None, records: int, table: Crosstab) -> str:

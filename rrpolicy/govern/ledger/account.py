@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.finding import Verdict
 from rrpolicy.govern.ledger.budget import weigh
 from rrpolicy.govern.ledger.chain import broken
@@ -74,6 +75,7 @@ class FileAccount:
                 return LedgerPlace(entry.previous, own)
         head = book.ledger.head
         entry = entry_of(manifest, plan.policy, head, draw, self._policy.source.population, settings, uncomposed)
+        _refuse_contradicted(entry, book.ledger, self._policy)
         self._entered = book.append(entry)
         return LedgerPlace(head, self._entered)
 
@@ -86,6 +88,28 @@ class FileAccount:
         withdrawn = Settlement(book.ledger.head, place.entry, "withdrawn", None, UNWRITTEN)
         released = Settlement(book.ledger.head, place.entry, "released", release)
         book.append(withdrawn if release is None else released)
+
+
+def _refuse_contradicted(entry: Release, ledger: Ledger, policy: Policy) -> None:
+    """Refuse a release of a series whose rows show that values changed which are declared not to change.
+
+    Nothing is chosen by the draw: the rows of a series are the same whenever the table is.
+
+    Raises:
+        RefusedError: RR445.
+    """
+    unchanging = entry.overlap == "same" or (entry.overlap == "nested" and entry.different_values == 1)
+    if entry.series is None or not unchanging:
+        return
+    for other in ledger.releases.values():
+        alike = (other.series, other.channel, other.records) == (entry.series, entry.channel, entry.records)
+        if alike and other.data != entry.data:
+            says = "that it is the same table" if entry.overlap == "same" else "that nobody's values change"
+            message = f"the policy declares {says}, and the rows of {other.name}, of the same series, show another one"
+            hint = (
+                'declare `overlap = "nested"` (or "any"), and as many `different_values` as a person may have, or none'
+            )
+            raise RefusedError(Problem("RR445", message, policy.place("ledger.overlap"), hint=hint))
 
 
 class FileAccounts:

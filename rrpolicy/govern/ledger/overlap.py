@@ -40,8 +40,9 @@ UNLIKE = (
     "the policy declares the same table, but the numbers of records differ, or earlier releases were of other people: "
 )
 SERIES = (
-    "; of a series of {releases} releases a person counts with {values} different values ({said}), given which of a "
-    "person's entries are equal, so that who changed is told by that"
+    "; of a series of {releases} releases a person counts with {values} different values of an attribute ({said}, "
+    "and never more than it has categories), given which of a person's entries are equal, so that who changed is told "
+    "by that"
 )
 ANY = "people may be in some releases and not in others, alone: ratios multiply, epsilons add, and k = 1"
 

@@ -132,8 +132,13 @@ def outdated(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
         name: of the bundle, for the message.
     """
     policy = manifest.policy
+    series = None if manifest.series is None else manifest.series.name
     newer = [
-        e.version for e in ledger.releases.values() if e.policy == policy.name and _newer(e.version, policy.version)
+        e.version
+        for e in ledger.releases.values()
+        if e.policy == policy.name
+        and _newer(e.version, policy.version)
+        and (series is None or e.series is None or e.series.name != series)  # a later one of a series is another month
     ]
     if not newer:
         return None

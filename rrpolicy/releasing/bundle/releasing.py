@@ -205,9 +205,12 @@ def _execute(  # noqa: PLR0917 each is another thing
     series = opened.policy.release.series
     existing = _existing(order, kept, beside, series)
     held = order.held or (None if existing is None else read_key(existing))
+    if held is not None and existing is not None and existing == kept.path:
+        _protected(held, kept)
     if order.plan is not None and held is None and kept.secret is None:
         raise _no_key(kept.path if series is None else None)
-    begun = None if series is None else accounts.reading(opened.policy, opened.registry).begun(series)
+    known = series is not None and opened.policy.ledger is not None
+    begun = accounts.reading(opened.policy, opened.registry).begun(series or "") if known else None
     sources = opened.registry.sources
     with (
         opened.registry.naming_engines(),
@@ -308,6 +311,13 @@ def _bound(plan: Plan, original: Original, held: KeyFile | None, kept: Kept) -> 
     return KeyFile(secret, plan.digest(), source_tag(secret, original.content()), kept.protect)
 
 
+def _protected(key: KeyFile | SeriesKey, kept: Kept) -> None:
+    """Refuse a passphrase for a file that is there without one."""
+    if kept.protect is not None and key.passphrase is None:
+        message = f"the key file {kept.path} exists without a passphrase, and is not written again"
+        raise RefusedError(Problem("RR403", message, hint="take --key-passphrase out, or name another file"))
+
+
 @contextmanager
 def _key_of_series(series: str, kept: Kept, staging: Staging, begun: Begun | None) -> Iterator[SeriesKey]:
     """Yield the key of a series: the one that is kept, one derived from a secret, or, to begin it, a fresh one.
@@ -325,7 +335,13 @@ def _key_of_series(series: str, kept: Kept, staging: Staging, begun: Begun | Non
         message = f"the series '{series}' is drawn with a key of its own, which is kept as long as the series goes on"
         raise RefusedError(Problem("RR403", message, hint="name its file, or where the first one goes: --key FILE"))
     if kept.exists:
-        yield read_series_key(kept.path, series)
+        made = read_series_key(kept.path, series)
+        if begun is None:
+            message = f"there is a key of the series '{series}' in {kept.path}, and the ledger knows no release of it"
+            hint = "take the ledger from the repository's history; to begin a series, name a key file that is not there"
+            raise RefusedError(Problem("RR444", message, hint=hint))
+        _protected(made, kept)
+        yield made
         return
     if begun is not None:
         message = f"there is no key in {kept.path}, and the series '{series}' was begun by {begun.by}"

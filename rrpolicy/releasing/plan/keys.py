@@ -31,6 +31,7 @@ from rrpolicy.untrusted.document import faults
 KEY_BYTES = 32
 _TAG = b"rrpolicy.source-tag/1\0"
 _SERIES = b"rrpolicy.series-id/1\0"
+_SERIES_HINT = "use the key that the first release of the series made, with its passphrase"
 _HINT = "use the key that was made for this plan and this table, or plan and release again without it"
 
 
@@ -230,13 +231,14 @@ def read_series_key(path: Path, series: str) -> SeriesKey:
 
 def _read(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]:
     """Return the key of a file, what the file says beside it, and the passphrase that it was opened with."""
+    hint = _SERIES_HINT if schema == SeriesKey.schema else _HINT
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(file.fileno())
             content = file.read(1 << 16) or b""
     except OSError as error:
-        raise _refused(path, f"cannot be read: {error.strerror}") from error
+        raise _refused(path, f"cannot be read: {error.strerror}", hint) from error
     try:
         document = json.loads(content)
         known = not faults(document, schema) and ("key" in document) != ("protected" in document)
@@ -253,9 +255,11 @@ def _read(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]
         secret = passphrase(PASSPHRASE, f"the key file {path}")
         return opened(document["protected"], secret, canonical(stated)), stated, secret
     except NoPassphraseError as error:
-        raise _refused(path, f"cannot be opened: {error}") from error
+        raise _refused(path, f"cannot be opened: {error}", hint) from error
     except WrongPassphraseError as error:
-        raise _refused(path, "cannot be opened: the passphrase is another one, or the file was changed") from error
+        raise _refused(
+            path, "cannot be opened: the passphrase is another one, or the file was changed", hint
+        ) from error
 
 
 def _other_kind(content: bytes, schema: str) -> str:
@@ -264,7 +268,7 @@ def _other_kind(content: bytes, schema: str) -> str:
         return "it is the key of a series: a release outside it has a key of its own"
     if schema == SeriesKey.schema and KeyFile.schema.encode() in content:
         return "it is the key of one release: a series has a key of its own, which its first release makes"
-    return _HINT
+    return _SERIES_HINT if schema == SeriesKey.schema else _HINT
 
 
 def require(key: KeyFile, plan_digest: str, content: bytes) -> None:

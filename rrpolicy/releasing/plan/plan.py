@@ -20,6 +20,7 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.finding import Derived, Origin
+from rrpolicy.manifest.manifest import Series
 from rrpolicy.mechanism import Outline, Proposal, Remark, Task
 from rrpolicy.offer import Software
 from rrpolicy.policy.model import Policy
@@ -227,12 +228,17 @@ def make_plan(  # noqa: PLR0917 each is another thing
     )
 
 
+def _stated(series: Series, policy: Policy) -> Series:
+    mechanism, categories = terms(policy)
+    return replace(series, id="", mechanism=mechanism, categories=categories)
+
+
 def _as_begun(policy: Policy, channel: Channel, original: Original | int, begun: Begun | None) -> None:
     """Refuse a plan of a series that its people cannot be told apart for, or that was begun otherwise."""
     known = series_of(policy, original)
     if begun is not None and policy.release.series is not None:
         stands = begun.series if known is None else known
-        refuse_others(begun, policy, replace(stands, id="", terms=terms(policy)), channel)
+        refuse_others(begun, policy, _stated(stands, policy), channel)
 
 
 def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = None) -> None:

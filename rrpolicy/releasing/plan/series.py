@@ -7,7 +7,7 @@ channel from the ledger and refuse anything else. Each axis draws by numbers tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 FROZEN = "series"
 """The name of the remark that a channel was taken from the first release of its series."""
 _WHOLE = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"} | {"UTINYINT", "USMALLINT", "UINTEGER"})
-_ANEW = "give the series another name: a new one begins, and both are held against the budget"
+_ANEW = (
+    "put it back as it was. Only if the change is meant, give the series another name: a new one begins with a key of "
+    "its own, everybody is drawn anew, and both are held against the budget of their population"
+)
+_HINTS: Mapping[str, str] = {
+    "the key": "use the key of the series, which its first release made",
+    "how people are told apart": "write what identifies a person as it was written before: who is spelled otherwise is "
+    "drawn anew",
+    "the population": "write the population as before: one of another name has a budget of its own, as if nobody were "
+    "in both",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +119,19 @@ def series_of(policy: Policy, original: Original | int) -> Series | None:
         return None
     kind = "" if original.units is None else original.units.type
     if kind == "VARCHAR":
-        return Series(name, "", terms(policy), "text")
+        return Series(name, "", *terms(policy), "text")
     if kind in _WHOLE:
-        return Series(name, "", terms(policy), "integer")
+        return Series(name, "", *terms(policy), "integer")
     message = f"'{policy.unit}' tells people apart and is of type {kind or 'unknown'}"
     hint = "write it as text or as whole numbers, in the same way each time"
     raise DataError(Problem("RR328", message, policy.place("release.series"), "whole numbers or text", hint))
 
 
-def terms(policy: Policy) -> str:
-    """Return the digest of what a series freezes beside its channel: mechanism, and what categories stand for."""
+def terms(policy: Policy) -> tuple[str, str]:
+    """Return the digests of what a series freezes beside its channel: the mechanism, and what categories stand for."""
     stands_for = ("name", "role", "domain", "outside", "nulls", "scale", "bins", "hierarchy", "missing")
     told: list[Json] = [{key: plain(getattr(a, key)) for key in stands_for} for a in policy.released]
-    return digest(canonical({"mechanism": policy.mechanism.to_json(), "attributes": told}))
+    return digest(canonical(policy.mechanism.to_json())), digest(canonical(told))
 
 
 def frozen(channel: Channel) -> str:
@@ -145,11 +155,12 @@ def differs(begun: Begun, series: Series, channel: Channel, population: str | No
         population: that its policy declares.
     """
     told = {
-        "the mechanism, its options, or what the categories stand for": begun.series.terms == series.terms,
+        "the mechanism or its options": begun.series.mechanism == series.mechanism,
+        "an attribute's role, its categories or their order, or what they stand for": begun.series.categories
+        == series.categories,
         "what is released with which probabilities": frozen(begun.channel) == frozen(channel),
         "the population": begun.population == population,
-        f"how people are told apart ({series.persons}, and {begun.series.persons} before)": begun.series.persons
-        == series.persons,
+        "how people are told apart": begun.series.persons == series.persons,
         "the key": series.id in {"", begun.series.id},
     }
     return tuple(what for what, same in told.items() if not same)
@@ -164,7 +175,7 @@ def refuse_others(begun: Begun, policy: Policy, series: Series, channel: Channel
     what = differs(begun, series, channel, policy.source.population)
     if what:
         message = f"the series '{series.name}' was begun by {begun.by}, and other than there is: {'; '.join(what)}"
-        hint = "use the key of the series, which its first release made" if what == ("the key",) else _ANEW
+        hint = _HINTS.get(what[0], _ANEW)
         raise RefusedError(Problem("RR444", message, policy.place("release.series"), hint=hint))
 
 

@@ -205,9 +205,9 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
     series, name = side.manifest.series, plan.policy.release.series
-    frozen = None if series is None else (series.name, series.terms)
+    frozen = None if series is None else (series.name, series.mechanism, series.categories)
     failure = "release.json states another series than the plan"
-    agrees = frozen == (None if name is None else (name, terms(plan.policy)))
+    agrees = frozen == (None if name is None else (name, *terms(plan.policy)))
     log.check("release.json: the series of the plan", agrees, "RR122", failure)
     data, settings = side.manifest.data, plan.policy.release
     form = (data.format, data.csv_formulas) == (settings.format, settings.csv_formulas)

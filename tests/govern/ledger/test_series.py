@@ -182,6 +182,50 @@ def test_in_a_series_with_other_values_nobody_hides_among_others(office, key):
     assert (status, "RR441" in told, "together 1, limit 2" in told) == (4, True, True)
 
 
+def test_a_table_that_is_declared_the_same_and_is_not_is_found_by_its_rows(office, key):
+    for number, declared in enumerate(('overlap = "same"', 'overlap = "nested"\ndifferent_values = 1')):
+        toml = policy(
+            office,
+            f"{LEDGER}{declared}\n",
+            SERIES.replace("monthly", f"series {number}"),
+            source=f'population = "{number}"',
+        )
+        own = key.with_name(f"{number}.key")
+        assert office.release(toml, f"{number}-one", "--key", own)[0] == 0
+        month(office, {str(i): {"disease": "cold"} for i in range(number, 240, 3)})
+        status, told = office.release(toml, f"{number}-two", "--key", own)
+        assert (status, "RR445" in told, (office.folder / f"{number}-two").exists()) == (4, True, False), told
+        assert office.run("ledger", "verify", office.ledger)[0] == 0
+        toml.write_text(toml.read_text().replace(declared, 'overlap = "nested"'))
+        status, told = office.release(toml, f"{number}-two", "--key", own)
+        assert status == 0, told
+
+
+def test_what_a_newcomer_did_is_answered(office, key):
+    toml = begun(office, key)
+    month(office, moved(1))
+    text = toml.read_text()
+    toml.write_text(text.replace(NESTED, ""))
+    for arguments in (["--key", key], ["--key", office.folder / "new.key"], []):
+        status, told = office.release(toml, "x", *arguments)
+        assert (status, "RR500" in told) == (2, True), told
+    toml.write_text(text)
+    status, told = office.release(toml, "x", "--key", key, "--key-passphrase")
+    assert (status, "RR403" in told) == (4, True), told
+    ledger = office.ledger.read_bytes()
+    office.ledger.unlink()
+    assert office.run("ledger", "init", office.ledger)[0] == 0
+    status, told = office.release(toml, "x", "--key", key)
+    assert (status, "the ledger knows no release of it" in told) == (4, True), told
+    office.ledger.write_bytes(ledger)
+
+    toml.write_text(text.replace('"1.0.0"', '"1.1.0"'))
+    assert office.release(toml, "two", "--key", key)[0] == 0
+    assert (
+        office.run("verify", office.folder / "one", "--ledger", office.ledger)[0] == 0
+    )  # an earlier month, not outdated
+
+
 # --- enumeration --------------------------------------------------------------------------------------------------
 
 LABELS = ("a", "b", "c")
@@ -497,7 +541,7 @@ def test_people_who_are_told_apart_by_decimal_numbers_are_refused(office, key):
     assert office.release(toml, "one", "--key", key)[0] == 0
     month(office, {"0": {"person": "zero"}})
     status, told = office.release(toml, "two", "--key", key)
-    assert (status, "how people are told apart" in told) == (4, True), told
+    assert (status, "how people are told apart" in told, "as it was written before" in told) == (4, True, True), told
 
 
 def test_the_released_shares_are_those_of_the_channel(office, key):
@@ -517,7 +561,8 @@ def test_the_released_shares_are_those_of_the_channel(office, key):
 
 FORGED = {
     "another name": lambda series: {**series, "name": "weekly"},
-    "other terms": lambda series: {**series, "terms": "sha256:" + "0" * 64},
+    "another mechanism": lambda series: {**series, "mechanism": "sha256:" + "0" * 64},
+    "other categories": lambda series: {**series, "categories": "sha256:" + "0" * 64},
     "no series": lambda _: None,
     "another key": lambda series: {**series, "id": "hmac-sha256:" + "0" * 64},
     "people told apart otherwise": lambda series: {**series, "persons": "integer"},
@@ -545,7 +590,7 @@ def test_a_series_that_was_forged_is_found(what, office, key):
     assert "verified at level key" not in told or "NOT verified" in told
     status, told = office.run("verify", bundle, "--ledger", office.ledger)
     assert (status, "RR130" in told) == (1, True), told
-    if what in {"another name", "other terms", "no series"}:
+    if what in {"another name", "another mechanism", "other categories", "no series"}:
         status, told = office.run("verify", bundle)
         assert (status, "another series than the plan" in told) == (1, True), told
 
