@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rrpolicy.door import (
         add_to_ledger,
+        attack,
         check,
         check_table,
         compare,
@@ -40,6 +41,7 @@ __all__ = [
     "RequirementError",
     "__version__",
     "add_to_ledger",
+    "attack",
     "check",
     "check_table",
     "compare",

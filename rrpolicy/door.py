@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rrpolicy.blame.raised import blaming
 
 if TYPE_CHECKING:
+    from rrpolicy.attacks.result import Attacked
     from rrpolicy.attest.signing import Signature
     from rrpolicy.estimate.release import Release
     from rrpolicy.evidence.written import Written
@@ -500,6 +501,38 @@ def verify(
     )
     found = signed(Path(bundle), found, keys, auditors)
     return found if ledger is None else verified_in(Path(ledger), Path(bundle), found, superseded=superseded)
+
+
+@blaming
+def attack(*bundles: PathLike, source: Table, plugins: Sequence[str] = (), progress: Progress = _silent) -> Attacked:
+    """Attack written releases, and hold what an attacker attains against what is predicted. Nothing is written.
+
+    Args:
+        bundles: a release, or several of one table, each with public/ and audit/.
+        source: the original table, as for `verify`.
+        plugins: distributions that may be imported if a bundle names them, such as `acme-oue>=1.2`.
+        progress: as for `plan`.
+
+    Returns:
+        Every attack with its success, the exact prediction, and an upper bound of the chance of such a deviation;
+        it passes if something was decided and all that was is as predicted. Counts and shares of the original: it
+        belongs where audit/ lies.
+
+    Raises:
+        PolicyError: RR250 if no bundle is named; RR260 if one lacks public/ or audit/.
+        RequirementError: RR110 to RR137 if the files of a bundle are not what it says.
+        DataError: RR327 if the table does not pass the release's policy, RR3xx if it cannot be read.
+        RefusedError: RR404, RR412 for plugins; RR408, RR421 for scratch.
+    """
+    from rrpolicy.attacks.run import attack as attacked
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.source.memory.handed import handed
+
+    if not bundles:
+        raise PolicyError(Problem("RR250", "no release is named", hint="name a bundle, or several of one table"))
+    original = handed(source)
+    paths = [Path(bundle) for bundle in bundles]
+    return attacked(paths, original.uri or "", plugins=plugins, engines=original.engines, progress=progress)
 
 
 @blaming

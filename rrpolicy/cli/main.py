@@ -46,6 +46,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "releases": {
         "release": "Write a release that every requirement allows, or nothing.",
         "verify": "Recompute what a release promises, as far as the inputs allow.",
+        "attack": "Attack a release, and compare what an attacker attains with what is predicted.",
         "sign": "Sign a release, or add a signature to it.",
         "keys new": "Make a key to sign releases with.",
         "report": "Write the report of a release again.",

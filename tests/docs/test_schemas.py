@@ -52,7 +52,7 @@ def test_artifacts_fit_their_schemas(bundle: Path, artifact: str, name: str) -> 
 
 def test_every_committed_schema_is_of_an_artifact() -> None:
     names = {path.name for path in SCHEMAS.glob("*.json")}
-    known = ("plan", "key", "series-key", "release", "audit", "findings", "report", *PRINTED, *LEDGER)
+    known = ("plan", "key", "series-key", "release", "audit", "findings", "report", *PRINTED, *LEDGER, *ATTACKS)
     assert names == {f"rrpolicy.{name}-1.json" for name in known} | {"rrpolicy.policy-1.json"}
 
 
@@ -69,6 +69,8 @@ PRINTED = (
     "packs",
 )
 """Documents that commands print, each held to its schema in tests/outputs or tests/govern."""
+ATTACKS = ("attack",)
+"""What `attack` prints, held to its schema in tests/attacks."""
 LEDGER = ("ledger", "ledger-shown", "ledger-verification")
 """The lines of a ledger, and what is printed of one; held to their schemas in tests/govern/ledger."""
 

@@ -105,7 +105,7 @@ def worst_posterior(evidence: Evidence, most: int | None = None) -> float | None
         return None
     joint = evidence.histograms / evidence.records
     last = matrix(axis)
-    worst = _worst(_max_product(axis, evidence.shares[evidence.mixed :], 1), evidence.shares[evidence.mixed :] @ last.T)
+    worst = _worst(max_product(axis, evidence.shares[evidence.mixed :], 1), evidence.shares[evidence.mixed :] @ last.T)
     for slab in slabs(evidence, width, most):
         mass = slab.forward(slab.scatter(joint)) @ last.T
         peak = np.zeros((math.prod(slab.shape), joint.shape[1]))
@@ -113,8 +113,8 @@ def worst_posterior(evidence: Evidence, most: int | None = None) -> float | None
         np.maximum.at(peak, slab.position, own)
         peak = peak.reshape(*slab.shape, joint.shape[1])
         for number, inner in enumerate(slab.inside):
-            peak = _max_product(cast("Axis", inner), peak, number + 1)
-        worst = max(worst, _worst(_max_product(axis, peak, peak.ndim - 1), mass))
+            peak = max_product(cast("Axis", inner), peak, number + 1)
+        worst = max(worst, _worst(max_product(axis, peak, peak.ndim - 1), mass))
     return min(worst, 1.0)
 
 
@@ -123,7 +123,7 @@ def _worst(peak: Array, mass: Array) -> float:
     return float(np.divide(peak, mass, out=np.zeros_like(peak), where=mass > 0).max(initial=0.0))
 
 
-def _max_product(axis: Axis, x: Array, along: int) -> Array:
+def max_product(axis: Axis, x: Array, along: int) -> Array:
     """Return max_v P[u, v] x[v] along an axis of an array, u taking v's place."""
     moved = np.moveaxis(x, along, 0)
     if isinstance(axis, Retention) and all(b.keep >= b.move for b in axis.blocks):
@@ -136,5 +136,5 @@ def _max_product(axis: Axis, x: Array, along: int) -> Array:
     probabilities = matrix(axis)
     released = np.zeros((len(probabilities), *moved.shape[1:]))
     for u, v in zip(*np.nonzero(probabilities), strict=True):
-        np.maximum(released[u], probabilities[u, v] * moved[v], out=released[u])
+        released[u] = np.maximum(released[u], probabilities[u, v] * moved[v])
     return np.moveaxis(released, 0, along)

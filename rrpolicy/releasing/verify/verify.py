@@ -148,7 +148,7 @@ def _further(  # noqa: PLR0917 each level adds an input
         return
     progress("source", 0.5)
     opening = open_original(audit.plan.policy, side.registry.sources, scratch / "spill")
-    with side.registry.naming_engines(), _source(opening) as original:
+    with side.registry.naming_engines(), open_source(opening) as original:
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
         if level is Level.KEY and key is not None:
@@ -170,7 +170,7 @@ def _key(key: KeyAt, plan: Plan, original: Original) -> KeyFile | SeriesKey:
 
 
 @contextmanager
-def _source(opening: AbstractContextManager[Original]) -> Iterator[Original]:
+def open_source(opening: AbstractContextManager[Original]) -> Iterator[Original]:
     """Open the table that is said to be the source; one that does not pass the release's policy is another one.
 
     Raises:

@@ -1,0 +1,1 @@
+"""Attacks on written releases, each beside the success that its channel predicts."""

@@ -1,0 +1,141 @@
+"""Averaging over releases: how much of the noise of one release the other repeats.
+
+Rows of two releases cannot be matched: each file is sorted by what it releases. An attacker averages their counts, and
+what remains of the noise depends on whether both were drawn independently. With the deviations of the first release
+from its expectation, E1 = P1 c, as weights
+
+    f(beta) = (o1(beta) - E1(beta)) / (E1(beta) + 1),    share = sum f . (o2 - E2) / sum f . (o1 - E1)
+
+is 0 in expectation for an independent second draw, whatever the first one is, and 1 where both were drawn with the same
+streams. Given the first release f is fixed, and sum f . o2 a sum over independent records, with an exact mean and
+variance. The more cells the releases have, the surer is one told from the other: the deviation of the same draw is
+about as many standard deviations as the square root of their number.
+
+Releases that agree in every cell are found where there are few cells, too. Given what all other people release, the n
+people of one original cell alpha must release one certain combination of counts, so that for every alpha
+
+    Pr(o2 = o1 | o1) <= max_x Multinomial(x; n, P[., alpha])
+                     <= prod_beta max_k Poisson(k; n P[beta, alpha]) / Poisson(n; n)
+
+and the least of these bounds holds. Both tests are looked at together: each tail counts twice (Bonferroni).
+
+Two releases of one series promise the same values for the same records: of one table the same file (share 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome, undecided
+from rrpolicy.attacks.score import forward, held, law
+from rrpolicy.attacks.target import MOST_CELLS, Target, cells, listed, size
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.read import certain
+
+if TYPE_CHECKING:
+    from rrpolicy.attacks.target import Cells
+    from rrpolicy.channel.base import Axis
+
+NAME = "averaging over releases"
+KNOWS = "both releases, their channels, and the counts that both are drawn from"
+COUNTS = "the share of the first release's noise that the second one repeats"
+SAME = "the counts of both agree in every cell; an upper bound of the chance that independent draws do"
+SERIES = "the same records of one series are released alike: equality"
+_TESTS = 2
+_LARGEST = 16  # original cells that the bound of a coincidence is looked for in
+
+
+def average(targets: Sequence[Target]) -> Iterator[Attack]:
+    """Run the attack on every two of some releases of one table."""
+    pairs = list(combinations(range(len(targets)), 2))
+    for first, second in pairs:
+        of = f"releases {first + 1} and {second + 1}"
+        yield _average(targets[first], targets[second], of, len(pairs))
+
+
+def _average(one: Target, other: Target, of: str, times: int) -> Attack:
+    if not isinstance(one.channel, Product) or not isinstance(other.channel, Product):
+        return undecided(NAME, of, KNOWS, "not both are drawn record by record")
+    axes = _shared(one.channel, other.channel)
+    if not axes:
+        return undecided(NAME, of, KNOWS, "no randomised attribute is released in both with the same categories")
+    first = cells(one, one.channel, axes)
+    second = cells(other, other.channel, [_axis(other.channel, axis) for axis in axes])
+    words = Attack(NAME, of, KNOWS, COUNTS, Outcome.UNDECIDED, trials=1)
+    if one.series is not None and one.series == other.series and one.channel == other.channel:
+        return _alike(words, first, second)
+    return _repeated(words, first, second, times)
+
+
+def _alike(words: Attack, first: Cells, second: Cells) -> Attack:
+    share = float((first.released == second.released).all())
+    outcome = Outcome.AS_PREDICTED if share else Outcome.NOT_AS_PREDICTED
+    return Attack(words.name, words.of, words.knows, words.counts, outcome, "", 1, share, 1.0, 1.0, 1.0, share, SERIES)
+
+
+def _repeated(words: Attack, first: Cells, second: Cells, times: int) -> Attack:
+    """Return the attack on two releases that must have been drawn independently."""
+    noise = first.released - forward(first.axes, first.original)
+    f = noise / (forward(first.axes, first.original) + 1)
+    whole = float((f * noise).sum())
+    if whole <= 0:
+        return undecided(words.name, words.of, words.knows, "the first release is its own expectation")
+    independent = law(second.axes, second.original, f)
+    repeated = float((f * second.released).sum()) - independent.mean
+    found = held(
+        words, repeated, replace(independent, mean=0.0), impossible=second.impossible, unit=whole, times=_TESTS * times
+    )
+    if found.outcome is Outcome.AS_PREDICTED and (first.released == second.released).all():
+        tail = min(1.0, _TESTS * times * coincidence(second))
+        outcome = Outcome.AS_PREDICTED if tail >= FALSE_ALARM else Outcome.NOT_AS_PREDICTED
+        return replace(found, outcome=outcome, tail=tail, basis=SAME)
+    return found
+
+
+def coincidence(counted: Cells) -> float:
+    """Return an upper bound of the chance that a draw gives the counts of another one in every cell; see the module."""
+    least = 0.0
+    for cell in np.argsort(-counted.original, axis=None)[:_LARGEST]:
+        n = float(counted.original.flat[cell])
+        if n:
+            alone = np.zeros_like(counted.original)
+            alone.flat[cell] = n
+            means = forward(counted.axes, alone).ravel()
+            least = min(least, sum(_mode(mean) for mean in means[means > 0].tolist()) - _mode(n))
+    return math.exp(least)
+
+
+def _mode(mean: float) -> float:
+    """Return the logarithm of the largest probability of a Poisson law."""
+    k = math.floor(mean)
+    return k * math.log(mean) - mean - math.lgamma(k + 1)
+
+
+def _shared(one: Product, other: Product) -> list[Axis]:
+    """Return the axes of the first that the second has as well: those that are randomised, others while they fit."""
+    alike = [axis for axis in one.axes if listed(axis) and _alike_axis(other, axis)]
+    chosen = [axis for axis in alike if not certain(axis)]
+    while chosen and size(chosen) > MOST_CELLS:
+        chosen.pop()
+    for axis in alike:
+        if chosen and certain(axis) and size([*chosen, axis]) <= MOST_CELLS:
+            chosen.append(axis)
+    return chosen
+
+
+def _alike_axis(product: Product, axis: Axis) -> bool:
+    labels = [column.labels for column in axis.columns()]
+    return any(
+        own.attributes == axis.attributes and listed(own) and [column.labels for column in own.columns()] == labels
+        for own in product.axes
+    )
+
+
+def _axis(product: Product, axis: Axis) -> Axis:
+    return next(own for own in product.axes if own.attributes == axis.attributes)

@@ -1,0 +1,116 @@
+"""Homogeneity and background knowledge: what classes of released records tell of those who stand in them.
+
+Where the release tells of each person which class holds the record, the attacker guesses the most frequent sensitive
+value of the class (homogeneity). Who besides knows of each person the j most frequent values that the person does not
+have, guesses the most frequent of the others (background knowledge; Machanavajjhala et al. 2007, section 2.2): he is
+right where the value is among the j + 1 most frequent ones of its class. Both are counts of the written release, and
+leave nothing to chance: they must be those that the original and the channel give.
+
+In a release of `anatomy` no group holds a value twice, so that of each group exactly one guess is right: N/l, rounded
+down, are predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.attacks.result import Attack, Outcome, undecided
+from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, size
+from rrpolicy.channel.anatomy.channel import AnatomyChannel
+from rrpolicy.channel.anatomy.read import MOST, read_tables
+from rrpolicy.channel.anatomy.schedule import groups_of
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.read import certain
+from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.policy.model import Role
+from rrpolicy.privacy.evidence import sides
+from rrpolicy.untrusted.printable import listed as in_words
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Array
+
+HOMOGENEITY, BACKGROUND = "homogeneity", "background knowledge"
+FACTS = {HOMOGENEITY: 0, BACKGROUND: 1}
+"""How many values the attacker knows a person not to have."""
+COUNTS = "people whose sensitive value is guessed from their class"
+BASIS = "counts that the original and the channel leave no choice of"
+
+
+def classes(target: Target) -> Iterator[Attack]:
+    """Run both attacks on every sensitive attribute of a product channel whose known axes leave nothing to chance."""
+    product = target.channel
+    assert isinstance(product, Product)
+    for name, attribute in target.policy.attributes.items():
+        if attribute.role is Role.SENSITIVE and any(name in axis.attributes for axis in product.axes):
+            yield from _classes(target, product, name)
+
+
+def _classes(target: Target, product: Product, sensitive: str) -> Iterator[Attack]:
+    found = sides(product, target.policy, sensitive)
+    assert found.sensitive is not None
+    axes = (*found.known, found.sensitive)
+    knows = _knows([name for axis in found.known for name in axis.attributes])
+    why = ""
+    if not all(map(certain, axes)):
+        why = "the release is no partition: what he knows, or the value, is randomised"
+    elif not all(map(listed, axes)):
+        why = "released values cannot be listed"
+    elif len(found.sensitive.attributes) > 1:
+        why = "it is released together with another attribute"
+    elif size(axes) > MOST_CELLS:
+        why = TOO_LARGE
+    if why:
+        yield from (undecided(name, sensitive, knows, why) for name in FACTS)
+        return
+    counted = cells(target, product, axes)
+    predicted = counted.original
+    for place, axis in enumerate(counted.axes):
+        predicted = axis.forward(predicted, place)
+    for name, facts in FACTS.items():
+        attained, expected = (most_frequent(x, facts) for x in (counted.released, predicted))
+        yield _compared(target, name, sensitive, knows, attained, expected)
+
+
+def groups(target: Target) -> Iterator[Attack]:
+    """Run both attacks on the groups of a release of `anatomy`."""
+    channel = target.channel
+    assert isinstance(channel, AnatomyChannel)
+    sensitive = channel.sensitive.attribute
+    knows = _knows([column.attribute for column in channel.known])
+    expected, _ = groups_of(target.original.records, channel.size)
+    if expected > MOST:
+        yield from (undecided(name, sensitive, knows, "too many groups") for name in FACTS)
+        return
+    with target.read("qit") as qit, target.read("st") as st:
+        tables = read_tables(channel, target.original, qit, st)
+    if isinstance(tables, str):
+        raise RequirementError(Problem("RR125", f"{target.name}: {tables}"))
+    counts = np.zeros((tables.groups, len(channel.sensitive.labels)))
+    np.add.at(counts, (tables.values.group, tables.values.code), tables.values.n)
+    for name, facts in FACTS.items():
+        yield _compared(target, name, sensitive, knows, most_frequent(counts, facts), (facts + 1) * expected)
+
+
+def most_frequent(counts: Array, facts: int) -> int:
+    """Return how many people have one of the most frequent values of their class.
+
+    Args:
+        counts: (…, values) records by class and value.
+        facts: how many values are known not to be a person's; as many more than one are counted.
+    """
+    return round(float(np.sort(counts, axis=-1)[..., -(facts + 1) :].sum()))
+
+
+def _knows(names: list[str]) -> str:
+    return f"the class of everybody, by {in_words(names) or 'nothing'}"
+
+
+def _compared(target: Target, name: str, sensitive: str, knows: str, found: int, predicted: int) -> Attack:  # noqa: PLR0917
+    facts = FACTS[name]
+    knows += ", and of each person the most frequent value that is not theirs" if facts else ""
+    outcome = Outcome.AS_PREDICTED if found == predicted else Outcome.NOT_AS_PREDICTED
+    numbers = (target.original.records, found, predicted, predicted, predicted, float(found == predicted))
+    return Attack(name, sensitive, knows, COUNTS, outcome, "", *numbers, BASIS)

@@ -1,0 +1,111 @@
+"""`rrpolicy attack` on bundles as they are written: each kind of channel, two releases, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import rrpolicy
+from rrpolicy.cli.main import main
+from tests.survey import SURVEY
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "rrpolicy" / "schemas" / "rrpolicy.attack-1.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return two releases of one table."""
+    folder = tmp_path_factory.mktemp("survey")
+    (folder / "policy.toml").write_text(SURVEY)
+    made = [folder / "one", folder / "two"]
+    for bundle in made:
+        assert main(["release", str(folder / "policy.toml"), "--out", str(bundle)]) == 0
+    return made
+
+
+def document(capsys: pytest.CaptureFixture[str], *given: object) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    status = main(["attack", *map(str, given), "--source", "demo:survey", "--json"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    jsonschema.validate(found, SCHEMA)
+    return status, found
+
+
+def test_a_release_is_attacked(bundles: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(str(path) for path in bundles[0].rglob("*"))
+    assert main(["attack", str(bundles[0]), "--source", "demo:survey"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "audit-class: keep this where audit/ lies"
+    assert shown[-1] == "adversarial test: 3 as predicted, 0 not as predicted, 2 undecided"
+    status, found = document(capsys, bundles[0])
+    assert status == 0
+    assert found == rrpolicy.attack(bundles[0], source="demo:survey").to_json()
+    assert [a["name"] for a in found["attacks"] if a["outcome"] == "as predicted"] == [
+        "attribute inference, by record",
+        "attribute inference, by person",
+        "record linkage",
+    ]
+    assert sorted(str(path) for path in bundles[0].rglob("*")) == before
+
+
+def test_two_releases_are_averaged(bundles: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = document(capsys, *bundles)
+    assert status == 0
+    assert len(found["releases"]) == 2
+    *_, average = found["attacks"]
+    assert (average["name"], average["of"], average["outcome"]) == (
+        "averaging over releases",
+        "releases 1 and 2",
+        "as predicted",
+    )
+
+
+def test_the_same_draw_twice_is_found(bundles: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(bundles[0], tmp_path / "again")
+    status, found = document(capsys, bundles[0], tmp_path / "again")
+    assert status == 1
+    assert found["attacks"][-1]["outcome"] == "not as predicted"
+    assert found["attacks"][-1]["successes"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "decided"), [("l-diversity", {"homogeneity", "background knowledge"}), ("anatomy", {"homogeneity"})]
+)
+def test_partitions_give_away_what_their_classes_say(
+    name: str, decided: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["release", str(ROOT / "policies" / f"{name}.toml"), "--out", str(tmp_path / "bundle")]) == 0
+    status, found = document(capsys, tmp_path / "bundle")
+    assert status == 0
+    assert decided <= {a["name"] for a in found["attacks"] if a["outcome"] == "as predicted"}
+
+
+def test_sets_stay_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = ROOT / "policies" / "sensitive-addition.toml"
+    assert main(["release", str(policy), "--out", str(tmp_path / "bundle")]) == 0
+    _, found = document(capsys, tmp_path / "bundle")
+    assert {a["reason"] for a in found["attacks"] if a["name"].startswith("attribute inference")} == {
+        "released values cannot be listed: sets are no product of matrices"
+    }
+
+
+def test_what_is_no_whole_bundle_is_refused(
+    bundles: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["attack", str(bundles[0] / "public"), "--source", "demo:survey"]) == 2
+    assert "RR260" in capsys.readouterr().err
+    changed = tmp_path / "changed"
+    shutil.copytree(bundles[0], changed)
+    with (changed / "public" / "data.parquet").open("ab") as file:
+        file.write(b"x")
+    assert main(["attack", str(changed), "--source", "demo:survey"]) == 1
+    assert "RR111" in capsys.readouterr().err
+    with pytest.raises(rrpolicy.PolicyError) as refused:
+        rrpolicy.attack(source="demo:survey")
+    assert refused.value.problems[0].code == "RR250"

@@ -1,0 +1,244 @@
+"""What attacks are predicted to attain, by enumeration of all releases; and what is wrong with a release is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import pairwise
+from itertools import product as combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rrpolicy.attacks.averaging import average, coincidence
+from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
+from rrpolicy.attacks.linkage import NAME as LINKAGE
+from rrpolicy.attacks.partition import BACKGROUND, HOMOGENEITY
+from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
+from rrpolicy.attacks.run import attacks_on
+from rrpolicy.attacks.target import Target, cells
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.testing import policy_of
+from rrpolicy.testing.draws import drawn
+from rrpolicy.testing.memory import TableInMemory
+
+SEX, AREA, DISEASE = ("F", "M"), tuple("abcdefgh"), ("none", "flu", "hiv")
+POLICY = policy_of(
+    [
+        Attribute("sex", Role.QUASI_IDENTIFIER, SEX),
+        Attribute("area", Role.QUASI_IDENTIFIER, AREA),
+        Attribute("disease", Role.SENSITIVE, DISEASE),
+    ]
+)
+SMALL = policy_of([Attribute("sex", Role.QUASI_IDENTIFIER, SEX), Attribute("disease", Role.SENSITIVE, DISEASE)])
+KEEP_SEX, KEEP_DISEASE = Fraction(4, 5), Fraction(3, 5)
+
+
+def channel(keep: Fraction = Fraction(7, 10)) -> Product:
+    labels = {"sex": SEX, "area": AREA, "disease": DISEASE}
+    return Product(tuple(Retention.uniform(a, v, keep) for a, v in labels.items()), (), tuple(labels))
+
+
+def people(records: int, seed: int = 1) -> TableInMemory:
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(2, records, p=[0.7, 0.3])
+    area = rng.choice(8, records, p=np.arange(1, 9) / 36)
+    disease = np.where(rng.random(records) < 0.2 + 0.1 * sex, rng.choice([1, 1, 2], records), 0)
+    return TableInMemory.of(POLICY, {"sex": sex.tolist(), "area": area.tolist(), "disease": disease.tolist()})
+
+
+def target(
+    promised: Product, original: Any, table: pa.Table, policy: Any = POLICY, series: str | None = None
+) -> Target:
+    @contextmanager
+    def read(name: str) -> Iterator[pa.RecordBatchReader]:
+        assert name == "data"
+        yield table.to_reader()
+
+    return Target("release", policy, promised, original, read, series)
+
+
+def attacked(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, Attack]:
+    return {found.name: found for found in attacks_on(target(promised, original, table, policy))}
+
+
+ORIGINALS = [[(0, 0), (0, 0), (1, 1)], [(0, 0), (0, 1), (1, 2)], [(0, 2), (1, 2), (1, 2)], [(0, 0), (0, 1), (0, 1)]]
+
+
+@pytest.mark.parametrize("rows", ORIGINALS)
+def test_predictions_are_the_expectation_over_all_releases(rows: list[tuple[int, int]]) -> None:
+    def qi(b: int, a: int) -> Fraction:
+        return KEEP_SEX if a == b else 1 - KEEP_SEX
+
+    def sensitive(v: int, u: int) -> Fraction:
+        return KEEP_DISEASE if u == v else (1 - KEEP_DISEASE) / 2
+
+    n = {(a, u): rows.count((a, u)) for a in range(2) for u in range(3)}
+    size = {a: sum(n[a, u] for u in range(3)) for a in range(2)}
+
+    def named(b: int) -> int:
+        return max((a for a in range(2) if size[a]), key=lambda a: qi(b, a))
+
+    def guessed(b: int, v: int) -> int:
+        return max(range(3), key=lambda u: sum(n[a, u] * qi(b, a) for a in range(2)) * sensitive(v, u))
+
+    def read(b: int, v: int) -> Fraction:
+        right = Fraction(0)
+        for a in range(2):
+            mass = sum(n[a, u] * sensitive(v, u) for u in range(3))
+            weight = size[a] * qi(b, a) / sum(size[x] * qi(b, x) for x in range(2))
+            right += weight * sum(
+                Fraction(n[a, u], size[a]) * n[a, u] * sensitive(v, u) / mass for u in range(3) if n[a, u]
+            )
+        return right
+
+    promised = Product(
+        (Retention.uniform("sex", SEX, KEEP_SEX), Retention.uniform("disease", DISEASE, KEEP_DISEASE)),
+        (),
+        ("sex", "disease"),
+    )
+    original = TableInMemory.of(SMALL, {"sex": [a for a, _ in rows], "disease": [u for _, u in rows]})
+    right = dict.fromkeys((BY_RECORD, BY_PERSON, LINKAGE), Fraction(0))
+    law: dict[tuple[tuple[int, int], ...], Fraction] = {}
+    for released in combinations(combinations(range(2), range(3)), repeat=len(rows)):
+        chance = Fraction(1)
+        for (b, v), (a, u) in zip(released, rows, strict=True):
+            chance *= qi(b, a) * sensitive(v, u)
+        for (b, v), (a, u) in zip(released, rows, strict=True):
+            right[BY_RECORD] += chance * (guessed(b, v) == u)
+            right[LINKAGE] += chance * Fraction(named(b) == a, size[a])
+            right[BY_PERSON] += chance * read(b, v)
+        multiset = tuple(sorted(released))
+        law[multiset] = law.get(multiset, Fraction(0)) + chance
+    mean = dict.fromkeys(right, 0.0)
+    tails: dict[str, list[tuple[float, float]]] = {name: [] for name in right}
+    for multiset, chance in law.items():
+        columns = {"sex": [SEX[b] for b, _ in multiset], "disease": [DISEASE[v] for _, v in multiset]}
+        table = pa.table(columns | {MULTIPLICITY: pa.array([1] * len(multiset), pa.int64())})
+        found = attacked(promised, original, table, SMALL)
+        for name in right:
+            one = found[name]
+            assert one.outcome is Outcome.AS_PREDICTED
+            assert one.predicted == pytest.approx(float(right[name]), abs=1e-12)
+            assert one.successes is not None
+            assert one.tail is not None
+            mean[name] += float(chance) * one.successes
+            tails[name].append((one.tail, float(chance)))
+    for name, total in mean.items():
+        assert total == pytest.approx(float(right[name]), abs=1e-12)
+        for bound, _ in tails[name]:
+            assert sum(chance for tail, chance in tails[name] if tail <= bound) <= bound + 1e-9
+
+
+def test_by_person_is_the_mean_of_value_read_correctly() -> None:
+    from rrpolicy.privacy.disclosure.inference import success
+    from rrpolicy.privacy.evidence import gather, sides
+
+    original = people(500)
+    promised = channel()
+    evidence = gather(original, sides(promised, POLICY, "disease"))
+    found = attacked(promised, original, drawn(promised, original, 1)["data"])
+    expected = float((evidence.histograms * success(evidence)).sum())
+    assert found[BY_PERSON].predicted == pytest.approx(expected, rel=1e-9)
+
+
+def test_two_hundred_draws_are_as_predicted() -> None:
+    original, promised = people(2_000), channel()
+    totals: dict[str, list[float]] = {}
+    for seed in range(200):
+        for name, found in attacked(promised, original, drawn(promised, original, seed)["data"]).items():
+            if found.outcome is Outcome.UNDECIDED:
+                assert name in {HOMOGENEITY, BACKGROUND}
+                continue
+            assert found.outcome is Outcome.AS_PREDICTED
+            assert found.successes is not None
+            assert found.predicted is not None
+            assert found.lowest is not None
+            assert found.highest is not None
+            assert found.lowest <= found.successes <= found.highest
+            totals.setdefault(name, []).append(found.successes - found.predicted)
+    assert set(totals) == {BY_RECORD, BY_PERSON, LINKAGE}
+    for deviations in totals.values():  # five standard errors: 6e-7
+        assert abs(np.mean(deviations)) < 5 * np.std(deviations) / np.sqrt(len(deviations))
+
+
+def test_a_sampler_that_keeps_two_hundredths_less_is_found() -> None:
+    original, promised = people(200_000), channel()
+    wrong = channel(Fraction(68, 100))
+    for seed in range(20):
+        found = attacked(promised, original, drawn(wrong, original, seed)["data"])
+        assert found[BY_RECORD].outcome is Outcome.NOT_AS_PREDICTED
+        assert found[BY_RECORD].tail is not None
+        assert found[BY_RECORD].tail < FALSE_ALARM
+
+
+def averaged(one: Target, other: Target) -> Attack:
+    (found,) = average([one, other])
+    return found
+
+
+def test_streams_used_twice_are_found() -> None:
+    original, promised = people(2_000), channel()
+    releases = [target(promised, original, drawn(promised, original, seed)["data"]) for seed in range(101)]
+    for one, other in pairwise(releases):
+        found = averaged(one, other)
+        assert found.outcome is Outcome.AS_PREDICTED
+        assert found.predicted == 0
+    for release in releases:
+        twice = averaged(release, release)
+        assert twice.outcome is Outcome.NOT_AS_PREDICTED
+        assert twice.successes == pytest.approx(1)
+
+
+def test_a_coincidence_is_bounded() -> None:
+    original = TableInMemory.of(SMALL, {"sex": [0, 0, 1], "disease": [0, 0, 1]})
+    promised = Product(
+        (Identity.of("sex", SEX), Retention.uniform("disease", DISEASE, KEEP_DISEASE)), (), ("sex", "disease")
+    )
+    table = drawn(promised, original, 1)["data"]
+    counted = cells(target(promised, original, table, SMALL), promised, promised.axes)
+    keep, move = 0.6, 0.2
+    most = max(keep**2, 2 * keep * move) * keep  # both of the first cell, and the third person
+    assert most <= coincidence(counted) <= 1
+    assert averaged(*[target(promised, original, table, SMALL)] * 2).outcome is Outcome.AS_PREDICTED
+
+
+def test_a_series_promises_the_same_release_of_one_table() -> None:
+    original, promised = people(500), channel()
+    first, second = (target(promised, original, drawn(promised, original, s)["data"], series="s") for s in (1, 2))
+    assert averaged(first, first).outcome is Outcome.AS_PREDICTED
+    assert averaged(first, second).outcome is Outcome.NOT_AS_PREDICTED
+
+
+def test_classes_give_away_what_their_counts_say() -> None:
+    labels = {"sex": SEX, "area": AREA, "disease": DISEASE}
+    promised = Product(tuple(Identity.of(a, v) for a, v in labels.items()), (), tuple(labels))
+    original = people(300)
+    cells = original.counts("sex", "area", "disease").dense().reshape(-1, 3)
+    table = drawn(promised, original, 1)["data"]
+    found = attacked(promised, original, table)
+    assert found[HOMOGENEITY].successes == found[HOMOGENEITY].predicted == cells.max(axis=1).sum()
+    assert found[BACKGROUND].successes == (cells.sum(axis=1) - cells.min(axis=1)).sum()
+    assert found[BY_RECORD].successes == pytest.approx(300)
+    rows = table.to_pylist()
+    swapped = pa.Table.from_pylist([row | {"disease": "hiv"} for row in rows], schema=table.schema)
+    wrong = attacked(promised, original, swapped)
+    assert wrong[HOMOGENEITY].outcome is Outcome.NOT_AS_PREDICTED
+    assert wrong[BY_RECORD].outcome is Outcome.NOT_AS_PREDICTED
+
+
+def test_what_cannot_be_released_is_not_as_predicted() -> None:
+    original = TableInMemory.of(SMALL, {"sex": [0, 0, 1], "disease": [0, 0, 1]})
+    promised = Product(
+        (Identity.of("sex", SEX), Retention.uniform("disease", DISEASE, KEEP_DISEASE)), (), ("sex", "disease")
+    )
+    n = pa.array([3], pa.int64())
+    found = attacked(promised, original, pa.table({"sex": ["F"], "disease": ["flu"], MULTIPLICITY: n}), SMALL)
+    assert found[LINKAGE].outcome is Outcome.NOT_AS_PREDICTED
