@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import DataError, Problem
@@ -40,7 +40,7 @@ class Units:
 
     sizes: Mapping[int, int]
     missing: int = 0
-    type: str = ""
+    type: str = field(default="", compare=False)
 
     @classmethod
     def together(cls, parts: Iterable[Units]) -> Units:

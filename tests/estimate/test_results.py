@@ -29,6 +29,7 @@ KINDS: dict[str, Callable[[Any], Result]] = {
     "exact counts": lambda r: r.crosstab("region"),
     "maximum likelihood": lambda r: r.crosstab(["sex", "age"], estimator="em"),
     "cube": lambda r: r.cube(["sex", "age"]),
+    "changes": lambda r: r.change_since(r, ["sex", "age"]),
     "bounds": lambda r: r.crosstab(["sex", "town"], spread=True),
     "bounds of a cube": lambda r: r.cube(["sex", "town"], spread=True),
     "nothing certain of the population": lambda r: r.crosstab("town", target="population", spread=True),
