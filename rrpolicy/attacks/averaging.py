@@ -46,7 +46,7 @@ NAME = "averaging over releases"
 KNOWS = "both releases, their channels, and the counts that both are drawn from"
 COUNTS = "the share of the first release's noise that the second one repeats"
 SAME = "the counts of both agree in every cell; an upper bound of the chance that independent draws do"
-SERIES = "the same records of one series are released alike: equality"
+SERIES = "one series releases the same records alike: equality, if both are of this table, and not of another month"
 _TESTS = 2
 _LARGEST = 16  # original cells that the bound of a coincidence is looked for in
 

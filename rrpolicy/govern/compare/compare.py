@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import canonical
 from rrpolicy.codec.writing import plain
-from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
+from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.finding import Finding, Measure, Standing
 from rrpolicy.govern.compare.candidates import Candidate, Vary, candidates
 from rrpolicy.govern.compare.comparison import Comparison, Outcome, Quantity, Row, axis_of
@@ -223,6 +223,10 @@ def _row(  # noqa: PLR0917 what it passes on
             return _planned(Row(*told, policy, Outcome.REFUSED), one, made, asked, tables, terms, accounts, progress)
     except (PolicyError, RequirementError, DataError) as error:
         if isinstance(error, DataError) and unreadable(error):
+            raise
+        return Row(*told, policy, Outcome.REFUSED, error.problems)
+    except RefusedError as error:
+        if {problem.code for problem in error.problems} != {"RR444"}:  # it would be no going on with a series
             raise
         return Row(*told, policy, Outcome.REFUSED, error.problems)
 

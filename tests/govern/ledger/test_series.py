@@ -612,3 +612,15 @@ def test_the_command_that_is_printed_next_verifies_the_second_month_to_the_end(o
     _, told = office.release(toml, "two", "--key", key)
     command = shlex.split(told.split("next: rrpolicy ")[1].splitlines()[0])
     assert office.run(*command, "--strict")[0] == 0
+
+
+def test_a_comparison_tells_which_candidate_would_be_no_going_on_with_the_series(office, key):
+    toml = begun(office, key)
+    month(office, moved(1))
+    status, told = office.run(
+        "compare", toml, "--vary", "source.population=residents,others", "--output-format", "json"
+    )
+    assert status == 0, told
+    going_on, other = json.loads(told)["candidates"]
+    assert going_on["outcome"] == "passes"
+    assert (other["outcome"], [p["code"] for p in other["problems"]]) == ("refused", ["RR444"])
