@@ -33,6 +33,7 @@ class Release:
         population: that the records are drawn from; None where that is not stated, or not known here.
         models: privacy models by name.
         signed: whether there are signed statements beside it.
+        together: what it comes to together with earlier releases of the same people, an entry of the budget each.
     """
 
     manifest: Manifest
@@ -43,6 +44,7 @@ class Release:
     population: str | None
     models: Mapping[str, object]
     signed: bool
+    together: tuple[str, ...] = ()
 
 
 Cite = Callable[[Release], Iterator[Citation]]
@@ -170,6 +172,8 @@ def _ledger(release: Release) -> Iterator[Citation]:
     if release.manifest.ledger is not None:
         text = "It stands in a ledger of releases of the same people, which holds all of them to one budget"
         yield Citation(Kind.RECORD, text, f"{RELEASE}, ledger")
+    for told in release.together:
+        yield Citation(Kind.RECORD, f"Together with earlier releases: {told}", "audit/audit.json, together")
 
 
 def _signatures(release: Release) -> Iterator[Citation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rrpolicy.attest.check import signed
 from rrpolicy.attest.signing_keys import Trusted
@@ -108,7 +108,16 @@ def _release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> R
     roles = {a["name"]: Role(a["role"]) for a in policy["attributes"]}
     dropped = tuple(f"'{name}' is not released: {DROPPED[role]}" for name, role in roles.items() if role.dropped)
     population = policy["source"]["population"]
-    return Release(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside)
+    together = tuple(_together(read_document(audit / "audit.json")))
+    return Release(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together)
+
+
+def _together(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what audit.json states of the release together with earlier ones, an entry of the budget each."""
+    stated = record.get("together") or {"earlier": [], "requirements": []}
+    if stated["earlier"]:
+        for each in stated["requirements"]:
+            yield f"{each['requirement']}: {each['verdict']}; {each['told']} ({stated['rule']})"
 
 
 def _answer(clause: Clause, release: Release) -> Answer:

@@ -88,6 +88,23 @@ class Weighed(Decided):
         }
 
     @property
+    def stated(self) -> dict[str, Json]:
+        """Return what audit/ states of it: what the ledger tells anybody who has it, in words."""
+        return {
+            "earlier": list(self.earlier),
+            "rule": self.rule,
+            "uncomposed": self.uncomposed,
+            "requirements": [
+                {
+                    "requirement": each.requirement,
+                    "verdict": "no rule" if each.finding is None else str(each.finding.verdict or ""),
+                    "told": told(each),
+                }
+                for each in self.together
+            ],
+        }
+
+    @property
     def entered(self) -> str:
         """Return what a release under it says of the ledger's file."""
         if self.rerun is not None:

@@ -12,6 +12,7 @@ from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import plain
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.folder.repository import blob
+from rrpolicy.releasing.account import Weighed
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.plan import Plan
@@ -34,6 +35,7 @@ def audit_record(
     commit: str | None,
     policy_files: Mapping[str, bytes],
     draw: str | None = None,
+    weighed: Weighed | None = None,
 ) -> dict[str, Json]:
     """Return audit.json without the digests of the files beside it.
 
@@ -46,6 +48,7 @@ def audit_record(
         custody: what becomes of the key; stated.
         commit: that HEAD of the policy's repository names; stated, as whether it holds this policy takes git to tell.
         policy_files: of the policy as written, that stand beside it, by path.
+        weighed: beside earlier releases of the same people; stated. A rerun is beside none.
         draw: of a series, what binds its key to the plan and the source; see `rrpolicy.releasing.account.draw_id`.
     """
     return {
@@ -65,6 +68,7 @@ def audit_record(
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         **({} if public.ledger is None else {"ledger": plain(public.ledger)}),
         **({} if draw is None else {"draw": draw}),
+        **({} if weighed is None or weighed.rerun is not None else {"together": weighed.stated}),
     }
 
 

@@ -16,6 +16,7 @@ from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.tables.sink import Written
 
 if TYPE_CHECKING:
+    from rrpolicy.releasing.account import Weighed
     from rrpolicy.releasing.plan.custody import Custody
     from rrpolicy.source.protocol import Original
 
@@ -37,6 +38,7 @@ class Executed:
         custody: what becomes of the key.
         series: that the release belongs to; None if it belongs to none.
         draw: see `rrpolicy.releasing.account.draw_id`.
+        weighed: beside earlier releases of the same people; None if the policy names no ledger.
         test: the draw came from a test's seed.
     """
 
@@ -52,6 +54,7 @@ class Executed:
     custody: Custody
     series: Series | None
     draw: str
+    weighed: Weighed | None
     test: bool
 
     @property

@@ -124,6 +124,7 @@ def release(  # noqa: PLR0917 each is another thing
             custody,
             series,
             draw,
+            weighed,
             test=streams is not None,
         )
         if account is None or weighed is None:
@@ -298,6 +299,7 @@ def write_audit(executed: Executed, public: Manifest) -> None:
         commit=commit,
         policy_files=written,
         draw=None if executed.series is None else executed.draw,
+        weighed=executed.weighed,
     )
     for name, content in written.items():
         (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Gate
     from rrpolicy.releasing.report.fill import AuditPieces
     from rrpolicy.report import Report
+    from rrpolicy.section import Section
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
 
@@ -32,6 +33,7 @@ log = logging.getLogger("rrpolicy")
 SAMPLERS = {
     "cells": "equal records drawn together",
     "records": "record by record",
+    "series": "record by record, by the lasting numbers of its person",
 }
 """How a release was drawn, by what is public; it changes nothing of what may be released."""
 
@@ -127,11 +129,33 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         shares={} if original is None else original_shares(original),
         dropped=dropped_columns(plan.policy),
         provenance=tuple(Fact(name, str(value)) for name, value in facts if value),
-        sections=() if original is None else plan.channel.sections(plan.records, original),
+        sections=(*_together(record), *(() if original is None else plan.channel.sections(plan.records, original))),
         models=registry.privacy_models,
         formats=registry.formats,
         policy_file=policy_file,
     )
+
+
+def _together(record: Mapping[str, Json]) -> Iterator[Section]:
+    """Yield what audit.json states of the release together with earlier ones of the same people."""
+    from rrpolicy.section import Section
+
+    stated = record.get("together")
+    if not isinstance(stated, dict) or not stated["earlier"]:
+        return
+    earlier, requirements, uncomposed = stated["earlier"], stated["requirements"], stated["uncomposed"]
+    assert isinstance(earlier, list)
+    assert isinstance(requirements, list)
+    names = ", ".join(map(str, earlier))
+    paragraphs = [f"Earlier releases that may speak of the same people: {names}.", f"Composed so: {stated['rule']}."]
+    if uncomposed is not None:
+        paragraphs.append(f"No composed guarantee; released all the same, because {uncomposed}.")
+    rows = tuple(tuple(str(each[key]) for key in _TOGETHER) for each in requirements if isinstance(each, dict))
+    yield Section(TOGETHER, tuple(paragraphs), header=tuple(_TOGETHER.values()), table=rows)
+
+
+TOGETHER = "Together with earlier releases"
+_TOGETHER = {"requirement": "Requirement", "verdict": "Verdict", "told": "What it comes to"}
 
 
 def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | str | None, ...]:

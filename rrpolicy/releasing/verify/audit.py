@@ -117,6 +117,8 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
         return None
     for file, meaning, *fields in CLAIMS:
         log.claim(file, meaning, *fields)
+    if "together" in record:
+        log.claim(RECORD, "what it comes to together with earlier releases (`rrpolicy ledger show`)", "together")
     listed = record["policy_files"]
     check_files(log, folder, record["files"], auditing.NAME, {*auditing.FILES, *listed})
     failure = "the field 'policy_files' of audit.json names a file twice, or not in order"

@@ -624,3 +624,31 @@ def test_a_comparison_tells_which_candidate_would_be_no_going_on_with_the_series
     going_on, other = json.loads(told)["candidates"]
     assert going_on["outcome"] == "passes"
     assert (other["outcome"], [p["code"] for p in other["problems"]]) == ("refused", ["RR444"])
+
+
+def test_auditors_read_what_all_releases_come_to_together(office, key):
+    toml = begun(office, key, attributes=DROP_ROOM)
+    month(office, moved(1))
+    assert office.release(toml, "two", "--key", key)[0] == 0
+    bundle = office.folder / "two"
+    stated = json.loads((bundle / "audit/audit.json").read_text())["together"]
+    assert stated["earlier"] == ["residents 1.0.0 as one"]
+    both = 2 * (math.log(3) + math.log(3) + math.log(2))
+    (told,) = stated["requirements"]
+    assert told["verdict"] == "satisfied"
+    assert f"together {both:.6g}, limit 8" in told["told"]
+    page = (bundle / "audit/report.html").read_text()
+    assert "Together with earlier releases" in page
+    assert f"together {both:.6g}" in page
+    assert "Together with earlier" not in (bundle / "public/report.html").read_text()
+    status, page = office.run("evidence", bundle, "--for", "ema0070", "--format", "markdown")
+    assert status == 0
+    assert f"together {both:.6g}" in page
+    status, page = office.run("evidence", bundle / "public", "--for", "ema0070", "--format", "markdown")
+    assert (status, "together " in page) == (0, False)
+    full = ["--source", office.folder / "people.csv", "--key", key, "--ledger", office.ledger]
+    assert office.run("verify", bundle, *full, "--strict")[0] == 0
+    jsonschema.validate(
+        json.loads((bundle / "audit/audit.json").read_text()),
+        json.loads((SCHEMAS / "rrpolicy.audit-1.json").read_text()),
+    )
