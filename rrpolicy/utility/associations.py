@@ -11,6 +11,7 @@ into it (`rrpolicy.estimate.association.deflation`); of counts that are spread i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -38,7 +39,7 @@ class AssociationOptions(Simulation):
     over: Literal["mean", "largest"] = Field(default="mean", description="The mean over the pairs, or the largest.")
 
 
-class AssociationChange:
+class AssociationChange(ABC):
     """The change of a measure of association over pairs."""
 
     options: ClassVar[type[AssociationOptions]] = AssociationOptions
@@ -47,9 +48,9 @@ class AssociationChange:
     meaning: ClassVar[str]
 
     @staticmethod
+    @abstractmethod
     def measures(shares: Array) -> tuple[float, ...]:
         """Return what is compared of a two-way table of shares."""
-        raise NotImplementedError
 
     def unfit(self, options: AssociationOptions, channel: type[Channel], axes: Layout) -> str | None:
         """Return None: every channel's two-way tables are estimated."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rrpolicy.utility.marginal import TableMetric
+from rrpolicy.utility.marginal import SharesMetric
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Channel
@@ -36,7 +36,7 @@ LEAST = 1e-12
 """Shares below it count as it, in logarithms."""
 
 
-class TotalVariation(TableMetric):
+class TotalVariation(SharesMetric):
     """Half the summed absolute differences."""
 
     name = "total-variation"
@@ -49,7 +49,7 @@ class TotalVariation(TableMetric):
         return float(np.abs(p - q).sum() / 2)
 
 
-class L1(TableMetric):
+class L1(SharesMetric):
     """The summed absolute differences."""
 
     name = "l1"
@@ -62,7 +62,7 @@ class L1(TableMetric):
         return float(np.abs(p - q).sum())
 
 
-class L2(TableMetric):
+class L2(SharesMetric):
     """The root of the summed squared differences."""
 
     name = "l2"
@@ -75,7 +75,7 @@ class L2(TableMetric):
         return float(np.sqrt(((p - q) ** 2).sum()))
 
 
-class Hellinger(TableMetric):
+class Hellinger(SharesMetric):
     """The Hellinger distance."""
 
     name = "hellinger"
@@ -91,7 +91,7 @@ class Hellinger(TableMetric):
         return float(np.sqrt(((np.sqrt(p) - np.sqrt(clipped(q, 0.0))) ** 2).sum() / 2))
 
 
-class KLDivergence(TableMetric):
+class KLDivergence(SharesMetric):
     """The Kullback-Leibler divergence of the original from the estimate."""
 
     name = "kl-divergence"
@@ -109,7 +109,7 @@ class KLDivergence(TableMetric):
         return max(found, 0.0)
 
 
-class ChiSquare(TableMetric):
+class ChiSquare(SharesMetric):
     """The chi-square divergence, relative to the original."""
 
     name = "chi-square"
@@ -136,7 +136,7 @@ class ChiSquare(TableMetric):
         return float((variance[held] / p[held]).sum())
 
 
-class PMSE(TableMetric):
+class PMSE(SharesMetric):
     """The propensity score mean squared error of the saturated model."""
 
     name = "pmse"

@@ -17,6 +17,7 @@ References:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -50,7 +51,7 @@ class TargetOptions(ClassOptions):
     )
 
 
-class ClassLoss:
+class ClassLoss(ABC):
     """A loss of a release that leaves nothing to chance."""
 
     options: ClassVar[type[ClassOptions]] = ClassOptions
@@ -59,9 +60,9 @@ class ClassLoss:
     name: ClassVar[str]
     meaning: ClassVar[str]
 
+    @abstractmethod
     def of(self, rows: Rows) -> float:
         """Return the loss of released rows."""
-        raise NotImplementedError
 
     def unfit(self, options: ClassOptions, channel: type[Channel], axes: Layout) -> str | None:
         """Return why there are no certain classes; None if there are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -39,7 +40,7 @@ class Options(Simulation):
     )
 
 
-class TableMetric:
+class TableMetric(ABC):
     """A number of an estimated table of shares beside the original's."""
 
     options: ClassVar[type[Options]] = Options
@@ -47,27 +48,15 @@ class TableMetric:
     name: ClassVar[str]
     meaning: ClassVar[str]
 
-    def of(self, p: Array, q: Array) -> float:
-        """Return the number.
-
-        Args:
-            p: the original's shares, one dimension an attribute.
-            q: the estimated ones; they sum to 1, and single ones may be negative.
-        """
-        raise NotImplementedError
-
+    @abstractmethod
     def figure(self, options: Options, original: Original, attributes: tuple[str, ...]) -> Figure:
-        """Return the number as a function of the estimated shares alone; override it where options have a say.
+        """Return the number as a function of the estimated shares.
 
         Args:
             options: of the entry.
             original: the table.
             attributes: one dimension each.
         """
-        from rrpolicy.utility.simulation import original_shares
-
-        del options
-        return partial(self.of, original_shares(original, attributes))
 
     def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
         """Return the expectation where it has a closed form; None where it is simulated."""
@@ -113,6 +102,26 @@ class TableMetric:
         names = attributes_of(options.attributes, original.policy)
         q = estimated_shares(release, original, names)
         return None if q is None else Measure(self.figure(options, original, names)(q))
+
+
+class SharesMetric(TableMetric):
+    """A number of two tables of shares, and of nothing else."""
+
+    @abstractmethod
+    def of(self, p: Array, q: Array) -> float:
+        """Return the number.
+
+        Args:
+            p: the original's shares, one dimension an attribute.
+            q: the estimated ones; they sum to 1, and single ones may be negative.
+        """
+
+    def figure(self, options: Options, original: Original, attributes: tuple[str, ...]) -> Figure:
+        """Return the number, in which the options have no say; see `TableMetric.figure`."""
+        from rrpolicy.utility.simulation import original_shares
+
+        del options
+        return partial(self.of, original_shares(original, attributes))
 
 
 def attributes_of(named: tuple[str, ...] | None, policy: Policy) -> tuple[str, ...]:

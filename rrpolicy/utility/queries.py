@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field
 
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.utility.marginal import Options, TableMetric, attributes_of, refusal
+from rrpolicy.utility.marginal import Options, SharesMetric, TableMetric, attributes_of, refusal
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.utility.simulation import Figure
 
 
-class GroupByError(TableMetric):
+class GroupByError(SharesMetric):
     """The mean relative error of the groups of all attributes."""
 
     name = "group-by-error"
@@ -47,7 +47,7 @@ class GroupByError(TableMetric):
         return relative_error(p, q)
 
 
-class CubeError(TableMetric):
+class CubeError(SharesMetric):
     """The mean relative error of the groups of every subset of the attributes."""
 
     name = "cube-error"
