@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench build schemas constraints clean
+.PHONY: help demo test lint format bench papers build schemas constraints clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -48,6 +48,9 @@ format: $(STAMP)  ## put the code in the house style
 
 bench: $(STAMP)  ## speed and memory, as ratios to something run in the same minute
 	$(BIN)/python -m tests.bench
+
+papers: $(STAMP)  ## the papers' tables and figures again, in docs/results.md (needs RRPOLICY_DATA; ten minutes)
+	$(BIN)/python -m papers
 
 build: $(STAMP)  ## wheel and source distribution, with what they may hold checked
 	$(BIN)/python -m build --no-isolation

@@ -1,0 +1,80 @@
+"""docs/results.md, written from what is kept in docs/results/."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from papers.result import Paper, Part, Table
+
+HEAD = """# What the papers claim, and what holds
+
+rrpolicy is built on five pieces of work. `make papers` computes their tables and figures again through `import rrpolicy`, and
+writes this page with its plots. Nothing was tuned to agree: where a number or a claim does not hold, it stands here.
+
+- **Ours** is what the public functions give: plans, expected errors, releases and estimates. A number with ± is a mean over
+  simulated draws of the planned channel, or over releases, with its standard error; all draws have fixed seeds. Numbers without ±
+  are exact, or computed from the original table.
+- **Paper** is what the paper prints, as far as the printed number is known here (`tests/vectors/make.py` lists them). Figures are
+  plots without printed values, and were not measured off the page: for them the *claim* is compared, and ours stands alone. Where
+  the exact setting of a figure is not known, the part says what was chosen.
+- **Outcome** of a claim is decided by the program, from the numbers shown under the part: *holds*, *fails*, or *in part*, in some
+  of the places compared.
+
+Adult is the UCI table of the 1994 census; its file is not part of this repository (`CONTRIBUTING.md`). A test holds this page to the
+kept numbers, the numbers to the programs that made them, and makes the quick parts again.
+"""
+
+
+def page(papers: Sequence[tuple[Paper, Sequence[Part]]]) -> str:
+    """Return the page."""
+    parts = [HEAD, "\n## Claims\n", _claims(papers)]
+    for paper, made in papers:
+        parts.append(f"\n## {paper.title}\n\n{paper.about}\n")
+        parts += [_part(part) for part in made]
+        if paper.left_out:
+            parts.append("\n### Left out\n\n" + "\n".join(f"- {line}" for line in paper.left_out) + "\n")
+    return "".join(parts)
+
+
+def _claims(papers: Sequence[tuple[Paper, Sequence[Part]]]) -> str:
+    rows = tuple((c.text, c.source, c.outcome, c.why) for _, parts in papers for p in parts for c in p.claims)
+    return "\n" + _table(Table(("claim", "whose", "outcome", "the numbers"), rows))
+
+
+def _part(part: Part) -> str:
+    lines = [f"\n### {part.title}\n\n{part.asked}\n"]
+    lines += [f"\n{_table(table)}" for table in part.tables]
+    lines += [f"\n![{_plain(plot.title)}](results/{plot.name}.svg)\n" for plot in part.plots]
+    return "".join([*lines, f"\n**Why it differs.** {part.difference}\n"])
+
+
+def _table(table: Table) -> str:
+    head = [f"| {' | '.join(map(_plain, table.columns))} |", "|---" * len(table.columns) + "|"]
+    return "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in table.rows)]) + "\n"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, tuple):
+        mean, error = value
+        return _number(mean) if error == 0 else _beside(mean, error)
+    if isinstance(value, bool | str):
+        return _plain(str(value))
+    return f"{value:,}" if isinstance(value, int) else _number(value)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
+
+
+def _beside(mean: float, error: float) -> str:
+    """Return a mean to the first digit of its standard error."""
+    decimals = max(0, -math.floor(math.log10(error)))
+    return f"{mean:,.{decimals}f} ± {error:.{decimals}f}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
