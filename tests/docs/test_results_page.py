@@ -68,15 +68,14 @@ def test_the_kept_numbers_are_of_the_present_program(piece: Piece) -> None:
     assert kept(piece)[0] == piece.digest, STALE
 
 
-@pytest.mark.parametrize("piece", [p for p in PIECES if p.quick and not p.adult], ids=named)
-def test_a_quick_part_is_made_again(piece: Piece) -> None:
-    assert same(as_kept(piece.make(Data())), kept(piece)[1])
+@pytest.mark.parametrize(
+    "piece",
+    [pytest.param(p, marks=pytest.mark.adult if p.adult else (), id=p.name) for p in PIECES if p.quick],
+)
+def test_a_quick_part_is_made_again(piece: Piece, request: pytest.FixtureRequest) -> None:
+    data = Data(request.getfixturevalue("adult_csv").parent) if piece.adult else Data()
 
-
-@pytest.mark.adult
-@pytest.mark.parametrize("piece", [p for p in PIECES if p.quick and p.adult], ids=named)
-def test_a_quick_part_on_adult_is_made_again(piece: Piece, adult_csv: Path) -> None:
-    assert same(as_kept(piece.make(Data(adult_csv.parent))), kept(piece)[1])
+    assert same(as_kept(piece.make(data)), kept(piece)[1])
 
 
 def test_another_number_or_outcome_is_not_the_same() -> None:
