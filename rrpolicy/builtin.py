@@ -53,6 +53,7 @@ METRICS = {
     "kl-divergence": "rrpolicy.utility.distances:KLDivergence",
     "chi-square": "rrpolicy.utility.distances:ChiSquare",
     "pmse": "rrpolicy.utility.distances:PMSE",
+    "interval-overlap": "rrpolicy.utility.overlap:IntervalOverlap",
     "mutual-information-change": "rrpolicy.utility.associations:MutualInformationChange",
     "uncertainty-coefficient-change": "rrpolicy.utility.associations:UncertaintyCoefficientChange",
     "cramers-v-change": "rrpolicy.utility.associations:CramersVChange",

@@ -325,6 +325,7 @@ class UtilityFinding:
         place: where the policy states it; no document tells.
         identity: what the entry is called, such as `utility/expected-l2?attributes=age`; a waiver names it so.
         bound: whether the limit is the most or the least.
+        companions: what must be read beside the expectation; none for the public.
     """
 
     metric: str
@@ -336,6 +337,7 @@ class UtilityFinding:
     place: Place | None = field(default=None, metadata=UNWRITTEN)
     identity: str = ""
     bound: Bound = "max"
+    companions: tuple[Companion, ...] = ()
 
     @property
     def asked(self) -> str:
@@ -357,6 +359,10 @@ class UtilityFinding:
         attributes = said.pop("attributes", None) or said.pop("attribute", None) or []
         names = attributes if isinstance(attributes, list) else [attributes]
         return ", ".join([*map(str, names), *(f"{key} = {value}" for key, value in said.items())])
+
+    def public(self) -> UtilityFinding:
+        """Return the finding as the public may see it: without numbers, which are statistics of the original."""
+        return replace(self, expected=None, companions=())
 
     def to_json(self) -> dict[str, Json]:
         """Return the finding as plain data."""

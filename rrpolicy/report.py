@@ -177,6 +177,9 @@ class UtilityRow:
     waived: str | None = field(
         default=None, metadata={"help": "until when, by whom and why it may stay unmet; None if nobody waives it"}
     )
+    companions: tuple[CompanionRow, ...] = field(
+        default=(), metadata={"help": "numbers that must be read beside the expectation (audit page only)"}
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ def utility(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxy
         limit=Fraction(finding.limit),
         hint=None if problem is None else problem.hint,
         waived=waiver,
+        beside=tuple(map(_beside, finding.companions)),
     )
 
 

@@ -26,7 +26,7 @@ from rrpolicy.utility.metric import UtilityMetric
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
-DRAWS = 200
+DRAWS = 400
 LOW, HIGH = 5.5, 10
 """Standard errors that a mean of so many draws may lie above and below the expectation: for normal numbers, their sizes
 and their squares each is passed with a chance below 5e-7 (squares are skewed: small means come with small deviations).

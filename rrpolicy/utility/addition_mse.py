@@ -105,16 +105,16 @@ class AdditionMSE:
 
         from rrpolicy.channel.decoders import AdditionDecoder
         from rrpolicy.utility.simulation import original_shares
-        from rrpolicy.utility.written import estimated_shares
+        from rrpolicy.utility.written import estimated
 
         sets = [d.attributes for d in release.manifest.decoders if isinstance(d, AdditionDecoder)]
         found = []
         for names in sets:
             if options.target == "table" and set(options.attributes or names) == set(names):
-                estimate = estimated_shares(release, original, names)
-                if estimate is None:
+                table = estimated(release, original, names)
+                if table is None:
                     return None
-                found.append(float(np.mean((estimate - original_shares(original, names)) ** 2)))
+                found.append(float(np.mean((table.shares - original_shares(original, names)) ** 2)))
         return Measure(max(found), Standing.EXACT) if found else None
 
 

@@ -16,7 +16,7 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.finding import Measure
 from rrpolicy.utility.distances import clipped
 from rrpolicy.utility.simulation import Draws, Marginal, averaged, collected
-from rrpolicy.utility.written import estimated_shares
+from rrpolicy.utility.written import estimated
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Channel
@@ -56,7 +56,7 @@ def simulated_pairs(
 def _table(pair: Marginal, drawn: Collected, records: int) -> Array:
     """Return the shares of a pair in one draw: deflated where values were randomised apart from one another."""
     if pair.dealt is not None or len(pair.axes) == 1 or not pair.drawn:
-        return pair.estimate(drawn, records)
+        return pair.estimate(drawn, records).shares
     table = deflated(pair.counted(drawn), *pair.axes)
     return table if pair.inner[0] == pair.attributes[:1] else table.T
 
@@ -67,14 +67,14 @@ def written_pair(release: Release, original: Original, pair: tuple[str, str]) ->
     inside = release.inside()
     row, column = (inside.columns.axis(name) for name in columns)
     if row is column or isinstance(row, AnatomyWeights) or isinstance(column, AnatomyWeights):
-        found = estimated_shares(release, original, pair)
+        found = estimated(release, original, pair)
         assert found is not None
-        return found
+        return found.shares
     counted, _, _ = inside.moments([row, column], split(None, inside.columns))
     if not (row.randomised or column.randomised):
-        found = estimated_shares(release, original, pair)
+        found = estimated(release, original, pair)
         assert found is not None
-        return found
+        return found.shares
     return deflated(counted, (row, None), (column, None))
 
 

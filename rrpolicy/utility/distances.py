@@ -25,12 +25,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rrpolicy.utility.marginal import SharesMetric
+from rrpolicy.finding import Companion, Measure
+from rrpolicy.utility.marginal import Options, SharesMetric, attributes_of, counted
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Channel
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.simulation import Figure
 
 LEAST = 1e-12
 """Shares below it count as it, in logarithms."""
@@ -108,6 +110,20 @@ class KLDivergence(SharesMetric):
         found = float((p[held] * np.log(p[held] / clipped(q, LEAST)[held])).sum())
         return max(found, 0.0)
 
+    def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
+        """Return how many cells that somebody is in are estimated below the least share, and how many there are."""
+        from rrpolicy.utility.simulation import Draws, original_shares, simulated
+
+        names = attributes_of(options.attributes, original.policy)
+        held = original_shares(original, names) > 0
+        draws = Draws(options.draws, options.seed)
+        figures: dict[str, Figure] = {"": lambda found: float((found.shares[held] < LEAST).sum())}
+        clipping = simulated(channel, original, names, figures, draws)[""]
+        return (
+            counted("cells counted as 1e-12", clipping, "cells with somebody of the table whose estimate is less"),
+            counted("cells that occur", held.sum(), "cells that somebody of the table is in"),
+        )
+
 
 class ChiSquare(SharesMetric):
     """The chi-square divergence, relative to the original."""
@@ -134,6 +150,24 @@ class ChiSquare(SharesMetric):
         p = original_shares(original, attributes)
         held = p > 0
         return float((variance[held] / p[held]).sum())
+
+    def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
+        """Return what the sum leaves out: cells that nobody of the table is in, and what is estimated there."""
+        from rrpolicy.utility.simulation import Draws, original_shares, simulated
+        from rrpolicy.utility.variance import variances
+
+        names = attributes_of(options.attributes, original.policy)
+        empty = original_shares(original, names) == 0
+        variance = variances(channel, original, names)
+        if variance is not None:
+            elsewhere = Measure(float(variance[empty].sum()))
+        else:
+            figures: dict[str, Figure] = {"": lambda found: float((found.shares[empty] ** 2).sum())}
+            elsewhere = simulated(channel, original, names, figures, Draws(options.draws, options.seed))[""]
+        return (
+            counted("cells left out", empty.sum(), "cells that nobody of the table is in"),
+            counted("squared estimates there", elsewhere, "the summed squares of the shares estimated in these cells"),
+        )
 
 
 class PMSE(SharesMetric):

@@ -113,14 +113,14 @@ class ExpectedL2:
 
         from rrpolicy.channel.decoders import IdentityDecoder
         from rrpolicy.utility.simulation import original_shares
-        from rrpolicy.utility.written import estimated_shares
+        from rrpolicy.utility.written import estimated
 
         if options.target == "population":
             return None
         names = options.attributes or tuple(
             name for d in release.manifest.decoders if not isinstance(d, IdentityDecoder) for name in d.attributes
         )
-        estimate = estimated_shares(release, original, names)
-        if estimate is None:
+        found = estimated(release, original, names)
+        if found is None:
             return None
-        return Measure(float(np.linalg.norm(estimate - original_shares(original, names))))
+        return Measure(float(np.linalg.norm(found.shares - original_shares(original, names))))

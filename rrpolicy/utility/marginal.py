@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rrpolicy.finding import Measure
+from rrpolicy.finding import Basis, Companion, Measure
 from rrpolicy.utility.metric import MOST_CELLS, Better
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class TableMetric(ABC):
 
     @abstractmethod
     def figure(self, options: Options, original: Original, attributes: tuple[str, ...]) -> Figure:
-        """Return the number as a function of the estimated shares.
+        """Return the number as a function of the estimated table.
 
         Args:
             options: of the entry.
@@ -92,16 +91,21 @@ class TableMetric(ABC):
         known = self.exact(channel, original, names)
         if known is not None:
             return Measure(known)
-        figures = {self.name: self.figure(options, original, names)}
-        return simulated(channel, original, names, figures, Draws(options.draws, options.seed))[self.name]
+        figure = self.figure(options, original, names)
+        return simulated(channel, original, names, {"": figure}, Draws(options.draws, options.seed))[""]
+
+    def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
+        """Return what must be read beside the expectation; nothing, unless a metric has it."""
+        del options, channel, original
+        return ()
 
     def realised(self, options: Options, release: Release, original: Original) -> Measure | None:
         """Return what one draw attained; audit only, it never gates. None where the table has over 10^6 cells."""
-        from rrpolicy.utility.written import estimated_shares
+        from rrpolicy.utility.written import estimated
 
         names = attributes_of(options.attributes, original.policy)
-        q = estimated_shares(release, original, names)
-        return None if q is None else Measure(self.figure(options, original, names)(q))
+        found = estimated(release, original, names)
+        return None if found is None else Measure(self.figure(options, original, names)(found))
 
 
 class SharesMetric(TableMetric):
@@ -121,7 +125,20 @@ class SharesMetric(TableMetric):
         from rrpolicy.utility.simulation import original_shares
 
         del options
-        return partial(self.of, original_shares(original, attributes))
+        p = original_shares(original, attributes)
+        return lambda found: self.of(p, found.shares)
+
+
+def counted(name: str, number: float | Measure, meaning: str) -> Companion:
+    """Return a number that stands beside what is expected of a table.
+
+    Args:
+        name: what it is.
+        number: exact, unless it says otherwise.
+        meaning: what it says, in a sentence.
+    """
+    measure = number if isinstance(number, Measure) else Measure(float(number))
+    return Companion(name, measure, Basis.ORIGINAL, meaning)
 
 
 def attributes_of(named: tuple[str, ...] | None, policy: Policy) -> tuple[str, ...]:

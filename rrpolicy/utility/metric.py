@@ -24,11 +24,13 @@ MOST_CELLS = 1_000_000
 class UtilityMetric(Protocol[Options]):
     """A number that says what the release is still good for; smaller is better, unless the metric has `better`.
 
-    `better`, "smaller" or "larger", tells whether a gate states `max` or `min`. A metric of the release alone, which is
-    not 0 of a release that is the table itself, has `absolute`, true.
+    `better`, "smaller" or "larger", tells whether a gate states `max` or `min`. A metric that is not 0 of a release
+    that is the table itself has `absolute`, true.
 
     A metric may also have `refuses(options, policy)`, as a privacy model has: why it cannot be asked of this policy, or
-    None. No data are needed; the place shown is that of the first option which the reason names.
+    None. No data are needed; the place shown is that of the first option which the reason names. And it may have
+    `beside(options, channel, original)`: companions, what must be read beside an expected number. They are asked for
+    where the table is at hand, and stand in audit/ alone.
     """
 
     @property

@@ -21,13 +21,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
+from rrpolicy.finding import Companion
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.utility.marginal import Options, SharesMetric, TableMetric, attributes_of, refusal
+from rrpolicy.utility.marginal import Options, SharesMetric, TableMetric, attributes_of, counted, refusal
 
 if TYPE_CHECKING:
+    from rrpolicy.channel.base import Channel
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.query_errors import Asked
     from rrpolicy.utility.simulation import Figure
 
 
@@ -46,6 +49,14 @@ class GroupByError(SharesMetric):
 
         return relative_error(p, q)
 
+    def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
+        """Return over how many groups the mean is."""
+        from rrpolicy.utility.simulation import original_shares
+
+        del channel
+        p = original_shares(original, attributes_of(options.attributes, original.policy))
+        return (counted("groups", (p > 0).sum(), "the mean is over them; somebody of the table is in each"),)
+
 
 class CubeError(SharesMetric):
     """The mean relative error of the groups of every subset of the attributes."""
@@ -61,6 +72,15 @@ class CubeError(SharesMetric):
         from rrpolicy.utility.query_errors import cube, relative_error
 
         return relative_error(cube(p), cube(q))
+
+    def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
+        """Return over how many groups the mean is."""
+        from rrpolicy.utility.query_errors import cube
+        from rrpolicy.utility.simulation import original_shares
+
+        del channel
+        p = cube(original_shares(original, attributes_of(options.attributes, original.policy)))
+        return (counted("groups", (p > 0).sum(), "the mean is over them; somebody of the table is in each"),)
 
 
 def _share(value: Fraction) -> Fraction:
@@ -104,16 +124,30 @@ class RandomQueryError(TableMetric):
 
     def figure(self, options: Options, original: Original, attributes: tuple[str, ...]) -> Figure:
         """Return the mean relative error as a function of estimated shares; the queries are drawn here, once."""
-        from rrpolicy.utility.query_errors import answers, drawn, relative_error
-        from rrpolicy.utility.simulation import Draws, original_shares
+        from rrpolicy.utility.query_errors import answers, relative_error
 
         assert isinstance(options, QueryOptions)
-        p = original_shares(original, attributes)
-        places = [attributes.index(name) for name in _sensitive(attributes, original.policy)]
-        stream = Draws(options.draws, options.seed).streams(0).stream("queries")
-        asked = [*drawn(options, places, p.shape, stream)]
-        true = answers(asked, p)
-        return lambda q: relative_error(true, answers(asked, q))
+        asked, true = _asked(options, original, attributes)
+        return lambda found: relative_error(true, answers(asked, found.shares))
+
+    def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
+        """Return over how many queries the mean is."""
+        del channel
+        assert isinstance(options, QueryOptions)
+        _, true = _asked(options, original, attributes_of(options.attributes, original.policy))
+        return (counted("queries", (true > 0).sum(), "the mean is over them; somebody of the table satisfies each"),)
+
+
+def _asked(options: QueryOptions, original: Original, attributes: tuple[str, ...]) -> tuple[list[Asked], Array]:
+    """Return the queries, which follow from the seed, and the original's answers, as shares."""
+    from rrpolicy.utility.query_errors import answers, drawn
+    from rrpolicy.utility.simulation import Draws, original_shares
+
+    p = original_shares(original, attributes)
+    places = [attributes.index(name) for name in _sensitive(attributes, original.policy)]
+    stream = Draws(options.draws, options.seed).streams(0).stream("queries")
+    asked = [*drawn(options, places, p.shape, stream)]
+    return asked, answers(asked, p)
 
 
 def _sensitive(names: Sequence[str], policy: Policy) -> list[str]:

@@ -14,6 +14,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ from rrpolicy.errors import DataError, Problem
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.utility.drawn import Collected, count_cells, dealt_cells
+from rrpolicy.utility.estimated import Estimated
 from rrpolicy.utility.metric import MOST_CELLS
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 MOST_WORK = 2_000_000_000
 """Cells and records of all draws together."""
-Figure = Callable[["Array"], float]
+Figure = Callable[["Estimated"], float]
 """A number of an estimated table of shares."""
 
 
@@ -122,8 +124,8 @@ class Marginal:
         dealt, times = (None, shared.count) if shared is not None and alone else (shared, "")
         return cls(tuple(attributes), shape, kept, tuple(axes), tuple(inner), dealt, times, drawn)
 
-    def estimates(self, original: Original, draws: Draws) -> Iterator[Array]:
-        """Yield the estimated shares of each draw, of `shape`; a single one where nothing is left to chance.
+    def estimates(self, original: Original, draws: Draws) -> Iterator[Estimated]:
+        """Yield the estimated shares of each draw; a single one where nothing is left to chance.
 
         Args:
             original: the table.
@@ -135,21 +137,26 @@ class Marginal:
         for drawn in collected([self], original, draws):
             yield self.estimate(drawn, original.records)
 
-    def estimate(self, drawn: Collected, records: int) -> Array:
-        """Return the estimated shares of one draw, of `shape`.
+    def estimate(self, drawn: Collected, records: int) -> Estimated:
+        """Return the estimated shares of one draw, and what their errors are computed from, of `shape`.
 
         Args:
             drawn: the released rows.
             records: N.
         """
         counted = self.counted(drawn)
+        spread = self.dealt is not None or not all(axis.unbiased for axis, _ in self.axes)
+        squares = None if spread else partial(self._sums, counted, 2, records)
+        return Estimated(self._sums(counted, 1, records), records, squares)
+
+    def _sums(self, counted: Array, power: int, records: int) -> Array:
+        """Return the mean weight of each cell of the table, or the mean of its squares, of `shape`."""
         for place, (axis, targets) in enumerate(self.axes):
             if self.dealt is None or axis.columns != self.dealt.columns:
-                counted = axis.contract(counted, place, targets, 1)
+                counted = axis.contract(counted, place, targets, power)
         order = [name for names in self.inner for name in names]
         whole = counted.reshape([self.shape[self.attributes.index(name)] for name in order])
-        found: Array = np.transpose(whole, [order.index(name) for name in self.attributes]) / records
-        return found
+        return np.asarray(np.transpose(whole, [order.index(name) for name in self.attributes]) / records)
 
     def counted(self, drawn: Collected) -> Array:
         """Return the released records of one draw by the cells of the axes; dealt values are spread already."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.utility.estimated import Estimated
 from rrpolicy.utility.metric import MOST_CELLS
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def estimated_shares(release: Release, original: Original, attributes: Sequence[str]) -> Array | None:
+def estimated(release: Release, original: Original, attributes: Sequence[str]) -> Estimated | None:
     """Return the shares that a release gives, one dimension an attribute; None for tables of over 10^6 cells.
 
     Args:
@@ -34,21 +35,25 @@ def estimated_shares(release: Release, original: Original, attributes: Sequence[
         return None
     columns = [a.release_as or a.name for a in known]
     table = release.crosstab(columns, spread=True)
-    return dense(table, {column: a.domain or () for column, a in zip(columns, known, strict=True)}) / release.records
+    domains = {column: a.domain or () for column, a in zip(columns, known, strict=True)}
+    shares = dense(table, table.estimate, domains) / release.records
+    squares = None if table.certain is not None else dense(table, table.second_moment, domains) / release.records
+    return Estimated(shares, release.records, None if squares is None else lambda: squares)
 
 
-def dense(table: Crosstab, domains: dict[str, tuple[Value, ...]]) -> Array:
-    """Return the estimates of a crosstab over whole domains, one dimension a column; 0 for what it has no cell of.
+def dense(table: Crosstab, numbers: Array, domains: dict[str, tuple[Value, ...]]) -> Array:
+    """Return numbers of a crosstab over whole domains, one dimension a column; 0 for what it has no cell of.
 
     Args:
         table: of these columns.
+        numbers: one for each of its cells.
         domains: of each column, in the order of the dimensions.
     """
     order = [column for group in table.groups for column in group.columns]
     parts = [[domains[column] for column in group.columns] for group in table.groups]
     found = np.zeros([math.prod(map(len, own)) for own in parts])
     cells = [_cells(group.labels, own) for group, own in zip(table.groups, parts, strict=True)]
-    found[np.ix_(*cells)] = table.estimate
+    found[np.ix_(*cells)] = numbers
     whole = found.reshape([len(domains[column]) for column in order])
     return np.transpose(whole, [order.index(column) for column in domains])
 

@@ -316,6 +316,7 @@ UTILITY = {
         name: f'[[utility]]\nmetric = "{name}"\nattributes = ["sex", "region"]\nmax = 1000000'
         for name in ("ncp", "discernibility", "classification-loss")
     },
+    "interval-overlap": '[[utility]]\nmetric = "interval-overlap"\nattributes = ["region"]\nmin = 0',
     "random-query-error": '[[utility]]\nmetric = "random-query-error"\nqueries = 20\ndimensions = 1\nmax = 1',
 }
 DRAWN = {

@@ -73,7 +73,7 @@ def draws_of(table, keeps, number):
     for seed in range(number):
         sink = Collected()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
-        yield deflated(pair.counted(sink), *pair.axes), pair.estimate(sink, table.records)
+        yield deflated(pair.counted(sink), *pair.axes), pair.estimate(sink, table.records).shares
 
 
 @pytest.mark.parametrize("strength", [0.15, 0.5, 1.5])
@@ -136,7 +136,7 @@ def test_sets_are_deflated_by_their_own_variance():
         sink = Collected()
         pair.channel.draw(table, Streams.for_tests(seed), sink)
         own.append(mutual_information(deflated(pair.counted(sink), *pair.axes)))
-        raw.append(mutual_information(clipped(pair.estimate(sink, table.records), 0.0)))
+        raw.append(mutual_information(clipped(pair.estimate(sink, table.records).shares, 0.0)))
 
     assert np.mean(raw) > 1.1 * mutual_information(p)
     assert np.mean(own) == pytest.approx(mutual_information(p), rel=0.08)

@@ -31,7 +31,7 @@ from rrpolicy.utility.distances import L1, L2, PMSE, ChiSquare, Hellinger, KLDiv
 from rrpolicy.utility.drawn import Collected
 from rrpolicy.utility.marginal import Options
 from rrpolicy.utility.simulation import Draws, Marginal, simulated
-from rrpolicy.utility.written import estimated_shares
+from rrpolicy.utility.written import estimated
 
 SEX, REGION, FLU = ("f", "m"), ("n", "e", "s"), ("none", "flu", "cold")
 POLICY = policy_of(
@@ -127,6 +127,11 @@ def by_enumeration(metric, attributes, releases, table=TINY) -> float:
     return sum(chance * oracle(metric.name, p, q) for chance, q in releases())
 
 
+def of_shares(figure):
+    """Return a number of shares as one of an estimated table."""
+    return lambda found: figure(found.shares)
+
+
 def agrees(measure: Measure, truth: float) -> bool:
     """Return whether a mean of simulated draws is the truth, at a false-alarm rate below 1e-6; else equality."""
     if measure.standing is Standing.EXACT:
@@ -140,7 +145,7 @@ def test_what_is_expected_is_the_mean_over_every_release(case):
     assert sum(chance for chance, _ in releases()) == pytest.approx(1)
 
     p = table.counts(*attributes).dense() / 4
-    figures = {m.name: partial(m.of, p) for m in METRICS}
+    figures = {m.name: of_shares(partial(m.of, p)) for m in METRICS}
     found = simulated(channel, table, attributes, figures, Draws(1000, 1))
 
     for metric in METRICS:
@@ -179,7 +184,7 @@ def test_draws_that_are_all_alike_are_caught():
             return super().streams(0)
 
     p = TINY.counts("sex", "region").dense() / 4
-    figures = {"l2": lambda q: L2().of(p, q)}
+    figures = {"l2": of_shares(lambda q: L2().of(p, q))}
     truth = by_enumeration(L2(), ("sex", "region"), every_retention)
 
     found = simulated(RANDOMISED, TINY, ("sex", "region"), figures, Stuck(50, 1))["l2"]
@@ -233,10 +238,12 @@ def test_what_is_simulated_is_what_analysts_estimate(name):
         sink = Collected()
         plan.channel.draw(table, Streams.for_tests(3), sink)
         with drawn(plan, policy, table, 3) as made:
-            written = estimated_shares(made.release, table, attributes)
+            written = estimated(made.release, table, attributes)
 
         whole = replace(marginal, channel=plan.channel)
-        assert whole.estimate(sink, 400) == pytest.approx(written, abs=1e-12)
+        found = whole.estimate(sink, 400)
+        assert found.shares == pytest.approx(written.shares, abs=1e-12)
+        assert found.variance() == pytest.approx(written.variance(), abs=1e-12)
 
 
 def test_the_seed_alone_tells_the_draws():

@@ -51,6 +51,7 @@ def lines(outlook: Outlook) -> list[str]:
         metric = f"{gate.metric} of {gate.over}" if gate.over else gate.metric
         mark = "waived" if gate.identity in waived else MARKS[gate.verdict]
         text.append(f"  {mark:<9} {metric}: {expectation(gate)}, {gate.asked}")
+        text += _beside(gate.companions, explained)
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
     text += _section("released unchanged", _unchanged(plan))
     text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])

@@ -74,7 +74,7 @@ def manifest(
         requirements=tuple(map(stated_requirement, policy.requirements)),
         findings=tuple(finding.up_to(Basis.RELEASE) for finding in assessment.findings),
         # what is to be expected is a statistic of the original
-        utility=tuple(replace(finding, expected=None) for finding in assessment.utility),
+        utility=tuple(finding.public() for finding in assessment.utility),
         origins=plan.origins,
         derived=plan.derived,
         assumptions=assessment.assumptions,

@@ -11,7 +11,7 @@ from rrpolicy.blame.returned import returning
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.promises import on_word
 from rrpolicy.errors import Place
-from rrpolicy.finding import Basis, Derived, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
@@ -162,6 +162,10 @@ def _on_word(channel: Channel) -> Iterator[str]:
 def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
     metric = registry.utility_metrics[gate.metric]
     expected = returning(Measure | None, metric.expected)(gate.options, channel, original)
+    beside = getattr(metric, "beside", None)
+    companions: tuple[Companion, ...] = ()
+    if beside is not None and not isinstance(original, int):
+        companions = returning(tuple[Companion, ...], beside)(gate.options, channel, original)
     return UtilityFinding(
         gate.metric,
         gate.options.model_dump(mode="json"),
@@ -171,6 +175,7 @@ def _utility(gate: Gate, registry: Registry, channel: Channel, original: Origina
         metric.meaning,
         gate.place,
         bound=gate.bound,
+        companions=companions,
     )
 
 

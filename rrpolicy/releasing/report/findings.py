@@ -122,6 +122,7 @@ def utility_row(
         realised=worded(realised) if isinstance(realised, Measure) else realised,
         meaning=finding.meaning,
         waived=_waived(finding, waivers),
+        companions=tuple(_beside(companion, None) for companion in finding.companions),
     )
 
 
