@@ -504,35 +504,46 @@ def verify(
 
 
 @blaming
-def attack(*bundles: PathLike, source: Table, plugins: Sequence[str] = (), progress: Progress = _silent) -> Attacked:
-    """Attack written releases, and hold what an attacker attains against what is predicted. Nothing is written.
+def attack(
+    *bundles: PathLike,
+    source: Table,
+    plugins: Sequence[str] = (),
+    write: bool = False,
+    progress: Progress = _silent,
+) -> Attacked:
+    """Attack written releases, and hold what an attacker attains against what is predicted.
 
     Args:
         bundles: a release, or several of one table, each with public/ and audit/.
         source: the original table, as for `verify`.
         plugins: distributions that may be imported if a bundle names them, such as `acme-oue>=1.2`.
+        write: put what is found into audit/ of the one bundle that is named, as audit/attack.json, and into its
+            audit report, whatever the outcome; otherwise nothing is written.
         progress: as for `plan`.
 
     Returns:
-        Every attack with its success, the exact prediction, and an upper bound of the chance of such a deviation;
-        it passes if something was decided and all that was is as predicted. Counts and shares of the original: it
-        belongs where audit/ lies.
+        Every attack with its success, the exact prediction, and an upper bound of the chance of such a deviation.
+        `require()` passes if something was decided and all that was is as predicted (RR550, RR551). Counts and shares
+        of the original: it belongs where audit/ lies.
 
     Raises:
-        PolicyError: RR250 if no bundle is named; RR260 if one lacks public/ or audit/.
-        RequirementError: RR110 to RR137 if the files of a bundle are not what it says.
+        PolicyError: RR250 if no bundle is named, or several to be written into; RR260 if one lacks public/ or audit/.
+        RequirementError: RR110 to RR137 if the files of a bundle are not what it says; RR551 if no attack could be run
+            and it is to be written.
         DataError: RR327 if the table does not pass the release's policy, RR3xx if it cannot be read.
-        RefusedError: RR404, RR412 for plugins; RR408, RR421 for scratch.
+        RefusedError: RR553 if a bundle is to be written into that is signed; RR407 if it cannot be; RR404, RR412 for
+            plugins; RR408, RR421 for scratch.
     """
-    from rrpolicy.attacks.run import attack as attacked
     from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.releasing.adversarial.bundles import attack as attacked
     from rrpolicy.source.memory.handed import handed
 
     if not bundles:
         raise PolicyError(Problem("RR250", "no release is named", hint="name a bundle, or several of one table"))
     original = handed(source)
     paths = [Path(bundle) for bundle in bundles]
-    return attacked(paths, original.uri or "", plugins=plugins, engines=original.engines, progress=progress)
+    uri, engines = original.uri or "", original.engines
+    return attacked(paths, uri, plugins=plugins, engines=engines, write=write, progress=progress)
 
 
 @blaming

@@ -183,6 +183,37 @@ class UtilityRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Where an attack's success lies among those that are as predicted."""
+
+    attained: float = field(metadata={"help": "what the attack came to"})
+    predicted: float = field(metadata={"help": "its expectation over all draws"})
+    low: float = field(metadata={"help": "the least that is as predicted"})
+    high: float = field(metadata={"help": "the most that is as predicted"})
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRow:
+    """One attack of the adversarial test (audit page only)."""
+
+    name: str = field(metadata={"help": "of the attack, and of what it was run on"})
+    knows: str = field(metadata={"help": "what the attacker knows"})
+    counts: str = field(metadata={"help": "what a success is; empty if the attack was not run"})
+    outcome: Literal["as predicted", "not as predicted", "undecided"] = field(
+        metadata={"help": "how the success stands to its prediction; undecided if the attack was not run"}
+    )
+    reason: str = field(metadata={"help": "why it was not run; empty if it was"})
+    attained: str | None = field(metadata={"help": "what the attack came to; None if it was not run"})
+    predicted: str | None = field(metadata={"help": "the expectation over all draws; None if it was not run"})
+    interval: str | None = field(metadata={"help": "what is as predicted; None if it was not run"})
+    without: str | None = field(
+        metadata={"help": "what is to be expected of who knows the same and has no release; None where not told"}
+    )
+    basis: str = field(metadata={"help": "where prediction and interval come from"})
+    spread: Spread | None = field(metadata={"help": "the same numbers, to be drawn"})
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything a page shows. Template variables are these fields and no others; a test holds this."""
 
@@ -212,6 +243,9 @@ class Report:
     context: tuple[Fact, ...] = field(
         default=(),
         metadata={"help": "what people declared and decided, and no program computed: recipients, waivers, changes"},
+    )
+    attacks: tuple[AttackRow, ...] = field(
+        default=(), metadata={"help": "the adversarial test (audit page only); empty where none was written"}
     )
 
     def to_json(self) -> dict[str, Json]:

@@ -10,6 +10,7 @@ SHADES = 20
 HEIGHT = 160
 WIDE = 4  # times the width of the first bin
 SIGN = 8  # pixels of a digit at the size of the plots' text, rounded up
+MARGIN = 0.15  # of a plot's interval, left free on either side
 NARROW = 0.002  # an interval that one decimal of a percentage cannot show
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
@@ -40,6 +41,16 @@ class Forest:
     ticks: tuple[Tick, ...]
     places: tuple[Place, ...]
     digits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A success among those that are as predicted: places, 0 to 1 from left."""
+
+    attained: float
+    predicted: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +133,18 @@ def forest(marginal: Any) -> Forest:
         ),
         2 if any(0 < r.high - r.low < NARROW for r in marginal.rows) else 1,
     )
+
+
+def spread(found: Any) -> Held:
+    """Return the plot of a `Spread`: the interval in the middle, with room for a dot outside it on either side."""
+    low, high = min(found.low, found.attained), max(found.high, found.attained)
+    margin = (high - low) * MARGIN
+    start, span = low - margin, high - low + 2 * margin
+
+    def at(value: float) -> float:
+        return (value - start) / span if span > 0 else 1 / 2
+
+    return Held(at(found.attained), at(found.predicted), at(found.low), at(found.high))
 
 
 def kind(marginal: Any) -> Literal["exact", "certain", "drawn"]:

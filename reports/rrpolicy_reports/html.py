@@ -54,6 +54,7 @@ def environment() -> Environment:
         "forest": drawing.forest,
         "kind": drawing.kind,
         "bars": drawing.bars,
+        "spread": drawing.spread,
         "by_value": by_value,
     }
     made.globals |= {"inline_style": inline_style, "style_source": style_source}

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 BY_RECORD, BY_PERSON = "attribute inference, by record", "attribute inference, by person"
 COUNTS = {
-    BY_RECORD: "released records of which he names the original's value, in expectation given what was released",
-    BY_PERSON: "released records for which he draws a person and reads that person's true value",
+    BY_RECORD: "released records whose original value the attacker names, as is to be expected of this file",
+    BY_PERSON: "released records for which the attacker draws a person and reads that person's true value",
 }
 
 
@@ -69,7 +69,10 @@ def _infer(target: Target, product: Product, sensitive: str) -> Iterator[Attack]
         return
     counted = cells(target, product, axes)
     for name, f in ((BY_RECORD, by_record(counted)), (BY_PERSON, by_person(counted))):
-        words = Attack(name, sensitive, knows, COUNTS[name], Outcome.UNDECIDED, trials=target.original.records)
+        most = float(counted.original.sum(axis=tuple(range(counted.original.ndim - 1))).max())
+        blind = most if name == BY_RECORD else None
+        trials = target.original.records
+        words = Attack(name, sensitive, knows, COUNTS[name], Outcome.UNDECIDED, trials=trials, without=blind)
         successes = float((f * counted.released).sum())
         yield held(words, successes, law(counted.axes, counted.original, f), impossible=counted.impossible)
 

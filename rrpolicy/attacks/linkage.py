@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 NAME = "record linkage"
-COUNTS = "released records whose person he names, in expectation given what was released"
+COUNTS = "released records whose person the attacker names, as is to be expected of this file"
 
 
 def link(target: Target) -> Iterator[Attack]:
@@ -53,7 +53,8 @@ def link(target: Target) -> Iterator[Attack]:
     else:
         counted = cells(target, product, known)
         f = by_likeliest(counted, known)
-        words = Attack(NAME, "", knows, COUNTS, Outcome.UNDECIDED, trials=target.original.records)
+        trials = target.original.records
+        words = Attack(NAME, "", knows, COUNTS, Outcome.UNDECIDED, trials=trials, without=1.0)
         expected = law(counted.axes, counted.original, f)
         yield held(words, float((f * counted.released).sum()), expected, impossible=counted.impossible)
 

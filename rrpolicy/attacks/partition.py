@@ -71,7 +71,8 @@ def _classes(target: Target, product: Product, sensitive: str) -> Iterator[Attac
         predicted = axis.forward(predicted, place)
     for name, facts in FACTS.items():
         attained, expected = (most_frequent(x, facts) for x in (counted.released, predicted))
-        yield _compared(target, name, sensitive, knows, attained, expected)
+        blind = most_frequent(predicted.reshape(-1, predicted.shape[-1]).sum(axis=0), facts)
+        yield _compared(target, name, sensitive, knows, attained, expected, blind)
 
 
 def groups(target: Target) -> Iterator[Attack]:
@@ -91,7 +92,8 @@ def groups(target: Target) -> Iterator[Attack]:
     counts = np.zeros((tables.groups, len(channel.sensitive.labels)))
     np.add.at(counts, (tables.values.group, tables.values.code), tables.values.n)
     for name, facts in FACTS.items():
-        yield _compared(target, name, sensitive, knows, most_frequent(counts, facts), (facts + 1) * expected)
+        attained, blind = most_frequent(counts, facts), most_frequent(counts.sum(axis=0), facts)
+        yield _compared(target, name, sensitive, knows, attained, (facts + 1) * expected, blind)
 
 
 def most_frequent(counts: Array, facts: int) -> int:
@@ -108,9 +110,11 @@ def _knows(names: list[str]) -> str:
     return f"the class of everybody, by {in_words(names) or 'nothing'}"
 
 
-def _compared(target: Target, name: str, sensitive: str, knows: str, found: int, predicted: int) -> Attack:  # noqa: PLR0917
+def _compared(  # noqa: PLR0917 each is another number
+    target: Target, name: str, sensitive: str, knows: str, found: int, predicted: int, blind: int
+) -> Attack:
     facts = FACTS[name]
     knows += ", and of each person the most frequent value that is not theirs" if facts else ""
     outcome = Outcome.AS_PREDICTED if found == predicted else Outcome.NOT_AS_PREDICTED
     numbers = (target.original.records, found, predicted, predicted, predicted, float(found == predicted))
-    return Attack(name, sensitive, knows, COUNTS, outcome, "", *numbers, BASIS)
+    return Attack(name, sensitive, knows, COUNTS, outcome, "", *numbers, BASIS, float(blind))

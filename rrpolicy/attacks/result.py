@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Any
 
 from rrpolicy.canonical import Json
+from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
+from rrpolicy.errors import Decided, Problem
 
 FALSE_ALARM = Fraction(1, 10**9)
 """The tail probability below which an attack's success is not as predicted, of each attack."""
@@ -41,6 +45,8 @@ class Attack:
         tail: upper bound of the chance of successes as far from their expectation, in both directions; 1 where they
             agree, 0 where the channel leaves nothing to chance and they differ.
         basis: where prediction and bound come from, in words.
+        without: what is to be expected of an attacker who knows the same and has no release; None where that says
+            nothing.
     """
 
     name: str
@@ -56,44 +62,82 @@ class Attack:
     highest: float | None = None
     tail: float | None = None
     basis: str = ""
+    without: float | None = None
+
+    @property
+    def problem(self) -> Problem | None:
+        """Return what is wrong if it did not come out as predicted."""
+        if self.outcome is not Outcome.NOT_AS_PREDICTED:
+            return None
+        of = f" ({self.of})" if self.of else ""
+        message = f"{self.name}{of}: not as predicted; chance of such a deviation at most {self.tail:.2g}"
+        expected = f"from {self.lowest:,.6g} to {self.highest:,.6g} successes, found {self.successes:,.6g}"
+        hint = "this file is no draw from the channel that it states: do not publish it, and keep it to find out why"
+        return Problem("RR550", message, expected=expected, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
-class Attacked:
+class Attacked(Decided):
     """The adversarial test of a release, or of several of one table; audit-class, as it rests on the original.
 
     Attributes:
         releases: digest of each release.json, in the order given.
+        source: unkeyed fingerprint of the original table.
         records: in the table.
+        version: of rrpolicy, which ran the attacks.
         attacks: in order.
     """
 
     releases: tuple[str, ...]
+    source: str
     records: int
+    version: str
     attacks: tuple[Attack, ...]
 
     @property
-    def passed(self) -> bool:
-        """Whether something was decided, and everything that was came out as predicted."""
-        outcomes = {attack.outcome for attack in self.attacks}
-        return Outcome.AS_PREDICTED in outcomes and Outcome.NOT_AS_PREDICTED not in outcomes
+    def decided(self) -> bool:
+        """Return whether any attack was run."""
+        return any(attack.outcome is not Outcome.UNDECIDED for attack in self.attacks)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what did not come out as predicted; RR551 if nothing was decided."""
+        if self.decided:
+            return tuple(attack.problem for attack in self.attacks if attack.problem is not None)
+        reasons = "; ".join(dict.fromkeys(attack.reason for attack in self.attacks if attack.reason))
+        message = f"no attack could be run against this release: {reasons or 'none is known'}"
+        return (Problem("RR551", message, expected="at least one attack that is run", hint="see docs/attack.md"),)
 
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""
         number = {outcome: sum(a.outcome is outcome for a in self.attacks) for outcome in Outcome}
         return "adversarial test: " + ", ".join(f"{number[outcome]} {outcome}" for outcome in Outcome)
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, Json]:
         """Return the test as plain data."""
         return {
             "schema": SCHEMA,
             "class": "audit",
             "passed": self.passed,
             "releases": list(self.releases),
+            "source": self.source,
             "records": self.records,
+            "rrpolicy": self.version,
             "false_alarm": str(FALSE_ALARM),
             "attacks": plain(self.attacks),
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Attacked:
+        """Read what `to_json` wrote; what follows from the attacks is not believed.
+
+        Raises:
+            ValueError: if an attack lacks a field, or holds one that is unknown or of another type.
+            KeyError: if the document lacks a field.
+        """
+        attacks = tuple(read(Attack, attack) for attack in document["attacks"])
+        releases = tuple(map(str, document["releases"]))
+        return cls(releases, document["source"], document["records"], document["rrpolicy"], attacks)
 
 
 def undecided(name: str, of: str, knows: str, reason: str) -> Attack:

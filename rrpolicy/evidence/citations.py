@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from rrpolicy.attacks.result import Attacked, Outcome
 from rrpolicy.evidence.evidence import Citation, Judgement, Kind
 from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.privacy.risks import Risk, bounded_by, differential_privacy
+from rrpolicy.releasing.bundle.audit import ATTACKED
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.not_covered import not_covered
+from rrpolicy.section import figure
 from rrpolicy.untrusted.printable import listed
 
 RELEASE = "public/release.json"
 AUDIT = "audit/findings.json"
+ATTACK = f"audit/{ATTACKED}"
 EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probability is rounded"
 
 
@@ -34,6 +38,7 @@ class Release:
         models: privacy models by name.
         signed: whether there are signed statements beside it.
         together: what it comes to together with earlier releases of the same people, an entry of the budget each.
+        attacked: the adversarial test; None where none was written, or it may not be shown.
     """
 
     manifest: Manifest
@@ -45,6 +50,7 @@ class Release:
     models: Mapping[str, object]
     signed: bool
     together: tuple[str, ...] = ()
+    attacked: Attacked | None = None
 
 
 Cite = Callable[[Release], Iterator[Citation]]
@@ -243,14 +249,33 @@ def _finding(finding: Finding, release: Release) -> Citation:
     return Citation(Kind.FINDING, text, f"{release.file}, findings", judged)
 
 
-def _nothing(_release: Release) -> Iterator[Citation]:
-    return iter(())
+def _attack(release: Release) -> Iterator[Citation]:
+    for attack in () if release.attacked is None else release.attacked.attacks:
+        of = f" ({attack.of})" if attack.of else ""
+        told = f"{attack.outcome}: "
+        if attack.successes is None or attack.predicted is None:
+            told += attack.reason
+        else:
+            trials = f" of {attack.trials:,}" if attack.trials > 1 else ""
+            told += f"{figure(attack.successes)}{trials} {attack.counts}, predicted {figure(attack.predicted)}"
+            told += f"; the attacker knows {attack.knows}"
+        requirement = f"Adversarial test, {attack.name}{of}: as predicted"
+        judged = Judgement(requirement, _VERDICTS[attack.outcome])
+        text = f"Adversarial test, {attack.name}{of}: {told}"
+        yield Citation(Kind.FINDING, text, f"{ATTACK}, attacks", judged)
+
+
+_VERDICTS = {
+    Outcome.AS_PREDICTED: Verdict.SATISFIED,
+    Outcome.NOT_AS_PREDICTED: Verdict.FAILED,
+    Outcome.UNDECIDED: Verdict.UNDECIDED,
+}
 
 
 KNOWN: Mapping[str, tuple[Cite, str]] = {
     "adversaries": (_adversaries, "a [[privacy]] entry, which names its adversary"),
     "assumptions": (_assumptions, "assumptions"),
-    "attack": (_nothing, "a test by somebody who plays the attacker: no release holds one"),
+    "attack": (_attack, "an adversarial test in audit/: rrpolicy attack BUNDLE --source TABLE --write"),
     "decisions": (_decisions, ""),
     "derived": (_derived, "statistics of the table that the release tells: there are none"),
     "dropped": (_dropped, "the columns that were not released: audit/ lists them"),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from rrpolicy.attacks.result import Attacked
 from rrpolicy.attest.check import signed
 from rrpolicy.attest.signing_keys import Trusted
 from rrpolicy.canonical import file_digest
@@ -19,6 +20,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.policy.governance import REVIEW
 from rrpolicy.policy.model import Role
+from rrpolicy.releasing.bundle.audit import ATTACKED
 from rrpolicy.releasing.bundle.audit import NAME as RECORD
 from rrpolicy.releasing.report.fill import DROPPED
 from rrpolicy.releasing.report.stored_findings import read_assessment
@@ -109,7 +111,11 @@ def _release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> R
     dropped = tuple(f"'{name}' is not released: {DROPPED[role]}" for name, role in roles.items() if role.dropped)
     population = policy["source"]["population"]
     together = tuple(_together(read_document(audit / "audit.json")))
-    return Release(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together)
+    test = audit / ATTACKED
+    attacked = Attacked.from_json(read_document(test)) if test.is_file() else None
+    return Release(
+        manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together, attacked
+    )
 
 
 def _together(record: Mapping[str, Any]) -> Iterator[str]:

@@ -26,7 +26,11 @@ MEANINGS = {
     BUG: "a defect of rrpolicy",
 }
 """What exit statuses say."""
-FAILING = {"diff": "a weakening is not explained", "test": "a test comes out otherwise"}
+FAILING = {
+    "attack": "an attack is not as predicted, or none could be run",
+    "diff": "a weakening is not explained",
+    "test": "a test comes out otherwise",
+}
 """What exit status 1 says of commands that hold no table to requirements."""
 
 

@@ -19,6 +19,7 @@ from rrpolicy.releasing.plan.waivers import DUE, warning_id
 from rrpolicy.releasing.report.context import declared_lines
 
 if TYPE_CHECKING:
+    from rrpolicy.attacks.result import Attack, Attacked
     from rrpolicy.govern.cases.run import Tests
     from rrpolicy.govern.diff.altered import Altered, Comparison
     from rrpolicy.measuring.table import TableCheck
@@ -180,6 +181,26 @@ def of_verification(found: Verification, bundle: Path, status: int, *, strict: b
     )
     summary = f"{'verified' if found.passed else 'NOT verified'} at level {found.level.word}"
     return Subject(found.policy or bundle.name, found.version, file, status, tuple(entries), summary, notes)
+
+
+def of_attacks(found: Attacked, bundles: Sequence[Path]) -> Subject:
+    """Return what `attack` came to; audit-class, as what it found."""
+    entries = [*map(_attack, found.attacks), *(() if found.decided else faults(found.problems))]
+    name, file = ", ".join(bundle.name for bundle in bundles), str(bundles[0] / "public" / "release.json")
+    status, summary = found.exit_status, found.last_line()
+    return Subject(name, "", file if Path(file).is_file() else "", status, tuple(entries), summary)
+
+
+def _attack(attack: Attack) -> Entry:
+    title = f"{attack.name}: {attack.of}" if attack.of else attack.name
+    identity, about = f"attack/{attack.name}/{attack.of}", f"An attacker who knows {attack.knows or 'the release'}."
+    if (problem := attack.problem) is not None:
+        told, hint, rule = problem.message, problem.hint, problem.code
+        return Entry(rule, identity, Part.CHECK, Kind.FAIL, title, told, blocking=True, about=about, hint=hint)
+    if attack.successes is None:
+        return Entry("attack", identity, Part.CHECK, Kind.OPEN, title, f"{title}: {attack.reason}", about=about)
+    told = f"{title}: {attack.outcome}: {attack.successes:,.6g}, predicted {attack.predicted:,.6g}"
+    return Entry("attack", identity, Part.CHECK, Kind.MET, title, told, about=about)
 
 
 def of_problems(problems: Sequence[Problem], status: int, asked_of: str = "") -> Subject:

@@ -36,6 +36,7 @@ from rrpolicy.privacy.classes.histograms import (
 from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
 from rrpolicy.privacy.population.people import Population as Population
 from rrpolicy.report import (
+    AttackRow as AttackRow,
     AttributePanel as AttributePanel,
     CompanionRow as CompanionRow,
     FindingRow as FindingRow,
@@ -44,6 +45,7 @@ from rrpolicy.report import (
     MarginalPanel as MarginalPanel,
     MarginalRow as MarginalRow,
     MatrixPanel as MatrixPanel,
+    Spread as Spread,
     UtilityRow as UtilityRow,
 )
 from rrpolicy.section import Fact as Fact

@@ -42,6 +42,7 @@ def test_a_release_is_attacked(bundles: list[Path], capsys: pytest.CaptureFixtur
     assert main(["attack", str(bundles[0]), "--source", "demo:survey"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "audit-class: keep this where audit/ lies"
+    assert "  without the release, who knows the same is to be expected to attain 1" in shown
     assert shown[-1] == "adversarial test: 3 as predicted, 0 not as predicted, 2 undecided"
     status, found = document(capsys, bundles[0])
     assert status == 0

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rrpolicy.attacks.result import Attacked
 from rrpolicy.canonical import canonical, digest, file_digest, own_digest, pretty
 from rrpolicy.discovery import load_registry
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.releasing.bundle.audit import ATTACKED
 from rrpolicy.releasing.bundle.execute import beside
 from rrpolicy.releasing.bundle.manifest import file_digests
 from rrpolicy.releasing.bundle.pages import audit_pieces, public_page, rendered
@@ -54,6 +56,9 @@ def reseal_audit(bundle: Path) -> None:
     def fit(document: dict[str, Any]) -> None:
         public = bundle / "public" / "release.json"
         document["public"] = {"digest": load(public)["digest"], "file": file_digest(public)}
+        tested = bundle / "audit" / ATTACKED
+        if tested.is_file():
+            tested.write_bytes(pretty(load(tested) | {"releases": [load(public)["digest"]]}))
         document["files"] = file_digests(bundle / "audit", but="audit.json")
 
     rewrite(bundle / "audit" / "audit.json", fit)
@@ -110,7 +115,9 @@ def fill_audit(bundle: Path) -> None:
     public = bundle / "public"
     pieces = audit_pieces(plan, assessment, registry, record, None, public, policy_file=None)
     shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in old.marginals}
-    report = audit_report(public, stated(public), replace(pieces, shares=shares))
+    tested = audit / ATTACKED
+    attacks = Attacked.from_json(load(tested)).attacks if tested.is_file() else ()
+    report = audit_report(public, stated(public), replace(pieces, shares=shares, attacks=attacks))
     rows = tuple(replace(row, place=o.place) for row, o in zip(report.findings, old.findings, strict=True))
     useful = tuple(replace(row, realised=o.realised) for row, o in zip(report.utility, old.utility, strict=True))
     report = replace(report, findings=rows, utility=useful, sections=old.sections)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rrpolicy.report import (
+    AttackRow,
     AttributePanel,
     CompanionRow,
     Fact,
@@ -14,6 +15,7 @@ from rrpolicy.report import (
     MatrixPanel,
     Report,
     Section,
+    Spread,
     UtilityRow,
 )
 
@@ -188,6 +190,26 @@ EDUCATION = ("No schooling", "Primary", "Lower secondary", "Upper secondary", "B
 DISEASE = ("None", "Cardiovascular", "Diabetes", "Respiratory", "Musculoskeletal", "Mental health", "Cancer", "Other")
 
 
+def attack(name: str, outcome: str = "as predicted", attained: float = 28_140.0) -> AttackRow:
+    return AttackRow(
+        name,
+        "sex and age of everybody, and the channel",
+        "released records whose person the attacker names",
+        outcome,  # type: ignore[arg-type]
+        "",
+        f"{attained:,.1f} of 50,000",
+        "28,129.7 of 50,000 (56.3 %)",
+        "27,960.8 to 28,298.5",
+        "1 of 50,000 (< 0.01 %)",
+        "exact mean and variance given the original counts",
+        Spread(attained, 28_129.7, 27_960.8, 28_298.5),
+    )
+
+
+def not_run(name: str, reason: str = "the release is no partition") -> AttackRow:
+    return AttackRow(name, "the class of everybody", "", "undecided", reason, None, None, None, None, "", None)
+
+
 def report(page: str = "public", **changes: object) -> Report:
     audit = page == "audit"
     fields: dict[str, object] = {
@@ -271,6 +293,7 @@ def report(page: str = "public", **changes: object) -> Report:
             Fact("Digest of the policy", "sha256:" + "4f" * 32),
             Fact("Digest of the released table", "sha256:" + "a0" * 32),
         ),
+        "attacks": (attack("Record linkage"), not_run("Homogeneity (disease)")) if audit else (),
     }
     return Report(**(fields | changes))  # type: ignore[arg-type]
 
@@ -283,6 +306,7 @@ def failing() -> Report:
         decision="Not every limit holds: 2 of 4. identity-disclosure, linking <= 1/2 for everybody (fails); local-dp (undecided).",
         findings=(disclosure(), pk(), undecided),
         derived=("The categories of region were observed in the data.", "The marginal of race: the matrix keeps it."),
+        attacks=(attack("Record linkage", "not as predicted", 30_000.0), attack("Attribute inference, by record")),
     )
 
 
@@ -306,6 +330,7 @@ def hostile() -> Report:
         marginals=(marginal(HOSTILE[0], HOSTILE, audit=True), marginal(HOSTILE[4], HOSTILE, audit=True)),
         sections=(Section(text, HOSTILE, (), HOSTILE[:2], ((HOSTILE[0], HOSTILE[1]),)),),
         provenance=tuple(Fact(t, t) for t in HOSTILE),
+        attacks=(attack(text), *(not_run(t, t) for t in HOSTILE)),
     )
 
 

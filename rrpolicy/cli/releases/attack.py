@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.terminal import print_json
-from rrpolicy.untrusted.printable import visible
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.result import Attack
+    from rrpolicy.attacks.result import Attack, Attacked
+    from rrpolicy.outputs.outcome import Subject
+
+WRITE = "Put the test into audit/ of the bundle, and into its audit report; `verify` and `evidence` then read it there."
 
 
 def command(
@@ -22,28 +24,49 @@ def command(
     ],
     source: Annotated[str, typer.Option("--source", help="The original table.")],
     *,
+    write: Annotated[bool, typer.Option("--write", help=WRITE)] = False,
     plugins: Annotated[
         list[str] | None,
         typer.Option("--plugin", help="A distribution that a bundle names and you trust, such as acme-oue>=1.2."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON on standard output.")] = False,
+    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
+    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
+    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> int:
-    """Attack written releases, and hold what an attacker attains against what is predicted. Nothing is written.
+    """Attack written releases, and hold what an attacker attains against what is predicted.
 
-    What is printed are counts and shares of the original table: keep it where audit/ lies. Exit status 1 if an attack
-    does not come out as predicted, or if none could be run.
+    What is printed are counts and shares of the original table: keep it where audit/ lies. Nothing is written without
+    --write. Exit status 1 if an attack does not come out as predicted, or if none could be run.
     """
     from rrpolicy.cli.text.progress import progress
 
+    wanted = chosen(output, also, json=json)
     with progress() as report:
-        found = door.attack(*bundles, source=source, plugins=plugins or (), progress=report)
-    if json:
-        print_json(found.to_json())
-    else:
-        lines = [line for attack in found.attacks for line in _lines(attack)]
-        for line in ("audit-class: keep this where audit/ lies", *lines, found.last_line()):
-            print(visible(line))
-    return 0 if found.passed else 1
+        found = door.attack(*bundles, source=source, plugins=plugins or (), write=write, progress=report)
+    return told(
+        wanted,
+        "attack",
+        found.exit_status,
+        text=lambda: _text(found, bundles[0] if write else None),
+        document=found.to_json,
+        subjects=lambda: _subjects(found, bundles),
+        problems=found.problems,
+    )
+
+
+def _subjects(found: Attacked, bundles: list[Path]) -> list[Subject]:
+    from rrpolicy.outputs import subjects
+
+    return [subjects.of_attacks(found, bundles)]
+
+
+def _text(found: Attacked, written: Path | None) -> Iterator[str]:
+    yield "audit-class: keep this where audit/ lies"
+    for attack in found.attacks:
+        yield from _lines(attack)
+    if written is not None:
+        yield f"written into {written / 'audit'}: attack.json, and the audit report"
+    yield found.last_line()
 
 
 def _lines(attack: Attack) -> Iterator[str]:
@@ -56,6 +79,8 @@ def _lines(attack: Attack) -> Iterator[str]:
         return
     trials = f" of {attack.trials:,}" if attack.trials > 1 else ""
     yield f"  {_number(attack.successes)}{trials} {attack.counts}"
+    if attack.without is not None:
+        yield f"  without the release, who knows the same is to be expected to attain {_number(attack.without)}"
     held = f"predicted {_number(attack.predicted)}, from {_number(attack.lowest)} to {_number(attack.highest)}"
     yield f"  {held}; chance of such a deviation at most {attack.tail:.2g} ({attack.basis})"
 

@@ -21,6 +21,7 @@ from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.plan import Plan
 
 if TYPE_CHECKING:
+    from rrpolicy.attacks.result import Attacked
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Gate
     from rrpolicy.releasing.report.fill import AuditPieces
@@ -92,6 +93,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     public: Path,
     *,
     policy_file: str | None,
+    attacked: Attacked | None = None,
 ) -> AuditPieces:
     """Return what the audit page shows beyond the public one.
 
@@ -103,6 +105,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         original: the table; without it what is counted of it is left out.
         public: the public/ folder.
         policy_file: the policy's own file, as places name it; None where only a plan is at hand.
+        attacked: the adversarial test; None if none was written.
     """
     from rrpolicy.releasing.report.fill import AuditPieces, dropped_columns
     from rrpolicy.releasing.report.marginals import original_shares
@@ -133,6 +136,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         models=registry.privacy_models,
         formats=registry.formats,
         policy_file=policy_file,
+        attacks=() if attacked is None else attacked.attacks,
     )
 
 

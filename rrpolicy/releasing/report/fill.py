@@ -13,6 +13,7 @@ from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Policy, Role
+from rrpolicy.releasing.report.attacks import attack_rows
 from rrpolicy.releasing.report.attributes import panels, treated_so
 from rrpolicy.releasing.report.context import context_facts
 from rrpolicy.releasing.report.findings import decision, finding_row, utility_row
@@ -21,6 +22,7 @@ from rrpolicy.report import FindingRow, Report, UtilityRow
 from rrpolicy.section import Fact, Section, figure
 
 if TYPE_CHECKING:
+    from rrpolicy.attacks.result import Attack
     from rrpolicy.finding import UtilityFinding
 
 EXACT_DRAW = "exact: no probability is rounded"
@@ -51,6 +53,7 @@ class AuditPieces:
         models: privacy models by name, which say themselves what they do not cover.
         formats: of data files, by name.
         policy_file: the policy's own file, as places name it; it stands in audit/ as policy.toml.
+        attacks: of the adversarial test, if one was written.
     """
 
     findings: tuple[Finding, ...]
@@ -65,6 +68,7 @@ class AuditPieces:
     models: Mapping[str, object] = field(default_factory=dict)
     formats: Formats = field(default_factory=lambda: CORE)
     policy_file: str | None = None
+    attacks: tuple[Attack, ...] = ()
 
 
 def public_report(
@@ -145,6 +149,7 @@ def audit_report(
         utility=useful,
         sections=audit.sections,
         provenance=(*page.provenance, Fact("Digest of release.json", manifest.digest), *audit.provenance),
+        attacks=attack_rows(audit.attacks),
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.attacks.result import SCHEMA as ATTACK_SCHEMA
+from rrpolicy.attacks.result import Attacked
 from rrpolicy.canonical import file_digest, own_digest, pretty
 from rrpolicy.channel.promises import settled
 from rrpolicy.codec.writing import plain
@@ -83,6 +85,7 @@ class AuditSide:
         plan: that was executed.
         stated: findings.json.
         policy: as its file states it; None if that cannot be read here.
+        attacked: the adversarial test; None if none was written.
     """
 
     folder: Path
@@ -90,6 +93,7 @@ class AuditSide:
     plan: Plan
     stated: Assessment
     policy: Policy | None
+    attacked: Attacked | None = None
 
     @property
     def places(self) -> Sequence[Place | None]:
@@ -119,8 +123,8 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
         log.claim(file, meaning, *fields)
     if "together" in record:
         log.claim(RECORD, "what it comes to together with earlier releases (`rrpolicy ledger show`)", "together")
-    listed = record["policy_files"]
-    check_files(log, folder, record["files"], auditing.NAME, {*auditing.FILES, *listed})
+    listed, tested = record["policy_files"], {auditing.ATTACKED} & record["files"].keys()
+    check_files(log, folder, record["files"], auditing.NAME, {*auditing.FILES, *listed, *tested})
     failure = "the field 'policy_files' of audit.json names a file twice, or not in order"
     log.check("audit.json: policy_files", listed == sorted(set(listed)), "RR113", failure)
     _check_modes(log, folder)
@@ -128,9 +132,10 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
     check_decided(log, side.manifest, record)
     plan = _read_plan(log, folder, side, uri, start)
     stated = _read_findings(log, folder)
-    if plan is None or stated is None:
+    attacked = _read_attacked(log, folder, side) if tested else None
+    if plan is None or stated is None or (tested and attacked is None):
         return None
-    audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side))
+    audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side), attacked)
     if audit.policy is not None:
         _check_places(log, audit.policy, stated, side)
     _check_plan(log, audit, side)
@@ -164,6 +169,25 @@ def _read_findings(log: Log, folder: Path) -> Assessment | None:
     agree = alike(document, auditing.findings_document(stated))
     log.check("findings.json: says one thing", agree, "RR122", "audit/findings.json contradicts itself")
     return stated
+
+
+def _read_attacked(log: Log, folder: Path, side: PublicSide) -> Attacked | None:
+    """Read attack.json, check that it speaks of this release, and that its attacks came out as predicted."""
+    name = auditing.ATTACKED
+    document = read_checked(log, folder / name, ATTACK_SCHEMA)
+    if document is None:
+        return None
+    attacked = Attacked.from_json(document)
+    agree = alike(document, attacked.to_json())
+    log.check(f"{name}: says one thing", agree, "RR122", f"audit/{name} contradicts itself")
+    right = (attacked.releases, attacked.records) == ((side.manifest.digest,), side.manifest.records)
+    log.check(f"{name}: its release", right, "RR121", f"audit/{name} is the test of another release")
+    told = "; ".join(problem.message for problem in attacked.problems)
+    log.check(f"{name}: as predicted", attacked.passed, "RR554", f"the adversarial test of this release: {told}")
+    log.claim(f"audit/{name}", "what attacks come to", "attacks")
+    log.claim(f"audit/{name}", "the table that was attacked with", "source")
+    log.claim(f"audit/{name}", "versions of the software", "rrpolicy")
+    return attacked
 
 
 def _check_modes(log: Log, folder: Path) -> None:

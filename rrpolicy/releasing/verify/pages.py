@@ -47,6 +47,7 @@ def check_audit_page(
     pieces = audit_pieces(
         *(audit.plan, assessment, side.registry, audit.record, original, side.folder),
         policy_file=str(audit.folder / POLICY),
+        attacked=audit.attacked,
     )
     expected = audit_report(side.folder, side.manifest, pieces, released=side.released).to_json()
     assert isinstance(expected, dict)

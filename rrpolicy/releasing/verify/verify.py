@@ -15,6 +15,7 @@ from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.plan.custody import KeyAt, Secret
 from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key
 from rrpolicy.releasing.plan.plan import Plan
+from rrpolicy.releasing.verify.attacked import check_attacked
 from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_source
 from rrpolicy.releasing.verify.key import verify_key
 from rrpolicy.releasing.verify.outcome import Level, Log, Verification
@@ -151,6 +152,7 @@ def _further(  # noqa: PLR0917 each level adds an input
     with side.registry.naming_engines(), open_source(opening) as original:
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
+        check_attacked(log, audit, side, original, scratch)
         if level is Level.KEY and key is not None:
             progress("drawing again", 0.8)
             held = _key(key, audit.plan, original)

@@ -65,6 +65,8 @@ CASES = {
 
 KEPT = ("pram", "anatomy", "full-domain")
 """Cases whose bundles are kept: matrices, groups and a recoding."""
+TESTED = "full-domain"
+"""The case whose bundle holds an adversarial test."""
 
 
 def write_table(folder: Path) -> None:
@@ -90,6 +92,9 @@ def make(into: Path, cases: Iterable[str] = CASES) -> None:
         arguments = ["--out", str(folder / "bundle"), "--key", str(folder / "key.json"), "--as", "2026-11"]
         if main(["release", str(folder / "policy.toml"), *arguments]):
             raise SystemExit(f"{name}: the release was refused")
+        tested = ["attack", str(folder / "bundle"), "--source", str(into / "people.csv"), "--write"]
+        if name == TESTED and main(tested):
+            raise SystemExit(f"{name}: the adversarial test failed")
 
 
 def archive(version: str) -> Path:

@@ -1,0 +1,122 @@
+"""Bundles opened and attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rrpolicy
+from rrpolicy.attacks.result import Attacked
+from rrpolicy.attacks.run import attacks
+from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.releasing.plan.plan import fingerprint
+from rrpolicy.releasing.verify.attacked import target_of
+from rrpolicy.releasing.verify.audit import verify_audit
+from rrpolicy.releasing.verify.outcome import Level, Log
+from rrpolicy.releasing.verify.public import verify_public
+from rrpolicy.releasing.verify.verify import open_source
+from rrpolicy.scratch import scratch
+from rrpolicy.source.opening import open_original
+
+if TYPE_CHECKING:
+    from rrpolicy.attacks.target import Target
+    from rrpolicy.registry import Registry
+    from rrpolicy.source.protocol import Original, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A bundle whose files are what they say, with its source.
+
+    Attributes:
+        digest: of release.json.
+        registry: of the plugins that it names and the caller allows.
+        original: the table that was released.
+        target: what is attacked.
+    """
+
+    digest: str
+    registry: Registry
+    original: Original
+    target: Target
+
+
+def attack(
+    bundles: Sequence[Path],
+    source: str,
+    *,
+    folder: str = ".",
+    plugins: Sequence[str] = (),
+    engines: Mapping[str, Source] | None = None,
+    write: bool = False,
+    progress: Callable[[str, float], None] = lambda *_: None,
+) -> Attacked:
+    """Attack bundles; see `rrpolicy.attack`.
+
+    Args:
+        bundles: each with public/ and audit/.
+        source: uri of the original table.
+        folder: that a relative uri starts from.
+        plugins: distributions that may be imported if a bundle names them.
+        engines: of tables in memory, by the scheme of their uris.
+        write: put what is found into the bundle's audit/.
+        progress: called with (what is being done, share done).
+    """
+    from rrpolicy.releasing.adversarial.write import refuse_unwritable, write_into
+
+    if write:
+        refuse_unwritable(bundles)
+    with ExitStack() as stack:
+        opened = []
+        for number, bundle in enumerate(bundles):
+            progress("opening", number / len(bundles) / 2)
+            opened.append(_open(stack, bundle, source, folder, plugins, engines or {}))
+        progress("attacking", 0.5)
+        original = opened[0].original
+        found = Attacked(
+            releases=tuple(each.digest for each in opened),
+            source=fingerprint(original),
+            records=original.records,
+            version=rrpolicy.__version__,
+            attacks=tuple(attacks([each.target for each in opened])),
+        )
+        if write:
+            if not found.decided:
+                found.require()
+            progress("writing", 0.9)
+            write_into(bundles[0], found, opened[0].registry)
+    return found
+
+
+def _open(  # noqa: PLR0917 each is another thing
+    stack: ExitStack,
+    bundle: Path,
+    source: str,
+    folder: str,
+    plugins: Sequence[str],
+    engines: Mapping[str, Source],
+) -> Opened:
+    if not (bundle / "public").is_dir() or not (bundle / "audit").is_dir():
+        message = f"{bundle} is no whole bundle: it lacks public/ or audit/"
+        raise PolicyError(Problem("RR260", message, expected="a bundle written by `rrpolicy release`"))
+    spilled = stack.enter_context(scratch()).folder
+    log = Log()
+    side = verify_public(log, bundle / "public", spilled, plugins)
+    audit = None
+    if side is not None:
+        side = replace(side, registry=side.registry.opening(engines))
+        audit = verify_audit(log, bundle / "audit", side, source, folder)
+    log.done(Level.AUDIT).require()
+    assert side is not None
+    assert audit is not None
+    stack.enter_context(side.registry.naming_engines())
+    opening = open_original(audit.plan.policy, side.registry.sources, spilled / "spill")
+    original = stack.enter_context(open_source(opening))
+    if original.records != audit.plan.records:
+        message = f"{bundle}: the source has another number of records than the release"
+        raise RequirementError(Problem("RR124", message))
+    target = target_of(str(bundle), side, audit, original, spilled)
+    return Opened(side.manifest.digest, side.registry, original, target)

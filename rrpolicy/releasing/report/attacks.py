@@ -1,0 +1,50 @@
+"""The adversarial test, as the audit report shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rrpolicy.attacks.result import Attack
+from rrpolicy.report import AttackRow, Spread
+from rrpolicy.section import figure, percent
+
+
+def attack_rows(attacks: Sequence[Attack]) -> tuple[AttackRow, ...]:
+    """Return what the report shows of attacks, in their order."""
+    return tuple(map(_row, attacks))
+
+
+def _row(attack: Attack) -> AttackRow:
+    name = f"{attack.name[0].upper()}{attack.name[1:]}{f' ({attack.of})' if attack.of else ''}"
+    attained = predicted = interval = spread = None
+    if attack.successes is not None:
+        assert attack.predicted is not None
+        assert attack.lowest is not None
+        assert attack.highest is not None
+        spread = Spread(attack.successes, attack.predicted, attack.lowest, attack.highest)
+        attained, predicted = _of(attack.successes, attack), _of(attack.predicted, attack)
+        ends = (attack.lowest, attack.highest)
+        interval = predicted if ends[0] == ends[1] else " to ".join(_number(end, attack) for end in ends)
+    return AttackRow(
+        name,
+        attack.knows,
+        attack.counts,
+        attack.outcome.value,
+        attack.reason,
+        attained,
+        predicted,
+        interval,
+        None if attack.without is None else _of(attack.without, attack),
+        attack.basis,
+        spread,
+    )
+
+
+def _of(successes: float, attack: Attack) -> str:
+    """Return a number of successes, with its share of the trials where there are several."""
+    number = _number(successes, attack)
+    return f"{number} of {attack.trials:,} ({percent(successes / attack.trials)})" if attack.trials > 1 else number
+
+
+def _number(value: float, attack: Attack) -> str:
+    return figure(round(value, 1)) if attack.trials > 1 else figure(value, 4)
