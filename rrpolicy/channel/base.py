@@ -277,6 +277,30 @@ class Posterior(Protocol):
 
 
 @runtime_checkable
+class Guessed(Protocol):
+    """An axis too wide to list its released values that tells how often the likeliest value is the true one."""
+
+    def best_guess(self, prior: Array) -> Array:
+        """Return E max_u Pr(u | released value) over what records with all original values release.
+
+        Args:
+            prior: (…, size) shares of the original values.
+
+        Returns:
+            (…,).
+        """
+        ...
+
+    def exact_best_guess(self, counts: Sequence[int]) -> Fraction:
+        """Return the same times the sum of the counts, exactly.
+
+        Args:
+            counts: (size,) records with each original value.
+        """
+        ...
+
+
+@runtime_checkable
 class Readable(Posterior, Protocol):
     """A `Posterior` axis of which more is known; what only this tells is bounded more loosely, or left out, without."""
 

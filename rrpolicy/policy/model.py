@@ -189,6 +189,22 @@ class Requirement(Generic[Options_co]):
         """Return whether it needs every released value to be possible from every original one."""
         return bool(getattr(self.options, "possible", False))
 
+    @property
+    def called(self) -> str:
+        """Return what findings name its model, such as `attribute-disclosure/gain`."""
+        return str(getattr(self.options, "called", self.model))
+
+    @property
+    def adversary(self) -> str:
+        """Return whom its number speaks of, where that depends on its options; "" where its assessor tells."""
+        return str(getattr(self.options, "adversary", ""))
+
+    @property
+    def assumptions(self) -> tuple[str, ...] | None:
+        """Return what its number rests on in any case, where that depends on its options; None if assessors tell."""
+        stated: tuple[str, ...] | None = getattr(self.options, "assumptions", None)
+        return stated
+
     def protects(self, policy: Policy) -> tuple[str, ...]:
         """Return the sensitive attributes that it protects: those its `sensitive` names, or every one if that is empty.
 

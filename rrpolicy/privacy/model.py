@@ -255,6 +255,8 @@ class Assessor:
         monotone: whether what holds of a channel holds of whatever is computed from its releases.
         sufficient: tests of classes that suffice where all but generalised quasi-identifiers is released as it is, for
             requirements that `per_class` cannot tell; None if there are none.
+        least: with a planned channel and the table at hand, why no release whatever satisfies the requirement (RR510);
+            None if one may. Asked before anything is assessed.
         frequency: given the sensitive attribute, the l of diversity by frequency from which on the requirement holds of
             whatever is suppressed to reach it; None if none is known.
     """
@@ -281,6 +283,7 @@ class Assessor:
     monotone: bool = False
     sufficient: Callable[[Requirement, Policy], tuple[PerClass, ...]] | None = None
     frequency: Callable[[Requirement, Attribute], Fraction] | None = None
+    least: Callable[[Requirement, Any, Original], Problem | None] | None = None
 
     def basis_of(self, max_records: int) -> Basis:
         """Return the least that recomputes its number where a unit may have so many records."""
@@ -290,8 +293,9 @@ class Assessor:
         """Return the finding; undecided if the table is needed and only the number of records is given."""
         basis = self.basis_of(requirement.max_records)
         if basis > Basis.CHANNEL and isinstance(original, int):
-            adversary = self.adversary or "decided by who has the table"
-            return conclude(requirement, None, None, basis, adversary, self.assumptions)
+            adversary = requirement.adversary or self.adversary or "decided by who has the table"
+            assumed = self.assumptions if requirement.assumptions is None else requirement.assumptions
+            return conclude(requirement, None, None, basis, adversary, assumed, model=requirement.called)
         return returning(Finding, self.assess)(requirement, channel, original)
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:

@@ -69,8 +69,14 @@ EXAMPLES = {
         [{"epsilon": 0}, {"epsilon": 1, "scope": "table"}, {"epsilon": "nan"}],
     ),
     "attribute-disclosure": (
-        [{"threshold": "1/3"}, {"threshold": "1/2"}, {"threshold": "1/2", "thresholds": {"flu": "1/5"}}],
-        [{"threshold": 2}, {"threshold": 0}, {}],
+        [
+            {"threshold": "1/3"},
+            {"threshold": "1/2"},
+            {"threshold": "1/2", "thresholds": {"flu": "1/5"}},
+            {"threshold": "1/2", "measure": "best-guess"},
+            {"threshold": "1/3", "measure": "gain"},
+        ],
+        [{"threshold": 2}, {"threshold": 0}, {}, {"measure": "gain", "thresholds": {"flu": "1/5"}}],
     ),
     "identity-disclosure": ([{"threshold": "1/3"}, {"threshold": "1/2"}], [{"threshold": 2}, {"threshold": -1}]),
     "k-anonymity": ([{"k": 2}, {"k": 5}, {"k": 10}], [{"k": 0}, {"k": 1.5}]),
@@ -136,6 +142,8 @@ MECHANISMS = {
         epsilon = 8""",
     "pram, pk-anonymity": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "pk-anonymity"\nk = 2',
     "pram, attribute-disclosure": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "3/5"',
+    "pram, best guess": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "attribute-disclosure"\nmeasure = "best-guess"\nthreshold = "3/5"',
+    "rr-qi, gain": '[mechanism]\nname = "rr-qi"\n[[privacy]]\nmodel = "attribute-disclosure"\nmeasure = "gain"\nthreshold = "7/10"',
     "pram, identity-disclosure": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "identity-disclosure"\nthreshold = "1/20"',
     "rr-both": '[mechanism]\nname = "rr-both"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "7/10"',
     "rr-qi": '[mechanism]\nname = "rr-qi"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "7/10"',
@@ -156,6 +164,10 @@ MECHANISMS = {
         model = "attribute-disclosure"
         threshold = "9/10"
         decided_by = "estimate"
+        [[privacy]]
+        model = "attribute-disclosure"
+        measure = "gain"
+        threshold = "9/10"
         [[privacy]]
         model = "identity-disclosure"
         threshold = "9/10"

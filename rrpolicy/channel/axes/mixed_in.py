@@ -44,3 +44,16 @@ class MixedIn:
         from rrpolicy.channel.axes.set_posterior import exact_ratio
 
         return exact_ratio(weight, prior, own, self.set_size, most)
+
+    def best_guess(self, prior: Array) -> Array:
+        """Return E max c_u/(sum of c over the set)."""
+        from rrpolicy.channel.axes.set_posterior import best_guess
+
+        return best_guess(prior, self.set_size)
+
+    def exact_best_guess(self, counts: Sequence[int]) -> Fraction:
+        """Return the same times the sum of the counts, exactly."""
+        from rrpolicy.channel.axes.set_posterior import leading
+
+        pairs = zip(leading(len(counts), self.set_size), sorted(counts, reverse=True), strict=True)
+        return sum((chance * n for chance, n in pairs), Fraction(0))

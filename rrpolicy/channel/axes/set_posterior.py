@@ -77,6 +77,26 @@ def _least(prior: Array | Ints, drawn: int) -> Array:
     return others
 
 
+def leading(size: int, set_size: int) -> tuple[Fraction, ...]:
+    """Return the chance that the i-th likeliest value is the likeliest of its own set: C(S-i, l-1)/C(S-1, l-1).
+
+    All l-1 others of its set are then among the S-i values that are less likely. So whoever names the likeliest value
+    of a set is right with the sum over i of this chance times the i-th largest c.
+
+    Args:
+        size: S.
+        set_size: l.
+    """
+    return tuple(Fraction(comb(size - i, set_size - 1), comb(size - 1, set_size - 1)) for i in range(1, size + 1))
+
+
+def best_guess(prior: Array, set_size: int) -> Array:
+    """Return how often the likeliest value of a released set is its record's own, (…,), of shares (…, S)."""
+    chances = np.array([float(chance) for chance in leading(prior.shape[-1], set_size)])
+    right: Array = np.sort(prior, axis=-1)[..., ::-1] @ chances
+    return right
+
+
 def expected_posterior(prior: Array, set_size: int) -> tuple[Array, Array]:
     """Return lower and upper bounds of the expected posterior of each value, for a record that has it.
 

@@ -33,6 +33,7 @@ from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k
 from rrpolicy.privacy.models.l_diversity import Kind
 
 if TYPE_CHECKING:
+    from rrpolicy.errors import Problem
     from rrpolicy.source.protocol import Original
 
 REFERENCE = "Xiao, Tao 2006, definitions 2 and 3, corollary 1"
@@ -74,9 +75,15 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of attribute disclosure."""
 
     def assess(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Finding:
-        from rrpolicy.privacy.anatomy import disclosure
+        from rrpolicy.privacy.anatomy import disclosure, guesses
 
-        return disclosure.assess(requirement, channel, original, _how_dealt(channel, original.records))
+        assess = guesses.assess if requirement.options.measure.guessed else disclosure.assess
+        return assess(requirement, channel, original, _how_dealt(channel, original.records))
+
+    def least(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Problem | None:
+        from rrpolicy.privacy.anatomy import guesses
+
+        return guesses.least(requirement, channel, original) if requirement.options.measure.guessed else None
 
     model = attribute_disclosure.DISCLOSURE
     return (
@@ -86,6 +93,7 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
             estimates=True,
             adversary=model.adversary,
             assumptions=model.assumptions,
+            least=least,
         ),
     )
 

@@ -13,6 +13,7 @@ from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor, PerClass, refuse_layout, unreadable
 
 if TYPE_CHECKING:
+    from rrpolicy.errors import Problem
     from rrpolicy.finding import Finding
     from rrpolicy.privacy.model import MinimumRisk, Smooth
     from rrpolicy.source.protocol import Original
@@ -27,6 +28,7 @@ class Computed:
     smooth: Callable[[Requirement, Product, Original], Smooth]
     floor: Callable[[Requirement, Product, Original, Collection[str]], Sequence[MinimumRisk]]
     sufficient: Callable[[Requirement, Policy], tuple[PerClass, ...]]
+    least: Callable[[Requirement, Product, Original], Problem | None] = lambda *_: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,9 @@ class DisclosureModel:
         adversary: whom it speaks of.
         assumptions: what it rests on in any case.
         unfit: why a requirement cannot be limited to its subgroup, or None.
-        computed: loads what computes it.
-        layout: as of `Assessor`.
+        computed: loads what computes a requirement.
+        layout: as of `Assessor`; asked again when a channel is assessed.
+        foreseen: the same of what fails whatever the table is, which an assessment says by itself.
     """
 
     name: str
@@ -48,8 +51,9 @@ class DisclosureModel:
     adversary: str
     assumptions: tuple[str, ...]
     unfit: Callable[[Requirement, Policy], str | None]
-    computed: Callable[[], Computed]
+    computed: Callable[[Requirement], Computed]
     layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
+    foreseen: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] = lambda *_: None
 
     def supports(self, requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
         """Refuse axes that do not tell how they read back, and subgroups by what the attacker does not know."""
@@ -61,7 +65,7 @@ class DisclosureModel:
         def computed(requirement: Requirement, channel: Product, original: Original) -> Computed:
             axes = [(axis.attributes, type(axis)) for axis in channel.axes]
             refuse_layout(self.layout, requirement, original.policy, axes)
-            return self.computed()
+            return self.computed(requirement)
 
         return Assessor(
             self.name,
@@ -73,10 +77,11 @@ class DisclosureModel:
             self.supports,
             lambda *asked: computed(*asked).smooth(*asked),
             holds=lambda *asked: computed(*asked).holds(*asked),
-            layout=self.layout,
-            floor=lambda *asked: self.computed().floor(*asked),
+            layout=lambda *asked: (None if self.layout is None else self.layout(*asked)) or self.foreseen(*asked),
+            floor=lambda requirement, *asked: self.computed(requirement).floor(requirement, *asked),
             adversary=self.adversary,
             assumptions=self.assumptions,
             monotone=True,
-            sufficient=lambda *asked: self.computed().sufficient(*asked),
+            sufficient=lambda requirement, *asked: self.computed(requirement).sufficient(requirement, *asked),
+            least=lambda *asked: computed(*asked).least(*asked),
         )

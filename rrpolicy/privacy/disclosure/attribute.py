@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +16,6 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import model
-from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, of_attribute
 from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, settled
 from rrpolicy.privacy.disclosure.inference import success_bounds, worst_posterior
@@ -38,17 +38,17 @@ CHUNK = 2**22
 
 
 @dataclass(frozen=True)
-class Risks:
-    """The risk of every (group, value) that occurs and that an entry speaks of.
+class Held(ABC):
+    """What is held against the limits of an entry: a number of every (group, value) that it speaks of.
 
     Attributes:
         of: the sensitive attribute, in words: whether the others are known.
         evidence: the groups.
         labels: categories of the sensitive attribute.
         group: (k,) group of each.
-        value: (k,) its sensitive value's code.
+        value: (k,) which limit each has: its sensitive value's code, where that is told apart.
         people: (k,) people.
-        share: (k,) c_u.
+        share: (k,) the same of who knows the table alone: c_u.
         limits: (values,) exact limits.
     """
 
@@ -60,6 +60,58 @@ class Risks:
     people: Ints
     share: Array
     limits: tuple[Fraction, ...]
+
+    @property
+    @abstractmethod
+    def number(self) -> Array:
+        """Return (k,) what is limited, or upper bounds of it."""
+
+    @property
+    @abstractmethod
+    def quantity(self) -> str:
+        """Return what the numbers are, in words."""
+
+    @abstractmethod
+    def measured(self, at: int) -> Measure:
+        """Return one number with its standing; at its limit exactly, if it is."""
+
+    @abstractmethod
+    def exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells a number, or what it is at most, exactly; None where that takes too much."""
+
+    @abstractmethod
+    def beside(self) -> tuple[Companion, ...]:
+        """Return what the numbers do not say."""
+
+    @property
+    def ratio(self) -> Array:
+        """Return number / limit."""
+        limits: Array = np.array([float(t) for t in self.limits])
+        return self.number / limits[self.value]
+
+    def over(self) -> Mask:
+        """Return (k,) the mask of what exceeds its limit; what is too near to tell is decided in fractions.
+
+        What fractions cannot decide counts as over.
+        """
+        ratio = self.ratio
+        bounded = np.array([t < 1 for t in self.limits])[self.value]
+        over: Mask = bounded & (ratio > 1 - NEAR)
+        exactly = self.exactly()
+        for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
+            number = exactly(int(i))
+            if number is not None:
+                over[i] = number > self.limits[int(self.value[i])]
+        return over
+
+    def decisive(self, over: Mask) -> int:
+        """Return which number the finding shows: the one farthest over its limit, or else nearest to it."""
+        return int(np.argmax(np.where(over, self.ratio, 0) if over.any() else self.ratio))
+
+
+@dataclass(frozen=True)
+class Risks(Held):
+    """The risk of every (group, value) that occurs and that an entry speaks of."""
 
     @cached_property
     def own(self) -> tuple[Array, Array]:
@@ -83,6 +135,16 @@ class Risks:
         risk: Array = np.minimum(self.share * self.own[1] * reconstruction(self.evidence)[self.group], 1.0)
         return risk
 
+    @property
+    def number(self) -> Array:
+        """Return (k,) the risks."""
+        return self.risk
+
+    @property
+    def quantity(self) -> str:
+        """Return what the numbers are, in words."""
+        return f"risk of attribute disclosure of {self.of}"
+
     @cached_property
     def success(self) -> tuple[Array, Array]:
         """Return (k,) lower and upper bounds of the chance that the true value is read."""
@@ -94,12 +156,6 @@ class Risks:
         """Return max Pr(own cell | released cell); None if it is left out."""
         return worst_posterior(self.evidence)
 
-    @property
-    def ratio(self) -> Array:
-        """Return risk / limit."""
-        limits: Array = np.array([float(t) for t in self.limits])
-        return self.risk / limits[self.value]
-
     def exactly(self) -> Callable[[int], Fraction | None]:
         """Return what tells a risk, or what it is at most, exactly; None where that takes too much."""
         known, own = ExactReconstruction(self.evidence), ExactSensitive(self.evidence)
@@ -110,25 +166,6 @@ class Risks:
             return None if linked is None or read is None else linked.high * read
 
         return risk
-
-    def over(self) -> Mask:
-        """Return (k,) the mask of what exceeds its limit; what is too near to tell is decided in fractions.
-
-        What fractions cannot decide counts as over.
-        """
-        ratio = self.ratio
-        bounded = np.array([t < 1 for t in self.limits])[self.value]
-        over: Mask = bounded & (ratio > 1 - NEAR)
-        exactly = self.exactly()
-        for i in np.flatnonzero(over & (ratio < 1 + NEAR)):
-            risk = exactly(int(i))
-            if risk is not None:
-                over[i] = risk > self.limits[int(self.value[i])]
-        return over
-
-    def decisive(self, over: Mask) -> int:
-        """Return which risk the finding shows: the one farthest over its limit, or else nearest to it."""
-        return int(np.argmax(np.where(over, self.ratio, 0) if over.any() else self.ratio))
 
     def measure(self, bounds: tuple[Array, Array], at: int) -> Measure:
         """Return one of some numbers with its standing.
@@ -145,6 +182,14 @@ class Risks:
         """Return one risk with its standing; at its limit exactly, if it is."""
         limit, value = self.limits[int(self.value[at])], float(self.risk[at])
         return replace(self.measure(self.own, at), value=settled(value, limit, lambda: self.exactly()(at)))
+
+    def measured(self, at: int) -> Measure:
+        """Return one risk with its standing."""
+        return self.risk_measure(at)
+
+    def beside(self) -> tuple[Companion, ...]:
+        """Return what the risks do not say."""
+        return of_attribute(self)
 
 
 def chosen(evidence: Evidence, requirement: Requirement, sensitive: str | None, labels: tuple[object, ...]) -> Mask:
@@ -210,21 +255,24 @@ def assess_attribute(requirement: Requirement, channel: Product, original: Origi
 
 
 def conclude(
-    requirement: Requirement, cases: Sequence[Risks], rests_on: tuple[str, ...], further: Sequence[Companion]
+    requirement: Requirement, cases: Sequence[Held], rests_on: tuple[str, ...], further: Sequence[Companion]
 ) -> Finding:
     """Return the finding: its numbers are those of the attribute nearest to its limit, or over it.
 
     Args:
         requirement: the entry.
-        cases: the risks of each protected attribute.
+        cases: the numbers of each protected attribute.
         rests_on: assumptions.
         further: what stands beside it after what is told of each attribute.
     """
-    found, rests_on = [f for f in cases if len(f.group)], (attribute.ONE_EVENT, *rests_on)
+    options = requirement.options
+    found, rests_on = [f for f in cases if len(f.group)], (*options.assumptions, *rests_on)
+    named, who = requirement.called, options.adversary
     if not found:
-        alone = (*subgroup(requirement, 0), *further)
-        achieved, who = Measure(0.0), attribute.ADVERSARY
-        return model.conclude(requirement, achieved, not found, Basis.ORIGINAL, who, rests_on, alone, limit=None)
+        alone, nothing = (*subgroup(requirement, 0), *further), Measure(0.0)
+        return model.conclude(
+            requirement, nothing, not found, Basis.ORIGINAL, who, rests_on, alone, limit=None, model=named
+        )
     overs = [f.over() for f in found]
     ratios = [float(f.ratio.max()) for f in found]
     worst = max(range(len(found)), key=lambda i: (bool(overs[i].any()), ratios[i]))
@@ -233,14 +281,14 @@ def conclude(
     several = [(f, o) for f, o in zip(found, overs, strict=True) if len(found) > 1]
     return model.conclude(
         requirement,
-        top.risk_measure(at),
+        top.measured(at),
         not any(o.any() for o in overs),
         Basis.ORIGINAL,
-        attribute.ADVERSARY,
+        who,
         rests_on,
         (
             *subgroup(requirement, int(top.people.sum())),
-            *dict.fromkeys(companion for f in found for companion in of_attribute(f)),
+            *dict.fromkeys(companion for f in found for companion in f.beside()),
             *(
                 Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
                 for f, o in several
@@ -248,12 +296,13 @@ def conclude(
             *further,
         ),
         limit=top.limits[int(top.value[at])],
+        model=named,
         profile=spread(
-            f"risk of attribute disclosure of {top.of}",
-            top.risk,
+            top.quantity,
+            top.number,
             top.share,
             top.people,
-            at_the_top(top.evidence, top.risk, top.people, top.group),
+            at_the_top(top.evidence, top.number, top.people, top.group),
         ),
         groups_over=len(np.unique(top.group[over])),
         people_over=int(top.people[over].sum()),

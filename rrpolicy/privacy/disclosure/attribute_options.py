@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -17,17 +19,48 @@ ADVERSARY = (
     "expected in it; draws a released record by its posterior weight for them under these shares, and reads the "
     "sensitive value back: how likely he hits that person's combination and the true value"
 )
+GUESSER = (
+    "knows a person's quasi-identifiers, the shares of the sensitive values among people with the same ones, how "
+    "values are randomised, and which released record is the person's; names the value that is then the likeliest"
+)
+GAINER = GUESSER + ": how much more often he is right than by naming the commonest value of the group unseen"
 ONE_EVENT = (
     "The risk of attribute disclosure is the chance of one event, the person's own combination and the true value "
     "together; not the chance that a guess is right: that is `value read correctly` for who reads a record, and "
     "`largest within-group share` for who knows the table, and neither is limited."
 )
+SHARES = (
+    "The attacker's shares are those of the table. Who knows more of a person than the quasi-identifiers guesses "
+    "better, whatever is released."
+)
+
+
+class Limited(StrEnum):
+    """What the limit of an entry is put on, each the number of an attacker of its own."""
+
+    RISK = "risk"
+    BEST_GUESS = "best-guess"
+    GAIN = "gain"
+
+    @property
+    def guessed(self) -> bool:
+        """Whether it speaks of the best guess: one number a group, whatever the value."""
+        return self is not Limited.RISK
+
+
+_WHO: Mapping[Limited, tuple[str, str, tuple[str, ...]]] = {
+    Limited.RISK: ("risk", ADVERSARY, (ONE_EVENT,)),
+    Limited.BEST_GUESS: ("best guess", GUESSER, (SHARES,)),
+    Limited.GAIN: ("gain of the best guess over the largest within-group share", GAINER, (SHARES,)),
+}
+"""In words, the attacker, and what the number rests on."""
 
 
 class Options(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
+        measure: what is limited.
         threshold: the largest risk, in (0, 1]; of all sensitive values that `thresholds` does not name.
         thresholds: the largest risk by sensitive value.
         sensitive: the attributes to protect; by default every sensitive one.
@@ -37,6 +70,14 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    measure: Annotated[
+        Limited,
+        Field(
+            description="what is limited: `risk`, of drawing the person's combination and reading the true value; "
+            "`best-guess`, the chance that the likeliest value is the true one for who knows which record is the "
+            "person's; or `gain`, that less the largest share of a value in the person's group"
+        ),
+    ] = Limited.RISK
     threshold: Annotated[Rational | None, Field(description="the largest risk, in (0, 1]")] = None
     thresholds: Annotated[dict[str, Rational], Field(description="the largest risk by sensitive value")] = {}
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
@@ -58,7 +99,31 @@ class Options(BaseModel):
         given = self.thresholds.values() if self.threshold is None else (self.threshold, *self.thresholds.values())
         if any(not 0 < t <= 1 for t in given):
             raise ValueError("a threshold lies over 0 and is at most 1")
+        if self.measure.guessed and (self.threshold is None or self.thresholds):
+            raise ValueError(f'"{self.measure}" is one number for all values of a group: `threshold`, no `thresholds`')
+        if self.measure.guessed and self.decided_by == "estimate":
+            raise ValueError(f'there is no estimate of "{self.measure}" that could decide: take `decided_by` out')
         return self
+
+    @property
+    def quantity(self) -> str:
+        """Return what is limited, in words."""
+        return _WHO[self.measure][0]
+
+    @property
+    def adversary(self) -> str:
+        """Return whom the number speaks of."""
+        return _WHO[self.measure][1]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what the number rests on in any case."""
+        return _WHO[self.measure][2]
+
+    @property
+    def called(self) -> str:
+        """Return what findings name the model: with what is limited, unless that is the risk."""
+        return NAME if self.measure is Limited.RISK else f"{NAME}/{self.measure}"
 
     @property
     def by_some_frequency(self) -> bool:

@@ -68,13 +68,18 @@ class Variables:
             return 1.0
         return min(1.0, max(0.0, retention_probability(float(keep[number]), self._sizes[number])))
 
+    def stays(self, keep: Array, axis: Axis) -> bool:
+        """Whether an axis stays where it is."""
+        number = self._number.get(id(axis))
+        return number is None or float(keep[number]) == self._own[number]
+
     def at(self, keep: Array, axis: Axis) -> Moved:
         """Return an axis moved to its keep probability; one that stays where it is keeps what its blocks have."""
         number = self._number.get(id(axis))
         if number is None:
             return cast("Transition", axis)
         own = self.axes[number]
-        if float(keep[number]) == self._own[number]:
+        if self.stays(keep, axis):
             return Retained.as_it_is(own)
         return Retained.of(own, self.retention(keep, axis))
 

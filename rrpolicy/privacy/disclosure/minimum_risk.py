@@ -160,7 +160,7 @@ def _hints(  # noqa: PLR0917 one number each
             found.append(f"{' and '.join(more)}, {enough} {best:.6g}")
     found.append("coarsen a domain: fewer categories or wider bins make larger groups")
     if achieved < 1 - NEAR:
-        found.append(f"raise the threshold above {achieved:.6g}: `threshold = {_attainable(achieved)}`{entry}")
+        found.append(f"raise the threshold above {achieved:.6g}: `threshold = {attainable(achieved)}`{entry}")
     return tuple(found)
 
 
@@ -171,7 +171,7 @@ def _entry(risks: Risks, sensitive: Sequence[str]) -> str:
     return own + (", or its values in `thresholds`" if len(set(risks.limits)) > 1 else "")
 
 
-def _attainable(achieved: float) -> str:
+def attainable(achieved: float) -> str:
     """Return a limit of three digits a little above what is never quite achieved."""
     digits = 2 - math.floor(math.log10(max(achieved, 1e-300)))
     asked = min(math.ceil(achieved * (1 + MORE) * 10**digits) / 10**digits, 1.0)

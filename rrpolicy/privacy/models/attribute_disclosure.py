@@ -8,11 +8,14 @@ group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
 
 from __future__ import annotations
 
-from rrpolicy.channel.base import Layout
+from typing import ClassVar
+
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.base import Layout, lists_values
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
-from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, Options
-from rrpolicy.privacy.model import Assessor, Order
+from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, Limited, Options
+from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order
 from rrpolicy.privacy.models.coupling import coupled
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
@@ -27,6 +30,11 @@ NOT_COVERED = (
     ),
     "A person with more than one record, and knowledge from elsewhere beyond the quasi-identifiers.",
 )
+NOT_COVERED_BY_A_GUESS = (
+    "Which record is a person's: that he knows. How well he tells it is `identity-disclosure`.",
+    "What he knows of a person beyond the quasi-identifiers, and what several records of a person tell together.",
+    *EVERY_MODEL,
+)
 
 
 class AttributeDisclosure:
@@ -35,11 +43,12 @@ class AttributeDisclosure:
     name = NAME
     options = Options
     not_covered = NOT_COVERED
+    measures: ClassVar = {f"{NAME}/{limited}": NOT_COVERED_BY_A_GUESS for limited in Limited if limited.guessed}
     example = 'threshold = "1/3"'
 
     def describe(self, options: Options) -> str:
         """Return such as `risk <= 1/3`."""
-        parts = [] if options.threshold is None else [f"risk <= {options.threshold}"]
+        parts = [] if options.threshold is None else [f"{options.quantity} <= {options.threshold}"]
         parts += [f"risk of {value} <= {t}" for value, t in options.thresholds.items()]
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return (
@@ -66,7 +75,11 @@ class AttributeDisclosure:
         return None
 
     def compare(self, old: Options, new: Options) -> Order:
-        """Compare limits and what is protected: weaker if something becomes weaker, stronger if stronger."""
+        """Compare limits and what is protected: weaker if something becomes weaker, stronger if stronger.
+
+        A limit of the best guess implies the same of risk and gain, which never exceed it; other measures are
+        incomparable.
+        """
         values = [*old.thresholds, *new.thresholds, None]
         change = {(new.limit_of(v) > old.limit_of(v)) - (new.limit_of(v) < old.limit_of(v)) for v in values}
         change.add(old.known_sensitive - new.known_sensitive)
@@ -76,6 +89,10 @@ class AttributeDisclosure:
         else:
             change |= {1 for a in old.sensitive if a not in new.sensitive}
             change |= {-1 for a in new.sensitive if a not in old.sensitive}
+        if old.measure is not new.measure:
+            if Limited.BEST_GUESS not in {old.measure, new.measure}:
+                return Order.INCOMPARABLE
+            change.add(-1 if new.measure is Limited.BEST_GUESS else 1)
         kinds = {frozenset(): Order.EQUAL, frozenset({1}): Order.WEAKER, frozenset({-1}): Order.STRONGER}
         return kinds.get(frozenset(change - {0}), Order.INCOMPARABLE)
 
@@ -90,6 +107,8 @@ def unfit(requirement: Requirement[Options], policy: Policy) -> str | None:
     protected = requirement.protects(policy)
     for name in requirement.where:
         role = policy.attributes[name].role
+        if role is Role.SENSITIVE and requirement.options.measure.guessed:
+            return f"`where` names the sensitive '{name}', of which the best guess in a group is not told apart"
         if role is Role.SENSITIVE and protected != (name,):
             return f"`where` names the sensitive '{name}', which an entry can do only if it protects that one alone"
         if role not in {Role.SENSITIVE, Role.QUASI_IDENTIFIER}:
@@ -99,11 +118,58 @@ def unfit(requirement: Requirement[Options], policy: Policy) -> str | None:
 
 def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
     """Refuse a sensitive attribute that is randomised together with others, unless it can be read out of them."""
-    refused = (coupled(axes, policy, name) for name in requirement.protects(policy))
+    refuse = _unguessed if requirement.options.measure.guessed else coupled
+    refused = (refuse(axes, policy, name) for name in requirement.protects(policy))
     return next((reason for reason in refused if reason is not None), None)
 
 
-def _computed() -> Computed:
+def _unguessed(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
+    """Return why no best guess can be told of an attribute, and what helps."""
+    own = next((axis for axis in axes if sensitive in axis[0]), None)
+    if own is None:
+        return coupled(axes, policy, sensitive)
+    attributes, kind = own
+    if len(attributes) > 1:
+        others = ", ".join(f"'{name}'" for name in attributes if name != sensitive)
+        return (
+            f"'{sensitive}' is randomised together with {others}; its best guess is told on an axis of its own",
+            f"randomise '{sensitive}' by itself, or limit the risk",
+        )
+    if not lists_values(kind) and not hasattr(kind, "best_guess"):
+        return f"'{kind.kind}' axes do not tell how often the best guess is right", "limit the risk"
+    return None
+
+
+def foreseen(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
+    """Refuse a limit of the best guess of what is released as it is."""
+    if requirement.options.measure is not Limited.BEST_GUESS or requirement.limit == 1:
+        return None
+    plain = {name for names, kind in axes for name in names if issubclass(kind, Identity)}
+    open_to_all = [name for name in requirement.protects(policy) if name in plain]
+    return (
+        (certain(open_to_all[0]), f"randomise '{open_to_all[0]}', or hide it in sets or groups")
+        if open_to_all
+        else None
+    )
+
+
+def certain(sensitive: str) -> str:
+    """Return why the best guess of what is released as it is has a probability of 1."""
+    return f"'{sensitive}' is released as it is: who knows which record is a person's reads it, a best guess of 1"
+
+
+def _computed(requirement: Requirement[Options]) -> Computed:
+    if requirement.options.measure.guessed:
+        from rrpolicy.privacy.limits import cap, guesses
+
+        return Computed(
+            guesses.assess,
+            guesses.holds,
+            cap.guess_constraint,
+            cap.guess_minimum,
+            lambda *_: (),
+            guesses.least,
+        )
     from rrpolicy.privacy.disclosure import attribute, constraint, minimum_risk
 
     return Computed(
@@ -115,4 +181,4 @@ def _computed() -> Computed:
     )
 
 
-DISCLOSURE = DisclosureModel(NAME, REFERENCE, ADVERSARY, (ONE_EVENT,), unfit, _computed, layout)
+DISCLOSURE = DisclosureModel(NAME, REFERENCE, ADVERSARY, (ONE_EVENT,), unfit, _computed, layout, foreseen)

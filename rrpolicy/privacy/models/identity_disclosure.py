@@ -59,7 +59,8 @@ def unfit(requirement: Requirement[Options], policy: Policy) -> str | None:
     return foreign(requirement, known, "which is no quasi-identifier")
 
 
-def _computed() -> Computed:
+def _computed(requirement: Requirement[Options]) -> Computed:
+    del requirement
     from rrpolicy.privacy.disclosure import constraint, identity, minimum_risk
 
     return Computed(

@@ -15,6 +15,7 @@ from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.assessor import READER, ClassModel
 from rrpolicy.privacy.classes.assessor import supports as of_classes
+from rrpolicy.privacy.disclosure import attribute_options
 from rrpolicy.privacy.disclosure.assessor import DisclosureModel
 from rrpolicy.privacy.model import Assessor, Written
 from rrpolicy.privacy.models import (
@@ -30,7 +31,7 @@ from rrpolicy.privacy.models import (
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Attribute
-    from rrpolicy.privacy.disclosure import attribute_options, identity_options
+    from rrpolicy.privacy.disclosure import identity_options
     from rrpolicy.source.protocol import Original
 
 
@@ -92,6 +93,14 @@ def large_enough(requirement: Requirement[identity_options.Options], sensitive: 
     return 1 / requirement.options.threshold
 
 
+def guessed(requirement: Requirement, policy: Policy) -> str | None:
+    """Refuse limits of the best guess: what is suppressed are quasi-identifiers."""
+    options = requirement.options
+    if not isinstance(options, attribute_options.Options) or not options.measure.guessed:
+        return None
+    return attribute_disclosure.certain(", ".join(requirement.protects(policy)))
+
+
 def _of_disclosure(model: DisclosureModel, frequency: Callable[[Requirement, Attribute], Fraction]) -> Assessor:
     """Return the assessor of a model of disclosure, which needs to know who was suppressed."""
 
@@ -105,8 +114,11 @@ def _of_disclosure(model: DisclosureModel, frequency: Callable[[Requirement, Att
 
         return disclosure.holds(requirement, channel, original)
 
+    def fits(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+        return guessed(requirement, policy) or model.supports(requirement, policy, axes)
+
     return Assessor(
-        *(model.name, SuppressionChannel, (), Basis.ORIGINAL, model.reference, assess, model.supports),
+        *(model.name, SuppressionChannel, (), Basis.ORIGINAL, model.reference, assess, fits),
         holds=holds,
         adversary=model.adversary,
         assumptions=model.assumptions,

@@ -5,7 +5,7 @@ A plan is audit-class. It releases nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,12 @@ from rrpolicy.channel.promises import contradictions, hold_protocols, settled
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
-from rrpolicy.errors import PolicyError, Problem, RefusedError
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.finding import Derived, Origin
 from rrpolicy.manifest.manifest import Series
 from rrpolicy.mechanism import Outline, Proposal, Remark, Task
 from rrpolicy.offer import Software
-from rrpolicy.policy.model import Policy
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.stored import policy_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.alone import held_by_one
@@ -42,6 +42,7 @@ from rrpolicy.releasing.plan.series import Begun, continued, refuse_others, seri
 from rrpolicy.releasing.plan.waivers import unfounded
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.model import Assessor
     from rrpolicy.source.protocol import Original
 
 SCHEMA = "rrpolicy.plan/1"
@@ -180,7 +181,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
     Raises:
         PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
             or accepts what it can never disclose (RR224).
-        RequirementError: RR102 if the requirements cannot be achieved.
+        RequirementError: RR102 if the requirements cannot be achieved, RR510 if no release of the table can keep one.
         DataError: RR328 if a series' people are told apart by what may be spelled otherwise next time.
         RefusedError: RR444 if the series was begun otherwise.
     """
@@ -212,6 +213,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
     problems = undeclared(resolved, channel)
     if problems:
         raise PolicyError(problems)
+    refuse_unreachable(requirements, channel, original)
     records = original if isinstance(original, int) else original.records
     singles = () if isinstance(original, int) else held_by_one(resolved, channel, original)
     return Plan(
@@ -239,6 +241,23 @@ def _as_begun(policy: Policy, channel: Channel, original: Original | int, begun:
     if begun is not None and policy.release.series is not None:
         stands = begun.series if known is None else known
         refuse_others(begun, policy, _stated(stands, policy), channel)
+
+
+def refuse_unreachable(
+    requirements: Iterable[tuple[Requirement, Assessor]], channel: Channel, original: Original | int
+) -> None:
+    """Refuse limits that no release of a table keeps.
+
+    Raises:
+        RequirementError: RR510.
+    """
+    if isinstance(original, int):
+        return
+    asked = ((r, a.least) for r, a in requirements if a.least is not None)
+    told = (returning(Problem | None, least)(requirement, channel, original) for requirement, least in asked)
+    problems = [problem for problem in told if problem is not None]
+    if problems:
+        raise RequirementError(problems)
 
 
 def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = None) -> None:

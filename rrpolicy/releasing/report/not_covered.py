@@ -19,7 +19,8 @@ def not_covered(model: str, offered: Mapping[str, object]) -> tuple[str, ...]:
     """
     family = model.partition("/")[0]
     if family in offered:
-        own = getattr(offered[family], "not_covered", None)
+        one = offered[family]
+        own = getattr(one, "measures", {}).get(model, getattr(one, "not_covered", None))
     else:
         own = next((m[family] for o in offered.values() if family in (m := getattr(o, "measures", {}))), None)
     return tuple(map(str, own)) if isinstance(own, tuple) and own else UNKNOWN

@@ -1,0 +1,90 @@
+"""The best guess through dealt groups: an upper bound, from the bounds of the posterior of the own value.
+
+Given a group, the posterior of a person's value has squares that add up, on average, to
+
+    E sum over u of (posterior of u)^2 = sum over u of c_u R_S(u | alpha) = s,
+
+as R_S is the expected posterior of the own value. Of shares in a group of at most L values whose squares add up to s,
+the largest is at most (1 + ((L - 1) (L s - 1))^(1/2))/L, which is concave in s, so that by Jensen's inequality it
+bounds the expected largest posterior, too. Nor is that above the largest posterior in any group that can be dealt. For
+values that do not go with the quasi-identifiers, dealt without residues, the bound is 1/l.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.anatomy.schedule import groups_of
+from rrpolicy.privacy.anatomy.bounds import Bounds
+from rrpolicy.privacy.disclosure.alike import Alike
+from rrpolicy.privacy.disclosure.attribute import conclude
+from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.limits.guesses import Guesses, guesses, parts
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.anatomy.channel import AnatomyChannel
+    from rrpolicy.errors import Problem
+    from rrpolicy.finding import Companion, Finding
+    from rrpolicy.policy.model import Requirement
+    from rrpolicy.privacy.disclosure.attribute_options import Options
+    from rrpolicy.source.counts import Array
+    from rrpolicy.source.protocol import Original
+
+BOUND = "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average."
+
+
+def dealt(requirement: Requirement[Options], channel: AnatomyChannel, original: Original) -> Guesses:
+    """Return the bound of every group of people with the same quasi-identifiers that an entry speaks of."""
+    name = channel.sensitive.attribute
+    told = parts(channel.untouched(sensitive=True), original, name, others_known=False)
+    alike = Alike.of(told.people)
+    bounds = Bounds.of(alike.people, channel.size)
+    largest = min(channel.size + groups_of(original.records, channel.size)[1], told.people.shape[1])
+    best = _largest(alike, bounds, largest)[alike.kind]
+    limit = requirement.options.limit_of(None)
+
+    def exactly(group: int) -> Fraction | None:
+        """Return the limit times the people where fractions tell that the bound is within it; else nothing."""
+        kind, counts = int(alike.kind[group]), told.people[group].tolist()
+        n = sum(counts)
+        offset = Fraction(max(counts), n) if requirement.options.measure == "gain" else Fraction(0)
+        if bounds.fractions * len(counts) > MOST_FRACTIONS:
+            return None
+        squares = sum((Fraction(m, n) * bounds.exactly(kind, u) for u, m in enumerate(counts) if m), Fraction(0))
+        reached = largest * (limit + offset) - 1
+        within = reached >= 0 and (largest - 1) * (largest * squares - 1) <= reached**2
+        return (limit + offset) * n if within else None
+
+    return guesses(requirement, told, name, best, exactly, exact=False)
+
+
+MOST_FRACTIONS = 10_000_000
+"""Fractions beyond which nothing is decided exactly."""
+
+
+def _largest(alike: Alike, bounds: Bounds, size: int) -> Array:
+    """Return (kinds,) bounds of the expected largest posterior in groups of at most so many values."""
+    shares = alike.people / alike.people.sum(axis=1, keepdims=True)
+    squares = np.clip((shares * bounds.expected).sum(axis=1), 1 / size, 1.0)
+    by_squares = (1 + np.sqrt((size - 1) * (size * squares - 1))) / size
+    best: Array = np.minimum(by_squares, bounds.highest.max(axis=1))
+    return best
+
+
+def assess(
+    requirement: Requirement[Options], channel: AnatomyChannel, original: Original, further: tuple[Companion, ...]
+) -> Finding:
+    """Return the finding; see `rrpolicy.privacy.anatomy.disclosure.assess`."""
+    rests_on = (BOUND, *exposure(channel.untouched()).assumptions)
+    return conclude(requirement, (dealt(requirement, channel, original),), rests_on, further)
+
+
+def least(requirement: Requirement[Options], channel: AnatomyChannel, original: Original) -> Problem | None:
+    """Return why no release whatever keeps an entry's limit; None if one may."""
+    name = channel.sensitive.attribute
+    told = parts(channel.untouched(sensitive=True), original, name, others_known=False)
+    unseen = guesses(requirement, told, name, np.ones(told.groups), lambda _: None, exact=False)
+    return unseen.unreachable(requirement)

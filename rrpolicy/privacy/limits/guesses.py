@@ -1,0 +1,267 @@
+"""Best guesses held against a limit: one number for each group of people who agree in what the attacker knows.
+
+Whoever knows which released record is a person's reads all of it. What else stands in it is counted as if it were
+released as it is, and weighed by how often it occurs in the person's group,
+
+    V(alpha) <= sum over w of Pr(w | alpha) sum over v of max over u of c_u(alpha, w) P_S[v, u],
+
+exact where the rest is released as it is, or there is none; else an upper bound (data processing). The gain is V less
+the largest share in the group alpha, which guessing unseen attains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.errors import Problem
+from rrpolicy.finding import Basis, Companion, Measure, Standing
+from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.privacy.disclosure.attribute import Held, as_they_are, chosen, conclude
+from rrpolicy.privacy.disclosure.attribute_options import Limited
+from rrpolicy.privacy.disclosure.companions import GROUP_INFERENCE, OTHERS_KNOWN
+from rrpolicy.privacy.disclosure.exact import settled
+from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.epsilon.protection import protection
+from rrpolicy.privacy.evidence import Evidence, Sides, gather, sides
+from rrpolicy.privacy.limits.vulnerability import best_guess, exact_best_guess
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.finding import Finding
+    from rrpolicy.privacy.disclosure.attribute_options import Options
+    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.protocol import Original
+
+BEST = "the largest chance that the likeliest value is the true one, for who knows which record is the person's"
+GAIN = "the largest difference between that chance and the largest share of a value in the same group"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Groups of people who agree in what is known of them, parted by what else stands in their records.
+
+    Attributes:
+        evidence: the parts.
+        group: (parts,) the group of each.
+        seen: names of what parts the groups and is not released as it is.
+    """
+
+    evidence: Evidence
+    group: Ints
+    seen: tuple[str, ...]
+
+    @property
+    def groups(self) -> int:
+        """Return the number of groups."""
+        return int(self.group.max(initial=-1)) + 1
+
+    @property
+    def people(self) -> Ints:
+        """Return (groups, values) people by sensitive value."""
+        people: Ints = np.zeros((self.groups, self.evidence.histograms.shape[1]), dtype=np.int64)
+        np.add.at(people, self.group, self.evidence.histograms)
+        return people
+
+    def summed(self, x: Array) -> Array:
+        """Return (groups,) sums of (parts,) numbers."""
+        return np.bincount(self.group, weights=x, minlength=self.groups).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Guesses(Held):
+    """The best guess, or its gain, of every group that an entry speaks of.
+
+    Attributes:
+        best: (k,) V, or upper bounds.
+        exact: whether they are exact.
+        gain: whether the gain is limited.
+        most: (k,) people with the commonest value.
+        exactly_best: what tells V, or what it is at most, times the people, exactly; None where that takes too much.
+    """
+
+    best: Array
+    exact: bool
+    gain: bool
+    most: Ints
+    exactly_best: Callable[[int], Fraction | None]
+
+    @property
+    def number(self) -> Array:
+        """Return (k,) what is limited."""
+        return np.maximum(self.best - self.share, 0.0) if self.gain else self.best
+
+    @property
+    def quantity(self) -> str:
+        """Return what the numbers are, in words."""
+        return f"{'gain of the ' if self.gain else ''}best guess of {self.of}"
+
+    def measured(self, at: int) -> Measure:
+        """Return one number with its standing; at its limit exactly, if it is."""
+        value = settled(float(self.number[at]), self.limits[0], lambda: self.exactly()(at))
+        return Measure(value, Standing.EXACT if self.exact else Standing.UPPER_BOUND)
+
+    def exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells a number exactly."""
+
+        def number(i: int) -> Fraction | None:
+            best = self.exactly_best(i)
+            return None if best is None else (best - (int(self.most[i]) if self.gain else 0)) / int(self.people[i])
+
+        return number
+
+    def beside(self) -> tuple[Companion, ...]:
+        """Return the guess, what is guessed unseen, and the gain, each at its largest."""
+        standing = Standing.EXACT if self.exact else Standing.UPPER_BOUND
+        gain = float(np.maximum(self.best - self.share, 0.0).max())
+        told = (
+            ("best guess", Measure(float(self.best.max()), standing), BEST),
+            ("largest within-group share", Measure(float(self.share.max())), GROUP_INFERENCE),
+            ("gain of the best guess", Measure(gain, standing), GAIN),
+        )
+        return tuple(Companion(name, measure, Basis.ORIGINAL, text, self.of) for name, measure, text in told)
+
+    def unreachable(self, requirement: Requirement) -> Problem | None:
+        """Return that a limit is below what is guessed unseen, which no release lowers (RR510); None if it is not."""
+        limit = self.limits[0]
+        over = np.array(
+            [Fraction(int(m), int(n)) > limit for m, n in zip(self.most, self.people, strict=True)], dtype=bool
+        )
+        if self.gain or not over.any():
+            return None
+        floor = float(self.share.max())
+        message = (
+            f"no release brings the best guess of {self.of} under {float(limit):g}: the largest share of a value in a "
+            f"group is {floor:.6g}, and whoever knows the shares guesses so well unseen; {int(over.sum()):,} of "
+            f"{len(over):,} groups with {int(self.people[over].sum()):,} people are over the limit"
+        )
+        hint = (
+            'limit what the release adds to it (`measure = "gain"`), coarsen the quasi-identifiers or the sensitive '
+            "attribute, or raise the threshold to the floor"
+        )
+        return Problem("RR510", message, requirement.place, f"a threshold of at least {floor:.6g}", hint)
+
+
+def parts(channel: Product, original: Original, sensitive: str, *, others_known: bool) -> Parts:
+    """Return the groups of a table, and the parts of which a released record tells.
+
+    Args:
+        channel: what is released.
+        original: the table.
+        sensitive: the attribute that is guessed, on an axis of its own.
+        others_known: whether the attacker knows the other sensitive attributes.
+    """
+    policy = original.policy
+    told = sides(channel, policy, sensitive, known_sensitive=others_known)
+    rest = [axis for axis in channel.axes if axis not in told.known and axis is not told.sensitive and _seen(axis)]
+    carried = [
+        c
+        for c in channel.carried
+        if c not in told.carried
+        and c.assume_unlinkable is None
+        and c.attribute != sensitive
+        and policy.attributes[c.attribute].role is Role.SENSITIVE
+    ]
+    whole = Sides((*told.known, *rest), (*told.carried, *carried), told.sensitive)
+    evidence = gather(original, whole)
+    known = {*(name for axis in told.known for name in axis.attributes), *(c.attribute for c in told.carried)}
+    columns = [place for place, name in enumerate(evidence.names) if name in known]
+    _, group = np.unique(evidence.values[:, columns], axis=0, return_inverse=True)
+    hidden = tuple(name for axis in rest if not isinstance(axis, Identity) for name in axis.attributes)
+    return Parts(evidence, group.ravel().astype(np.int64), hidden)
+
+
+def _seen(axis: Axis) -> bool:
+    return not isinstance(axis, Identity) or axis.released.assume_unlinkable is None
+
+
+def cases(
+    requirement: Requirement[Options], channel: Product, original: Original
+) -> Iterator[tuple[Parts, str, Guesses]]:
+    """Yield the guesses of each protected attribute: with the quasi-identifiers known, then all others, if asked."""
+    policy = original.policy
+    others = len(policy.with_role(Role.SENSITIVE)) > 1
+    for name in requirement.protects(policy):
+        for others_known in (False, True) if requirement.options.known_sensitive and others else (False,):
+            told = parts(channel, original, name, others_known=others_known)
+            axis, evidence = told.evidence.sensitive, told.evidence
+            assert axis is not None
+            best = told.summed(best_guess(evidence.shares, axis) * evidence.n) / told.people.sum(axis=1)
+            of = name + (OTHERS_KNOWN if others_known else "")
+
+            def exactly(group: int, told: Parts = told, axis: Axis = axis) -> Fraction:
+                rows = told.evidence.histograms[told.group == group].tolist()
+                return sum((exact_best_guess(row, axis) for row in rows), Fraction(0))
+
+            yield told, name, guesses(requirement, told, of, best, exactly, exact=not told.seen)
+
+
+def guesses(
+    requirement: Requirement[Options],
+    told: Parts,
+    of: str,
+    best: Array,
+    exactly: Callable[[int], Fraction | None],
+    *,
+    exact: bool,
+) -> Guesses:
+    """Return the guesses that an entry speaks of.
+
+    Args:
+        requirement: the entry.
+        told: the groups.
+        of: the sensitive attribute, in words.
+        best: (groups,) V, or upper bounds.
+        exactly: what tells V of a group times its people; None where that takes too much.
+        exact: whether `best` is exact.
+    """
+    meant = np.zeros(told.groups, dtype=bool)
+    meant[told.group[chosen(told.evidence, requirement, None, ()).any(axis=1)]] = True
+    asked, people = np.flatnonzero(meant), told.people
+    first = np.zeros(told.groups, dtype=np.int64)
+    first[told.group[::-1]] = np.arange(len(told.group))[::-1]
+    n, most = people[asked].sum(axis=1), people[asked].max(axis=1, initial=0)
+    return Guesses(
+        of,
+        told.evidence,
+        (),
+        first[asked],
+        np.zeros(len(asked), dtype=np.int64),
+        n,
+        most / n,
+        (requirement.options.limit_of(None),),
+        best[asked],
+        exact,
+        requirement.options.measure is Limited.GAIN,
+        most,
+        lambda i: exactly(int(asked[i])),
+    )
+
+
+def assess(requirement: Requirement[Options], channel: Product, original: Original) -> Finding:
+    """Assess every protected attribute on a product channel."""
+    found = list(cases(requirement, channel, original))
+    seen = dict.fromkeys(name for told, _, _ in found for name in told.seen)
+    return conclude(
+        requirement,
+        tuple(held for _, _, held in found),
+        (*exposure(channel).assumptions, *as_they_are(seen)),
+        protection(channel, original.records),
+    )
+
+
+def holds(requirement: Requirement[Options], channel: Product, original: Original) -> bool:
+    """Return the verdict alone."""
+    return not any(held.over().any() for _, _, held in cases(requirement, channel, original))
+
+
+def least(requirement: Requirement[Options], channel: Product, original: Original) -> Problem | None:
+    """Return why no release whatever keeps an entry's limit; None if one may."""
+    found = (held.unreachable(requirement) for _, _, held in cases(requirement, channel, original))
+    return next((problem for problem in found if problem is not None), None)
