@@ -8,6 +8,7 @@ from dataclasses import replace
 from rrpolicy.attacks.averaging import average
 from rrpolicy.attacks.inference import infer
 from rrpolicy.attacks.linkage import link
+from rrpolicy.attacks.membership import member
 from rrpolicy.attacks.partition import classes, groups
 from rrpolicy.attacks.result import Attack, undecided
 from rrpolicy.attacks.target import Target
@@ -16,7 +17,7 @@ from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
 
 Run = Callable[[Target], Iterator[Attack]]
-ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {Product: (infer, link, classes), AnatomyChannel: (groups,)}
+ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {Product: (infer, link, member, classes), AnatomyChannel: (groups,)}
 """The attacks on one release, by its channel."""
 
 

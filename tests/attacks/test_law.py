@@ -16,6 +16,7 @@ import pytest
 from rrpolicy.attacks.averaging import average, coincidence
 from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
 from rrpolicy.attacks.linkage import NAME as LINKAGE
+from rrpolicy.attacks.membership import NAME as MEMBERSHIP
 from rrpolicy.attacks.partition import BACKGROUND, HOMOGENEITY
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
 from rrpolicy.attacks.run import attacks_on
@@ -99,19 +100,26 @@ def test_predictions_are_the_expectation_over_all_releases(rows: list[tuple[int,
             )
         return right
 
+    def told(b: int, v: int, own: int) -> Fraction:
+        """Of the person of a row and each of the others, the likelier one is named."""
+        chances = [qi(b, a) * sensitive(v, u) for a, u in rows]
+        mine, others = chances[own], chances[:own] + chances[own + 1 :]
+        return sum((Fraction(1) if mine > c else Fraction(mine == c, 2) for c in others), Fraction(0)) / len(others)
+
     promised = Product(
         (Retention.uniform("sex", SEX, KEEP_SEX), Retention.uniform("disease", DISEASE, KEEP_DISEASE)),
         (),
         ("sex", "disease"),
     )
     original = TableInMemory.of(SMALL, {"sex": [a for a, _ in rows], "disease": [u for _, u in rows]})
-    right = dict.fromkeys((BY_RECORD, BY_PERSON, LINKAGE), Fraction(0))
+    right = dict.fromkeys((BY_RECORD, BY_PERSON, LINKAGE, MEMBERSHIP), Fraction(0))
     law: dict[tuple[tuple[int, int], ...], Fraction] = {}
     for released in combinations(combinations(range(2), range(3)), repeat=len(rows)):
         chance = Fraction(1)
         for (b, v), (a, u) in zip(released, rows, strict=True):
             chance *= qi(b, a) * sensitive(v, u)
-        for (b, v), (a, u) in zip(released, rows, strict=True):
+        for own, ((b, v), (a, u)) in enumerate(zip(released, rows, strict=True)):
+            right[MEMBERSHIP] += chance * told(b, v, own)
             right[BY_RECORD] += chance * (guessed(b, v) == u)
             right[LINKAGE] += chance * Fraction(named(b) == a, size[a])
             right[BY_PERSON] += chance * read(b, v)
@@ -149,6 +157,38 @@ def test_by_person_is_the_mean_of_value_read_correctly() -> None:
     assert found[BY_PERSON].predicted == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("blocked", [False, True])
+def test_membership_is_the_mean_advantage_over_all_pairs(blocked: bool) -> None:
+    original = people(60)
+    area = Fraction(7, 10)
+    axes = [Retention.uniform("sex", SEX, Fraction(7, 10)), Identity.of("disease", DISEASE)]
+    kept = (
+        Retention.in_blocks("area", AREA, [(AREA[:3], area), (AREA[3:], Fraction(3, 5))])
+        if blocked
+        else Retention.uniform("area", AREA, area)
+    )
+    promised = Product((axes[0], kept, axes[1]), (), ("sex", "area", "disease"))
+    matrices = [axis.forward(np.eye(axis.original_size), 0) for axis in promised.axes]
+    columns = np.einsum("ax,by,cz->abcxyz", *matrices).reshape(len(SEX) * len(AREA) * len(DISEASE), -1)
+    own = np.repeat(np.arange(columns.shape[1]), original.counts("sex", "area", "disease").dense().ravel())
+    released = columns[:, own]
+    apart = np.abs(released[:, :, None] - released[:, None, :]).sum(axis=0) / 2
+    advantage = apart.sum() / (60 * 59)
+    found = attacked(promised, original, drawn(promised, original, 1)["data"])[MEMBERSHIP]
+    assert found.predicted == pytest.approx(60 * (1 + advantage) / 2, rel=1e-12)
+    assert found.without == 30  # a coin tells half of them
+
+
+def test_membership_stays_below_what_epsilon_allows() -> None:
+    keep = Fraction(7, 10)
+    promised = Product((Retention.uniform("sex", SEX, keep),), (), ("sex",))
+    policy = policy_of([Attribute("sex", Role.QUASI_IDENTIFIER, SEX)])
+    original = TableInMemory.of(policy, {"sex": [0, 1]})
+    found = attacked(promised, original, drawn(promised, original, 1)["data"], policy)[MEMBERSHIP]
+    epsilon = np.log(7 / 3)
+    assert found.predicted == pytest.approx(2 * (1 + np.tanh(epsilon / 2)) / 2)  # two people who differ attain it
+
+
 def test_two_hundred_draws_are_as_predicted() -> None:
     original, promised = people(2_000), channel()
     totals: dict[str, list[float]] = {}
@@ -164,7 +204,7 @@ def test_two_hundred_draws_are_as_predicted() -> None:
             assert found.highest is not None
             assert found.lowest <= found.successes <= found.highest
             totals.setdefault(name, []).append(found.successes - found.predicted)
-    assert set(totals) == {BY_RECORD, BY_PERSON, LINKAGE}
+    assert set(totals) == {BY_RECORD, BY_PERSON, LINKAGE, MEMBERSHIP}
     for deviations in totals.values():  # five standard errors: 6e-7
         assert abs(np.mean(deviations)) < 5 * np.std(deviations) / np.sqrt(len(deviations))
 
