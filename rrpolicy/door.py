@@ -274,7 +274,11 @@ def compare(
     risk: str | None = None,
     error: str | None = None,
     source: Table | None = None,
+    expected_rows: int | None = None,
+    draws: int = 20,
+    resume: PathLike | None = None,
     root: PathLike | None = None,
+    plugins: Sequence[str] = (),
     today: date | None = None,
     waivers: bool = True,
     progress: Progress = _silent,
@@ -282,7 +286,8 @@ def compare(
     """Compare policies, mechanisms and values of keys by risk and error on the table; nothing is released.
 
     Args:
-        policies: files.
+        policies: files; also plans' files and releases, which are compared as they are. Of a release whose table is
+            not named as `source` the numbers are those that its audit/ states.
         mechanisms: tried on each policy, its own among them only if it is named; options of the same name are kept,
             and what another mechanism derives is taken to be accepted, which its row says. Default: its own.
         vary: the values that keys of a policy's own file take in turn, such as `{"privacy.0.threshold": ["1/2",
@@ -290,7 +295,12 @@ def compare(
         risk: id of the requirement that the front is drawn over; default: the first that most of those that pass have.
         error: id of the error, the same; default: total variation of all two-way marginals.
         source: the table, as for `plan`, in place of each policy's own.
+        expected_rows: plan for so many records, without data: errors are told as far as there is a closed form.
+        draws: simulated ones of each marginal, 20 to 10,000.
+        resume: a file that finished candidates are kept in, and taken from if nothing that they follow from changed; it
+            is made where there is none, and as confidential as the comparison.
         root: as for `load_policy`.
+        plugins: as for `verify`.
         today: as for `check`.
         waivers: as for `check`.
         progress: as for `plan`.
@@ -301,22 +311,27 @@ def compare(
 
     Raises:
         PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism, key, risk or error, too many
-            candidates, or candidates that read different tables.
+            candidates, or candidates that read different tables; RR560 if `resume` is another file.
         DataError: RR3xx if the table cannot be read; one that does not fit a candidate is told in its row.
         RefusedError: as for `plan`.
+        RequirementError: RR11x if a release is not as it says.
     """
     from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.govern.compare.compare import Call
     from rrpolicy.govern.compare.compare import compare as compared
+    from rrpolicy.govern.compare.kept import Kept
     from rrpolicy.govern.ledger.account import FileAccounts
     from rrpolicy.source.memory.handed import handed
 
     if not policies:
         raise PolicyError(Problem("RR250", "no policy to compare", expected="one policy file or more"))
+    if expected_rows is not None and source is not None:
+        raise PolicyError(Problem("RR250", "expected_rows plans without data: it goes without a source"))
     files = [Path(policy) for policy in policies]
+    kept = None if resume is None else Kept.open(Path(resume))
     terms = _terms(today, waivers=waivers)
-    return compared(
-        files, mechanisms, vary or {}, risk, error, handed(source), _path(root), progress, terms, FileAccounts()
-    )
+    call = Call(risk, error, handed(source), expected_rows, draws, kept, terms, FileAccounts())
+    return compared(files, mechanisms, vary or {}, _path(root), plugins, call, progress)
 
 
 @blaming

@@ -20,12 +20,20 @@ if TYPE_CHECKING:
     from rrpolicy.utility.simulation import Figure
 
 
+FEWEST_DRAWS, MOST_DRAWS = 20, 10_000
+
+
 class Simulation(BaseModel):
     """How an expectation is simulated, where it has no closed form."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    draws: int = Field(default=100, ge=20, le=10_000, description="Simulated draws, where there is no closed form.")
+    draws: int = Field(
+        default=100,
+        ge=FEWEST_DRAWS,
+        le=MOST_DRAWS,
+        description="Simulated draws, where there is no closed form.",
+    )
     seed: int = Field(default=1, ge=0, lt=2**63, description="Of the simulated draws; no release is drawn with it.")
 
 

@@ -17,20 +17,32 @@ VARY = (
     "combinations are compared."
 )
 
+PLUGIN = "A distribution that a release may load, such as acme-oue>=1.2; none is loaded on its word alone."
+RESUME = (
+    "Keep finished candidates in this file, and take from it those of which nothing changed; it is made where there is "
+    "none."
+)
+
 
 def command(  # noqa: PLR0917 each option is one
-    policies: Annotated[list[Path], typer.Argument(help="Policy files.", metavar="POLICY...")],
+    policies: Annotated[
+        list[Path], typer.Argument(help="Policy files; also plans' files and releases.", metavar="POLICY...")
+    ],
     mechanisms: Annotated[
         str | None, typer.Option("--mechanism", help="Try these on each policy, in place of its own.", metavar="A,B")
     ] = None,
     vary: Annotated[list[str] | None, typer.Option("--vary", help=VARY, metavar="KEY=VALUES")] = None,
     source: Annotated[str | None, typer.Option(help="Read this table in place of the policies' own.")] = None,
+    expected_rows: Annotated[int | None, typer.Option(min=1, help="Plan for so many records, without data.")] = None,
+    draws: Annotated[int, typer.Option(min=20, max=10_000, help="Simulated draws of each marginal.")] = 20,
+    resume: Annotated[Path | None, typer.Option(help=RESUME)] = None,
     risk: Annotated[str | None, typer.Option(help="The risk of the map, as the table names it.", metavar="ID")] = None,
     error: Annotated[str | None, typer.Option(help="The error of the map, the same.", metavar="ID")] = None,
     html: Annotated[
         Path | None, typer.Option("--html", help="Write one page for a meeting as well; it must not exist.")
     ] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN, metavar="DISTRIBUTION")] = None,
     today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
@@ -59,7 +71,11 @@ def command(  # noqa: PLR0917 each option is one
             risk=risk,
             error=error,
             source=source,
+            expected_rows=expected_rows,
+            draws=draws,
+            resume=resume,
             root=root,
+            plugins=plugins or (),
             today=None if today is None else today.date(),
             waivers=not no_waivers,
             progress=report,

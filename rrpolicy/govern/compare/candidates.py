@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 from rrpolicy.canonical import category_text
 from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
+from rrpolicy.govern.compare.written import Written, is_written, open_written
+from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import one_of, suggest
 from rrpolicy.registry import Registry
@@ -39,6 +41,7 @@ class Candidate:
         problems: why it is none.
         accepting: opens it with what it accepts of the table; None where the file's own word stands, as it speaks of
             this mechanism.
+        written: of a plan or a release, which is compared as it is.
     """
 
     file: str
@@ -47,6 +50,14 @@ class Candidate:
     opened: Opened | None
     problems: tuple[Problem, ...] = ()
     accepting: Callable[[Sequence[str]], Opened] | None = None
+    written: Written | None = None
+
+    @property
+    def asking(self) -> tuple[Policy, Registry] | None:
+        """Return the policy whose requirements and gates it has, with its plugins; None if it is none."""
+        if self.written is not None:
+            return self.written.plan.policy, self.written.registry
+        return None if self.opened is None else (self.opened.policy, self.opened.registry)
 
     @property
     def label(self) -> str:
@@ -82,28 +93,43 @@ def _toml(text: str) -> object:
         return None
 
 
-def candidates(
-    policies: Sequence[os.PathLike[str] | str], mechanisms: Sequence[str], vary: Vary, root: Path | None, handed: Handed
+def candidates(  # noqa: PLR0917 each is another thing
+    named: Sequence[Path],
+    mechanisms: Sequence[str],
+    vary: Vary,
+    root: Path | None,
+    handed: Handed,
+    trusted: Sequence[str] = (),
 ) -> Iterator[Candidate]:
     """Yield every candidate, each policy's own first; two that come to the same policy are one.
 
     Args:
-        policies: files.
+        named: policies' files, plans' files and releases.
         mechanisms: in place of each policy's own; none keeps that alone.
         vary: the values of keys; all combinations are candidates.
         root: that the files lie under which the policies name.
         handed: the table that takes the place of each policy's own.
+        trusted: distributions of plugins that a release may use.
 
     Raises:
         PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism or key, or too many candidates.
-        RefusedError: as `open_policy`.
+        RefusedError: as `open_policy`, and as `open_written`.
+        RequirementError: as `open_written`.
     """
+    written = [path for path in named if is_written(path)]
+    policies = [path for path in named if not is_written(path)]
+    if written and not policies and (mechanisms or vary):
+        message = f"{written[0]} is planned already: only policies have other mechanisms and values tried on them"
+        raise PolicyError(Problem("RR250", message, expected="a policy file"))
     each = list(product(*([(key, value) for value in values] for key, values in vary.items())))
     if len(policies) * max(1, len(mechanisms)) * len(each) > MOST:
         message = f"more than {MOST} candidates"
         raise PolicyError(Problem("RR250", message, hint="vary fewer keys, or name fewer values"))
+    for path in written:
+        found = open_written(path, handed, root, trusted)
+        yield Candidate(os.fspath(path), found.plan.policy.mechanism.name, (), None, written=found)
     for file in policies:
-        made = open_policy(Path(file), source=handed.uri, root=root)
+        made = open_policy(file, source=handed.uri, root=root)
         seen = set()
         for name in mechanisms or (made.policy.mechanism.name,):
             _known(name, made.registry)

@@ -13,10 +13,12 @@ from typing import Any
 from rrpolicy.canonical import Json, canonical, digest, pretty
 from rrpolicy.codec.reading import read
 from rrpolicy.errors import Problem, RefusedError, unwritable
+from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.offer import Software
 from rrpolicy.policy.stored import mechanism_from_json
 from rrpolicy.releasing.appearing import appear
+from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.keys import KeyFile, fresh_key
 from rrpolicy.releasing.plan.opening import Before, Opened, open_policy
 from rrpolicy.releasing.plan.plan import SCHEMA, Plan, same_software
@@ -30,11 +32,19 @@ LARGEST = 2**30
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A plan that is still fresh, with the policy that it was made of, as its file states it now."""
+    """A plan that is still fresh, with the policy that it was made of, as its file states it now.
+
+    Attributes:
+        plan: what a release executes.
+        opened: the policy with its plugins.
+        policy_file: where it stands.
+        assessment: what the plan's file states of it.
+    """
 
     plan: Plan
     opened: Opened
     policy_file: Path
+    assessment: Assessment
 
 
 def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str, Json]:
@@ -101,6 +111,10 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         opened = open_policy(policy_file, source=source, root=root, before=before)
         with opened.registry.naming_absent():
             plan = Plan.from_json(document, opened.registry, uri=opened.policy.source.uri, folder=opened.policy.folder)
+        assessment = Assessment(
+            tuple(map(Finding.from_json, document["findings"])),
+            tuple(map(UtilityFinding.from_json, document["utility"])),
+        )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise RefusedError(Problem("RR401", f"{path} contradicts itself", hint="plan again")) from error
     chosen = opened.policy.mechanism
@@ -110,7 +124,7 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         raise stale(f"what the policy states of the mechanism '{chosen.name}', which is not installed, has changed")
     if not same_software(plan.software, opened.registry):
         raise stale("rrpolicy or a plugin is of another version")
-    return ReadPlan(plan, opened, policy_file)
+    return ReadPlan(plan, opened, policy_file, assessment)
 
 
 def _before(document: Mapping[str, Any]) -> Before:

@@ -1,0 +1,84 @@
+"""Candidates that are planned already: a plan's file, or a release with its audit/."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.policy.identity import identities
+from rrpolicy.registry import Registry
+from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.plan.file import read_plan
+from rrpolicy.releasing.plan.plan import Plan
+from rrpolicy.releasing.verify.audit import verify_audit
+from rrpolicy.releasing.verify.outcome import Level, Log
+from rrpolicy.releasing.verify.public import verify_public
+from rrpolicy.scratch import scratch
+from rrpolicy.source.memory.handed import Handed
+
+PLAN = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A plan with what its documents state of it.
+
+    Attributes:
+        plan: with the table that the caller names in place of its own.
+        registry: of the plugins that it names.
+        assessment: findings and utility, as they were written.
+        table: whether its table is at hand; that of a release is only if the caller names it.
+        released: whether it is a release.
+    """
+
+    plan: Plan
+    registry: Registry
+    assessment: Assessment
+    table: bool
+    released: bool
+
+
+def is_written(path: Path) -> bool:
+    """Return whether a caller names a plan's file, or a release."""
+    return path.suffix == PLAN or (path / "public").is_dir()
+
+
+def open_written(path: Path, handed: Handed, root: Path | None, trusted: Sequence[str]) -> Written:
+    """Read a plan's file, or a release.
+
+    Args:
+        path: of either.
+        handed: the table in place of its own.
+        root: that the files lie under which a plan's policy names.
+        trusted: distributions of plugins that a release may use: none is loaded on its word.
+
+    Raises:
+        RefusedError: as `read_plan`.
+        PolicyError: RR260 if a release has no audit/.
+        RequirementError: if a release is not as it says.
+    """
+    if path.suffix == PLAN and not path.is_dir():
+        found = read_plan(path, source=handed.uri, root=root)
+        registry = found.opened.registry.opening(handed.engines)
+        return Written(found.plan, registry, _named(found.assessment, found.plan), table=True, released=False)
+    if not (path / "audit").is_dir():
+        message = f"{path} has no audit/, which states its plan"
+        raise PolicyError(Problem("RR260", message, expected="a whole bundle, as `rrpolicy release` writes it"))
+    log = Log()
+    with scratch() as spilled:
+        side = verify_public(log, path / "public", spilled.folder, trusted)
+        audit = None if side is None else verify_audit(log, path / "audit", side, handed.uri or "", ".")
+    log.done(Level.AUDIT).require()
+    assert side is not None
+    assert audit is not None
+    registry, known = side.registry.opening(handed.engines), handed.uri is not None
+    return Written(audit.plan, registry, _named(audit.stated, audit.plan), table=known, released=True)
+
+
+def _named(assessment: Assessment, plan: Plan) -> Assessment:
+    """Return findings with what machines call the entries that ask for them, which no document tells."""
+    names = identities(plan.policy).requirements
+    pairs = zip(assessment.findings, names, strict=True)
+    return replace(assessment, findings=tuple(replace(finding, identity=name) for finding, name in pairs))
