@@ -35,6 +35,7 @@ import numpy as np
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome, undecided
 from rrpolicy.attacks.score import forward, held, law
 from rrpolicy.attacks.target import MOST_CELLS, Target, cells, listed, size
+from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.read import certain
 
@@ -132,7 +133,10 @@ def _shared(one: Product, other: Product) -> list[Axis]:
 def _alike_axis(product: Product, axis: Axis) -> bool:
     labels = [column.labels for column in axis.columns()]
     return any(
-        own.attributes == axis.attributes and listed(own) and [column.labels for column in own.columns()] == labels
+        (not isinstance(own, Sets) or own == axis)
+        and own.attributes == axis.attributes
+        and listed(own)
+        and [column.labels for column in own.columns()] == labels
         for own in product.axes
     )
 

@@ -83,7 +83,7 @@ def _unlike(axes: tuple[Axis, ...]) -> str:
     if len(sensitive.attributes) > 1:
         return "it is released together with another attribute"
     if not all(map(listed, axes)):
-        return "released values cannot be listed: sets are no product of matrices"
+        return "there are too many sets, or values that are not listed"
     return TOO_LARGE if size(axes) > MOST_CELLS else ""
 
 

@@ -47,7 +47,7 @@ def link(target: Target) -> Iterator[Attack]:
     if not known:
         yield undecided(NAME, "", knows, "nothing is released that links records to people")
     elif not all(map(listed, known)):
-        yield undecided(NAME, "", knows, "released values cannot be listed: sets are no product of matrices")
+        yield undecided(NAME, "", knows, "there are too many sets, or values that are not listed")
     elif size(known) > MOST_CELLS:
         yield undecided(NAME, "", knows, TOO_LARGE)
     else:

@@ -31,14 +31,13 @@ import numpy as np
 
 from rrpolicy.attacks.result import Attack, Outcome, undecided
 from rrpolicy.attacks.score import held, law
-from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, size
-from rrpolicy.channel.base import Transition
+from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, listing, size
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.privacy.evidence import sides
 from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.target import Cells
+    from rrpolicy.attacks.target import Cells, Listed
     from rrpolicy.source.counts import Array
 
 NAME = "membership"
@@ -56,17 +55,17 @@ def member(target: Target) -> Iterator[Attack]:
     knows = f"{in_words(names) or 'nothing'} of everybody, and the channel"
     records = target.original.records
     if not all(map(listed, known)):
-        yield undecided(NAME, "", knows, "released values cannot be listed: sets are no product of matrices")
+        yield undecided(NAME, "", knows, "there are too many sets, or values that are not listed")
         return
     if not known or records < 2:  # noqa: PLR2004 two people
         yield undecided(NAME, "", knows, "there are no two people who could be told apart")
         return
-    listing = [_Levels(axis, axis.original_size) for axis in known if isinstance(axis, Transition)]
-    if size(known) > MOST_CELLS or math.prod(len(level.probabilities) for level in listing) * size(known) > MOST:
+    levels = [_Levels(each) for axis in known if (each := listing(axis)) is not None]
+    if size(known) > MOST_CELLS or math.prod(len(level.probabilities) for level in levels) * size(known) > MOST:
         yield undecided(NAME, "", knows, TOO_LARGE)
         return
     counted = cells(target, product, known)
-    f = told_apart(counted, listing)
+    f = told_apart(counted, levels)
     words = Attack(NAME, "", knows, COUNTS, Outcome.UNDECIDED, trials=records, without=records / 2)
     expected = law(counted.axes, counted.original, f)
     yield held(words, float((f * counted.released).sum()), expected, impossible=counted.impossible)
@@ -80,8 +79,8 @@ class _Levels:
         have: (levels, released, original) whether an original has it.
     """
 
-    def __init__(self, axis: Transition, originals: int) -> None:
-        matrix = axis.forward(np.eye(originals), 0)
+    def __init__(self, axis: Listed) -> None:
+        matrix = axis.forward(np.eye(axis.original_size), 0)
         rows = [np.unique(row, return_inverse=True) for row in matrix]
         levels = max(len(values) for values, _ in rows)
         self.probabilities = np.zeros((levels, len(matrix)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rrpolicy.attacks.averaging import average
 from rrpolicy.attacks.inference import infer
+from rrpolicy.attacks.intersection import intersect
 from rrpolicy.attacks.linkage import link
 from rrpolicy.attacks.membership import member
 from rrpolicy.attacks.partition import classes, groups
@@ -26,6 +27,7 @@ def attacks(targets: Sequence[Target]) -> Iterator[Attack]:
     for number, target in enumerate(targets):
         yield from attacks_on(target, f"release {number + 1}" if len(targets) > 1 else "")
     yield from average(targets)
+    yield from intersect(targets)
 
 
 def attacks_on(target: Target, release: str = "") -> Iterator[Attack]:

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
+from rrpolicy.attacks.sets import ListedSets, few
+from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.base import Axis, Channel, Transition
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.product.read import certain, read_released
@@ -18,6 +20,7 @@ from rrpolicy.errors import Problem, RequirementError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.channel.decoders import Decoder
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
@@ -49,6 +52,24 @@ class Target:
     series: str | None = None
 
 
+class Listed(Transition, Protocol):
+    """An axis whose released values are listed."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the original attributes."""
+        ...
+
+    @property
+    def original_size(self) -> int:
+        """Return the number of original categories (columns of P)."""
+        ...
+
+    def decoder(self) -> Decoder:
+        """Return what undoes the axis."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Cells:
     """Original and released counts over some axes of a product channel.
@@ -59,7 +80,7 @@ class Cells:
         released: (released sizes) counts.
     """
 
-    axes: tuple[Transition, ...]
+    axes: tuple[Listed, ...]
     original: Array
     released: Array
 
@@ -74,15 +95,23 @@ class Cells:
         return bool(((expected <= 0) & (self.released > 0)).any() or (kept > _HALF).any())
 
 
+def listing(axis: Axis) -> Listed | None:
+    """Return an axis with all that it releases listed; None if that cannot be."""
+    if isinstance(axis, Sets):
+        return ListedSets(axis) if few(axis) else None
+    plain = isinstance(axis, Transition) and all(column.labels for column in axis.columns())
+    return cast("Listed", axis) if plain else None
+
+
 def listed(axis: Axis) -> bool:
     """Return whether all that an axis releases can be listed."""
-    return isinstance(axis, Transition) and all(column.labels for column in axis.columns())
+    return listing(axis) is not None
 
 
 def size(axes: Sequence[Axis]) -> int:
     """Return the cells of the larger joint table of some listed axes, the original or the released one."""
-    released = (math.prod(len(column.labels) for column in axis.columns()) for axis in axes)
-    return max(math.prod(axis.original_size for axis in axes), math.prod(released))
+    found = [each for axis in axes if (each := listing(axis)) is not None]
+    return max(math.prod(axis.original_size for axis in axes), math.prod(each.released_size for each in found))
 
 
 def cells(target: Target, product: Product, axes: Sequence[Axis]) -> Cells:
@@ -92,18 +121,18 @@ def cells(target: Target, product: Product, axes: Sequence[Axis]) -> Cells:
         RequirementError: RR125 if what was written cannot come from the channel, whatever the original is.
     """
     slots = tuple(product.axes.index(axis) for axis in axes)
+    found = tuple(each for axis in axes if (each := listing(axis)) is not None)
+    sets = {slot: each for slot, each in zip(slots, found, strict=True) if isinstance(each, ListedSets)}
     with target.read("data") as reader:
-        released = read_released(product, reader, [slots])
+        released = read_released(product, reader, [slots], sets)
     problem = released.problem
     if problem is None and released.records != target.original.records:
         problem = "the number of records differs from the original's"
     if problem is not None:
         raise RequirementError(Problem("RR125", f"{target.name}: {problem}"))
     counts = target.original.counts(*(name for axis in axes for name in axis.attributes)).dense()
-    listing = tuple(axis for axis in axes if isinstance(axis, Transition))
-    shape = [math.prod(len(column.labels) for column in axis.columns()) for axis in axes]
     return Cells(
-        listing,
+        found,
         counts.reshape([axis.original_size for axis in axes]).astype(np.float64),
-        released.counts[slots].reshape(shape).astype(np.float64),
+        released.counts[slots].reshape([each.released_size for each in found]).astype(np.float64),
     )

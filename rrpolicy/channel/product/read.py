@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,19 @@ Subset: TypeAlias = tuple[int, ...]
 _ROWS = 1 << 20
 
 
+class Whole(Protocol):
+    """The sets of an axis, listed."""
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of sets."""
+        ...
+
+    def rank(self, members: Ints) -> Ints:
+        """Return (records,) the place of each set among all, of its (records, l) ascending members."""
+        ...
+
+
 @dataclass(frozen=True)
 class Released:
     """What was read of a release.
@@ -35,7 +49,7 @@ class Released:
         records: how many there are.
         problem: why it cannot come from the channel whatever the original is; None if nothing is wrong.
         counts: joint counts of axes, flat in C order. Of an axis of sets: how many sets hold each value; of one that
-            stands twice: how many hold each two.
+            stands twice: how many hold each two; of one that counts whole: how many are each set.
         unchanged: distinct rows of axes' flat codes and carried values that are released with certainty, with `n`.
     """
 
@@ -45,17 +59,25 @@ class Released:
     unchanged: pa.Table | None
 
 
-def read_released(product: Product, reader: pa.RecordBatchReader, subsets: Sequence[Subset]) -> Released:
+def read_released(
+    product: Product,
+    reader: pa.RecordBatchReader,
+    subsets: Sequence[Subset],
+    whole: Mapping[int, Whole] = MappingProxyType({}),
+) -> Released:
     """Read distinct rows with a column `MULTIPLICITY` in one pass.
 
     Args:
         product: what they are said to come from.
         reader: the rows, under the released names.
         subsets: the axes whose joint counts are asked for.
+        whole: axes of sets of which each set counts as one value, by their place.
     """
     if set(reader.schema.names) != {*product.order, MULTIPLICITY}:
         return Released(0, "the released columns are not the promised ones", {}, None)
     sizes = [int(np.prod(released_shape(axis), dtype=np.int64)) for axis in product.axes]
+    for slot, listing in whole.items():
+        sizes[slot] = listing.released_size
     counts = {s: np.zeros(int(np.prod([sizes[slot] for slot in s])), dtype=np.int64) for s in subsets}
     kept = _Kept(product)
     records = 0
@@ -70,6 +92,8 @@ def read_released(product: Product, reader: pa.RecordBatchReader, subsets: Seque
                 return Released(records, wrong, {}, None)
             if code is not None and (code < 0).any():
                 return Released(records, "a released value lies outside its domain", {}, None)
+        for slot, listing in whole.items():
+            known[slot] = listing.rank(known[slot])
         for subset, total in counts.items():
             _add([known[slot] for slot in subset], [sizes[slot] for slot in subset], n, total)
         kept.add(known, batch, n)

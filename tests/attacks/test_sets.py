@@ -1,0 +1,171 @@
+"""Attacks on sets: what they are predicted to attain, by enumeration; and two releases that are read together."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from itertools import product as all_of
+from math import comb
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rrpolicy.attacks.averaging import average
+from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
+from rrpolicy.attacks.intersection import intersect
+from rrpolicy.attacks.membership import NAME as MEMBERSHIP
+from rrpolicy.attacks.result import Attack, Outcome
+from rrpolicy.attacks.run import attacks_on
+from rrpolicy.attacks.sets import ListedSets
+from rrpolicy.attacks.target import Target
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.testing import policy_of
+from rrpolicy.testing.draws import drawn
+from rrpolicy.testing.memory import TableInMemory
+
+from .test_law import target
+
+SEX, ILL = ("F", "M"), ("no", "flu", "hiv", "ms")
+POLICY = policy_of([Attribute("sex", Role.QUASI_IDENTIFIER, SEX), Attribute("ill", Role.SENSITIVE, ILL)])
+PLACE = tuple(f"p{i}" for i in range(60))
+PLACES = policy_of([Attribute("place", Role.QUASI_IDENTIFIER, PLACE), Attribute("ill", Role.SENSITIVE, ILL)])
+ORIGINALS = [[(0, 0), (0, 1), (1, 0)], [(0, 0), (0, 0), (0, 3)], [(0, 2), (1, 2), (1, 1)]]
+
+
+def channel(qi: str, labels: tuple[str, ...], set_size: int) -> Product:
+    return Product((Identity.of(qi, labels), Sets.of("ill", ILL, set_size)), (), (qi, "ill"), "records")
+
+
+def attacks(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, Attack]:
+    return {found.name: found for found in attacks_on(target(promised, original, table, policy))}
+
+
+@pytest.mark.parametrize(("size", "drawn_of"), [(4, 2), (5, 3), (7, 4), (6, 5)])
+def test_sets_are_ranked_in_their_order(size: int, drawn_of: int) -> None:
+    axis = ListedSets(Sets.of("ill", tuple(map(str, range(size))), drawn_of))
+    every = np.array(list(combinations(range(size), drawn_of)))
+    assert axis.rank(every).tolist() == list(range(comb(size, drawn_of)))
+    assert axis.rank(every[::-1]).tolist() == list(range(comb(size, drawn_of)))[::-1]
+    matrix = axis.forward(np.eye(size), 0)
+    assert matrix.sum(axis=0) == pytest.approx(1)
+    assert [dict(axis.column(u)) for u in range(size)] == [
+        {s: Fraction(1, comb(size - 1, drawn_of - 1)) for s in np.flatnonzero(matrix[:, u])} for u in range(size)
+    ]
+    x = np.random.default_rng(1).random((3, len(matrix)))
+    assert axis.back(x, 1) == pytest.approx(x @ matrix)
+
+
+@pytest.mark.parametrize("set_size", [2, 3])
+@pytest.mark.parametrize("rows", ORIGINALS)
+def test_predictions_are_the_expectation_over_all_releases(rows: list[tuple[int, int]], set_size: int) -> None:
+    promised = channel("sex", SEX, set_size)
+    original = TableInMemory.of(POLICY, {"sex": [a for a, _ in rows], "ill": [u for _, u in rows]})
+    sets = list(combinations(range(4), set_size))
+    chance = Fraction(1, comb(3, set_size - 1) ** len(rows))
+    n = {(a, u): rows.count((a, u)) for a in range(2) for u in range(4)}
+
+    def guessed(a: int, s: tuple[int, ...]) -> int:
+        return max(s, key=lambda u: n[a, u])
+
+    def told(a: int, s: tuple[int, ...], own: int) -> Fraction:
+        others = [row for i, row in enumerate(rows) if i != own]
+        return sum((Fraction(1, 2 if b == a and u in s else 1) for b, u in others), Fraction(0)) / len(others)
+
+    right, law = {BY_RECORD: Fraction(0), MEMBERSHIP: Fraction(0)}, dict[tuple[Any, ...], Fraction]()
+    for released in all_of(sets, repeat=len(rows)):
+        if any(u not in s for (_, u), s in zip(rows, released, strict=True)):
+            continue
+        pairs = [(a, s) for (a, _), s in zip(rows, released, strict=True)]
+        law[tuple(sorted(pairs))] = law.get(tuple(sorted(pairs)), Fraction(0)) + chance
+        for own, ((a, u), s) in enumerate(zip(rows, released, strict=True)):
+            right[BY_RECORD] += chance * (guessed(a, s) == u)
+            right[MEMBERSHIP] += chance * told(a, s, own)
+    mean = dict.fromkeys(right, 0.0)
+    for pairs, weight in law.items():
+        columns = {"sex": [SEX[a] for a, _ in pairs], "ill": [[ILL[u] for u in s] for _, s in pairs]}
+        table = pa.table(columns | {MULTIPLICITY: pa.array([1] * len(pairs), pa.int64())})
+        found = attacks(promised, original, table)
+        for name, expected in right.items():
+            one = found[name]
+            assert one.outcome is Outcome.AS_PREDICTED
+            assert one.predicted == pytest.approx(float(expected), abs=1e-12)
+            assert one.successes is not None
+            mean[name] += float(weight) * one.successes
+    assert sum(law.values()) == 1
+    for name, expected in right.items():
+        assert mean[name] == pytest.approx(float(expected), abs=1e-12)
+
+
+def people(records: int, seed: int = 1) -> TableInMemory:
+    rng = np.random.default_rng(seed)
+    ill = rng.choice(4, records, p=[0.6, 0.2, 0.15, 0.05])
+    return TableInMemory.of(POLICY, {"sex": rng.choice(2, records).tolist(), "ill": ill.tolist()})
+
+
+def test_draws_are_as_predicted_and_a_set_without_a_choice_is_not() -> None:
+    original, promised = people(5_000), channel("sex", SEX, 2)
+    for seed in range(20):
+        found = attacks(promised, original, drawn(promised, original, seed)["data"])
+        assert {found[n].outcome for n in (BY_RECORD, BY_PERSON, MEMBERSHIP)} == {Outcome.AS_PREDICTED}
+    rows = drawn(promised, original, 1)["data"].to_pylist()
+    beside = {"no": "flu", "flu": "no", "hiv": "ms", "ms": "hiv"}  # who draws the other value by the own one
+    codes = original.counts("sex", "ill").dense()
+    wrong = [
+        {"sex": SEX[a], "ill": sorted((ILL[u], beside[ILL[u]]), key=ILL.index), MULTIPLICITY: int(codes[a, u])}
+        for a in range(2)
+        for u in range(4)
+    ]
+    schema = drawn(promised, original, 1)["data"].schema
+    assert rows[0].keys() == wrong[0].keys()
+    found = attacks(promised, original, pa.Table.from_pylist(wrong, schema=schema))
+    assert found[BY_RECORD].outcome is Outcome.NOT_AS_PREDICTED
+
+
+def alone(set_size: int) -> tuple[Product, TableInMemory]:
+    """Return a channel, and a table in which everybody has a place of their own."""
+    rng = np.random.default_rng(3)
+    original = TableInMemory.of(PLACES, {"place": list(range(60)), "ill": rng.choice(4, 60).tolist()})
+    return channel("place", PLACE, set_size), original
+
+
+def released(set_size: int, seed: int) -> Target:
+    promised, original = alone(set_size)
+    return target(promised, original, drawn(promised, original, seed)["data"], PLACES)
+
+
+@pytest.mark.parametrize(("one", "other"), [(2, 2), (2, 3), (3, 2)])
+def test_two_sets_tell_the_value_as_often_as_predicted(one: int, other: int) -> None:
+    told = []
+    for seed in range(40):
+        (found,) = intersect([released(one, 2 * seed), released(other, 2 * seed + 1)])
+        assert found.outcome is Outcome.AS_PREDICTED
+        assert found.predicted == pytest.approx(60 * comb(4 - one, other - 1) / comb(3, other - 1))
+        told.append(found.successes)
+    p = comb(4 - one, other - 1) / comb(3, other - 1)
+    assert abs(np.mean(told) - 60 * p) < 5 * np.sqrt(60 * p * (1 - p) / 40)
+
+
+def test_two_sets_of_three_of_four_never_tell_it() -> None:
+    (found,) = intersect([released(3, 1), released(3, 2)])
+    assert (found.predicted, found.successes) == (0, 0)
+
+
+def test_the_same_sets_twice_are_found() -> None:
+    (found,) = intersect([released(2, 1), released(2, 1)])
+    assert found.successes == 0
+    assert found.outcome is Outcome.NOT_AS_PREDICTED
+    (averaged,) = average([released(2, 1), released(2, 1)])
+    assert averaged.outcome is Outcome.NOT_AS_PREDICTED
+
+
+def test_nobody_alone_is_told() -> None:
+    original, promised = people(500), channel("sex", SEX, 2)
+    releases = [target(promised, original, drawn(promised, original, seed)["data"], POLICY) for seed in (1, 2)]
+    (found,) = intersect(releases)
+    assert found.reason == "nobody is alone in what is released as it is"
