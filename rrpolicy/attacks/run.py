@@ -11,6 +11,7 @@ from rrpolicy.attacks.intersection import intersect
 from rrpolicy.attacks.linkage import link
 from rrpolicy.attacks.membership import member
 from rrpolicy.attacks.partition import classes, groups
+from rrpolicy.attacks.reconstruction import reconstruct
 from rrpolicy.attacks.result import Attack, undecided
 from rrpolicy.attacks.target import Target
 from rrpolicy.channel.anatomy.channel import AnatomyChannel
@@ -18,7 +19,10 @@ from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
 
 Run = Callable[[Target], Iterator[Attack]]
-ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {Product: (infer, link, member, classes), AnatomyChannel: (groups,)}
+ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {
+    Product: (infer, link, member, reconstruct, classes),
+    AnatomyChannel: (groups,),
+}
 """The attacks on one release, by its channel."""
 
 

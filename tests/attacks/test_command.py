@@ -43,7 +43,7 @@ def test_a_release_is_attacked(bundles: list[Path], capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "audit-class: keep this where audit/ lies"
     assert "  without the release, who knows the same is to be expected to attain 1" in shown
-    assert shown[-1] == "adversarial test: 4 as predicted, 0 not as predicted, 2 undecided"
+    assert shown[-1] == "adversarial test: 5 as predicted, 0 not as predicted, 2 undecided"
     status, found = document(capsys, bundles[0])
     assert status == 0
     assert found == rrpolicy.attack(bundles[0], source="demo:survey").to_json()
@@ -52,6 +52,7 @@ def test_a_release_is_attacked(bundles: list[Path], capsys: pytest.CaptureFixtur
         "attribute inference, by person",
         "record linkage",
         "membership",
+        "reconstruction",
     ]
     assert sorted(str(path) for path in bundles[0].rglob("*")) == before
 
@@ -94,6 +95,7 @@ def test_sets_are_attacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     status, found = document(capsys, tmp_path / "bundle")
     assert status == 0
     named = {"attribute inference, by record", "attribute inference, by person", "record linkage", "membership"}
+    named |= {"reconstruction"}
     assert {a["name"] for a in found["attacks"] if a["outcome"] == "as predicted"} == named
 
 

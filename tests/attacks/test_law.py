@@ -14,12 +14,15 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.attacks.averaging import average, coincidence
-from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
+from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD, by_person, by_record
 from rrpolicy.attacks.linkage import NAME as LINKAGE
 from rrpolicy.attacks.membership import NAME as MEMBERSHIP
 from rrpolicy.attacks.partition import BACKGROUND, HOMOGENEITY
+from rrpolicy.attacks.reconstruction import NAME as RECONSTRUCTION
+from rrpolicy.attacks.reconstruction import weights
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
 from rrpolicy.attacks.run import attacks_on
+from rrpolicy.attacks.score import law
 from rrpolicy.attacks.target import Target, cells
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
@@ -112,7 +115,8 @@ def test_predictions_are_the_expectation_over_all_releases(rows: list[tuple[int,
         ("sex", "disease"),
     )
     original = TableInMemory.of(SMALL, {"sex": [a for a, _ in rows], "disease": [u for _, u in rows]})
-    right = dict.fromkeys((BY_RECORD, BY_PERSON, LINKAGE, MEMBERSHIP), Fraction(0))
+    right = dict.fromkeys((BY_RECORD, BY_PERSON, LINKAGE, MEMBERSHIP, RECONSTRUCTION), Fraction(0))
+    right[RECONSTRUCTION] += 1
     law: dict[tuple[tuple[int, int], ...], Fraction] = {}
     for released in combinations(combinations(range(2), range(3)), repeat=len(rows)):
         chance = Fraction(1)
@@ -189,6 +193,26 @@ def test_membership_stays_below_what_epsilon_allows() -> None:
     assert found.predicted == pytest.approx(2 * (1 + np.tanh(epsilon / 2)) / 2)  # two people who differ attain it
 
 
+def test_reconstruction_is_that_of_the_moment_estimate() -> None:
+    original, promised = people(500), channel()
+    table = drawn(promised, original, 3)["data"]
+    released = np.zeros((2, 8, 3))
+    labels = (SEX, AREA, DISEASE)
+    for row in table.to_pylist():
+        place = tuple(values.index(row[name]) for values, name in zip(labels, ("sex", "area", "disease"), strict=True))
+        released[place] += row[MULTIPLICITY]
+    estimate = released
+    for size in (2, 8, 3):  # axis by axis, from the front to the end
+        off = 0.3 / (size - 1)
+        inverse = np.linalg.inv((0.7 - off) * np.eye(size) + off)
+        estimate = np.tensordot(estimate, inverse, axes=(0, 1))
+    n = original.counts("sex", "area", "disease").dense()
+    found = attacked(promised, original, table)[RECONSTRUCTION]
+    away = n - n.mean()
+    assert found.successes == pytest.approx((away * estimate).sum() / (away * n).sum())
+    assert found.predicted == pytest.approx(1)
+
+
 def test_two_hundred_draws_are_as_predicted() -> None:
     original, promised = people(2_000), channel()
     totals: dict[str, list[float]] = {}
@@ -204,7 +228,7 @@ def test_two_hundred_draws_are_as_predicted() -> None:
             assert found.highest is not None
             assert found.lowest <= found.successes <= found.highest
             totals.setdefault(name, []).append(found.successes - found.predicted)
-    assert set(totals) == {BY_RECORD, BY_PERSON, LINKAGE, MEMBERSHIP}
+    assert set(totals) == {BY_RECORD, BY_PERSON, LINKAGE, MEMBERSHIP, RECONSTRUCTION}
     for deviations in totals.values():  # five standard errors: 6e-7
         assert abs(np.mean(deviations)) < 5 * np.std(deviations) / np.sqrt(len(deviations))
 
@@ -214,9 +238,25 @@ def test_a_sampler_that_keeps_two_hundredths_less_is_found() -> None:
     wrong = channel(Fraction(68, 100))
     for seed in range(20):
         found = attacked(promised, original, drawn(wrong, original, seed)["data"])
-        assert found[BY_RECORD].outcome is Outcome.NOT_AS_PREDICTED
-        assert found[BY_RECORD].tail is not None
-        assert found[BY_RECORD].tail < FALSE_ALARM
+        for name in (BY_RECORD, BY_PERSON, RECONSTRUCTION):
+            tail = found[name].tail
+            assert found[name].outcome is Outcome.NOT_AS_PREDICTED
+            assert tail is not None
+            assert tail < FALSE_ALARM
+
+
+def test_the_power_against_such_a_sampler_is_above_99_percent() -> None:
+    """Of the wrong sampler mean and variance are exact as well, and Bennett bounds the chance that it stays inside."""
+    original, promised, wrong = people(200_000), channel(), channel(Fraction(68, 100))
+    one = target(promised, original, drawn(promised, original, 0)["data"])
+    counted = cells(one, promised, promised.axes)
+    reconstructed = weights(counted)
+    assert reconstructed is not None
+    for f in (by_record(counted), by_person(counted), reconstructed * 200_000):
+        right, other = law(counted.axes, counted.original, f), law(wrong.axes, counted.original, f)
+        outside = abs(right.mean - other.mean) - right.reach(float(FALSE_ALARM))
+        assert outside > 0
+        assert 1 - other.tail(other.mean + outside) > 0.99
 
 
 def averaged(one: Target, other: Target) -> Attack:
@@ -226,7 +266,7 @@ def averaged(one: Target, other: Target) -> Attack:
 
 def test_streams_used_twice_are_found() -> None:
     original, promised = people(2_000), channel()
-    releases = [target(promised, original, drawn(promised, original, seed)["data"]) for seed in range(101)]
+    releases = [target(promised, original, drawn(promised, original, seed)["data"]) for seed in range(201)]
     for one, other in pairwise(releases):
         found = averaged(one, other)
         assert found.outcome is Outcome.AS_PREDICTED

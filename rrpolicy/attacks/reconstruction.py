@@ -1,0 +1,96 @@
+"""Reconstruction: how much of the original's joint table the released one gives back to who undoes the channel.
+
+The moment estimate of the original counts, P^-1 o, is unbiased. What it gives back is looked at along the one direction
+that matters, the deviations of the original from an even table: with n the original counts and m their mean,
+
+    share = (n - m) . P^-1 o / |n - m|^2
+
+is 1 in expectation, whatever the table: a share above 1 is more structure than the channel lets through, one below 1
+is noise that was not promised. It is a sum of weights f = P^-T (n - m) / |n - m|^2 over the released records, with an
+exact mean and variance.
+
+What is released with certainty is not undone: of recoded attributes n counts the groups. P of a matrix with more
+released than original categories, or of sets, is undone by the shortest weights f that solve P^T f = w.
+
+References:
+    Guo, Ying, Wu 2011, section 2, for the moment estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from rrpolicy.attacks.result import Attack, Outcome, undecided
+from rrpolicy.attacks.score import held, law
+from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, listing, size
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.read import certain
+from rrpolicy.privacy.evidence import sides
+from rrpolicy.untrusted.printable import listed as in_words
+
+if TYPE_CHECKING:
+    from rrpolicy.attacks.target import Cells, Listed
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.source.counts import Array
+
+NAME = "reconstruction"
+COUNTS = "the share of how the joint table differs from an even one that reconstructed counts show"
+LARGEST = 1 << 11
+"""Categories of the largest matrix that is solved."""
+
+
+def reconstruct(target: Target) -> Iterator[Attack]:
+    """Run the attack on a product channel."""
+    product = target.channel
+    assert isinstance(product, Product)
+    known = sides(product, target.policy, None, known_sensitive=True).known
+    names = [name for axis in known for name in axis.attributes]
+    of, knows = in_words(names), "the channel"
+    drawn = [axis for axis in known if not certain(axis)]
+    if not drawn:
+        yield undecided(NAME, of, knows, "nothing is randomised: there is nothing to undo")
+    elif not all(map(listed, known)):
+        yield undecided(NAME, of, knows, "there are too many sets, or values that are not listed")
+    elif size(known) > MOST_CELLS or any(axis.original_size > LARGEST for axis in drawn):
+        yield undecided(NAME, of, knows, TOO_LARGE)
+    elif not all(_solvable(each) for axis in drawn if (each := listing(axis)) is not None):
+        yield undecided(NAME, of, knows, "a matrix cannot be undone: different originals are released alike")
+    else:
+        counted = cells(target, product, known)
+        f = weights(counted)
+        if f is None:
+            yield undecided(NAME, of, knows, "all cells of the original hold as many records")
+            return
+        words = Attack(NAME, of, knows, COUNTS, Outcome.UNDECIDED, trials=1, without=0.0)
+        people = float(target.original.records)  # a record then adds about one, as rounding is looked at
+        expected = law(counted.axes, counted.original, f * people)
+        share = float((f * people * counted.released).sum())
+        yield held(words, share, expected, impossible=counted.impossible, unit=people)
+
+
+def weights(counted: Cells) -> Array | None:
+    """Return (released sizes) what each record adds to the share; None if the original is even."""
+    f = counted.original
+    for place, axis in enumerate(counted.axes):
+        if certain(cast("Axis", axis)):
+            f = axis.forward(f, place)
+    f = f - f.mean()
+    length = float((f**2).sum())
+    if not length:
+        return None
+    for place, axis in enumerate(counted.axes):
+        if not certain(cast("Axis", axis)):
+            undone = np.linalg.pinv(_matrix(axis)).T
+            f = np.moveaxis(np.tensordot(undone, f, axes=(1, place)), 0, place)
+    return f / length
+
+
+def _solvable(axis: Listed) -> bool:
+    return int(np.linalg.matrix_rank(_matrix(axis))) == axis.original_size
+
+
+def _matrix(axis: Listed) -> Array:
+    return axis.forward(np.eye(axis.original_size), 0)
