@@ -18,13 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 from rrpolicy.blame.raised import blaming
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
     from rrpolicy.attest.signing import Signature
+    from rrpolicy.canonical import Value
     from rrpolicy.estimate.release import Release
     from rrpolicy.evidence.written import Written
     from rrpolicy.govern.cases.run import Tested
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rrpolicy.measuring.table import TableCheck
     from rrpolicy.policy.model import Overlap, Policy
     from rrpolicy.releasing.bundle.releasing import Released, What
+    from rrpolicy.releasing.field.questionnaire import Questionnaire
     from rrpolicy.releasing.plan.check import Checked
     from rrpolicy.releasing.plan.custody import KeyAt
     from rrpolicy.releasing.plan.opening import PolicyLike
@@ -177,7 +179,9 @@ def plan(
         source: the table, in place of the policy's own: a path or uri, a pandas or polars DataFrame, an Arrow table, a
             DuckDB relation. A table in memory is copied in memory, never to disk.
         out: write the plan here as well if it passes, and its key beside it: `release` in another process then executes
-            exactly it. A plan that does not pass has no `file`, and nothing is written.
+            exactly it. A plan that does not pass has no `file`, and nothing is written. With `expected_rows` there is
+            no key: beside it stands its public part, the `questionnaire` that `randomize` takes, and `collect` executes
+            it.
         key: where the key goes; default: `out` with .key added. `env:NAME` and `command:…` name a secret of 32 bytes
             that the key is derived from, and no file is written.
         key_passphrase: that the key's file is written under.
@@ -194,7 +198,8 @@ def plan(
         utility limit holds. It does not raise where one fails: `plan(…).require()` does.
 
     Raises:
-        PolicyError: RR2xx if the policy is wrong, or asks for what cannot be; RR250 if the call makes no sense.
+        PolicyError: RR2xx if the policy is wrong, or asks for what cannot be; RR250 if the call makes no sense; RR520
+            if a plan without data is to be written, and no record can be collected for it.
         RequirementError: RR102 if no parameters reach the requirements.
         DataError: RR3xx if the table cannot be read, or does not fit the policy; RR344, RR345 for a table in memory.
         RefusedError: RR402, RR403 if a file is there already; RR407, RR408 if it cannot be written; RR410 if the table
@@ -447,6 +452,104 @@ def release(
     terms = _terms(today, waivers=waivers)
     accounts, protect = FileAccounts(), None if key_passphrase is None else key_passphrase.encode()
     return released(what, Path(out), handed(source), label, _key(key), _path(root), progress, accounts, terms, protect)
+
+
+@blaming
+def open_questionnaire(path: PathLike, *, plugins: Sequence[str] = ()) -> Questionnaire:
+    """Open a questionnaire, to randomise records where they are.
+
+    Args:
+        path: the file that `plan` with `expected_rows` and `out` wrote beside the plan.
+        plugins: distributions to load for axes of plugins, such as `acme-oue>=1.2`; none is loaded on the file's word.
+
+    Returns:
+        What is asked, how answers are randomised, and what is promised.
+
+    Raises:
+        PolicyError: RR521 if it is none, or was changed.
+        RefusedError: RR404 to RR406, RR412 for a plugin.
+    """
+    from rrpolicy.releasing.field.questionnaire import read_questionnaire
+
+    return read_questionnaire(Path(path), plugins)
+
+
+@overload
+def randomize(questionnaire: Questionnaire | PathLike, records: Mapping[str, object]) -> dict[str, Value]: ...
+@overload
+def randomize(
+    questionnaire: Questionnaire | PathLike, records: Sequence[Mapping[str, object]]
+) -> list[dict[str, Value]]: ...
+@blaming
+def randomize(
+    questionnaire: Questionnaire | PathLike, records: Mapping[str, object] | Sequence[Mapping[str, object]]
+) -> dict[str, Value] | list[dict[str, Value]]:
+    """Randomise records where they are: what is returned is all that is to be sent. Nothing is written or kept.
+
+    Who asks twice for one person has answered twice: epsilon adds up. Keep what was returned, and send it again.
+
+    Args:
+        questionnaire: its file, or what `open_questionnaire` returned.
+        records: one, or several: attribute -> answer, None for no answer.
+
+    Returns:
+        Released column -> category; of several records a list, in their order.
+
+    Raises:
+        PolicyError: RR521 as for `open_questionnaire`.
+        DataError: RR522, everything that is wrong with any record, at once; nothing is drawn.
+    """
+    from rrpolicy.releasing.field.questionnaire import Questionnaire
+    from rrpolicy.releasing.field.randomize import randomize as randomized
+
+    asked = questionnaire if isinstance(questionnaire, Questionnaire) else open_questionnaire(questionnaire)
+    if isinstance(records, Mapping):
+        return randomized(asked, [records])[0]
+    return randomized(asked, records)
+
+
+@blaming
+def collect(
+    plan: PathLike,
+    table: Table,
+    out: PathLike,
+    *,
+    label: str | None = None,
+    root: PathLike | None = None,
+    today: date | None = None,
+    waivers: bool = True,
+    progress: Progress = _silent,
+) -> Released:
+    """Make the release of records that were randomised before they were sent. Nothing is drawn.
+
+    Requirements are assessed for the number of records that came in.
+
+    Args:
+        plan: the file that `plan` with `expected_rows` and `out` wrote.
+        table: the collected records, as for the source of `plan`: the columns that `randomize` returns.
+        out: the bundle's folder; it must not exist.
+        label: of the release, such as `2026-11`.
+        root: as for `load_policy`.
+        today: as for `check`.
+        waivers: as for `check`.
+        progress: as for `plan`.
+
+    Returns:
+        Where the bundle is, its digests and findings.
+
+    Raises:
+        RequirementError: RR101, RR104 if the gate does not pass for so many records; nothing is written.
+        DataError: RR3xx if the table cannot be read, or holds other columns or values; RR524 if it cannot be what the
+            questionnaire's randomisation made.
+        RefusedError: RR401 if policy or plugins are not those of the plan any more; RR523 if the plan was made on a
+            table; RR402, RR407, RR408, RR410, RR415, RR416, RR421, RR441, RR442 as for `release`.
+    """
+    from rrpolicy.govern.ledger.account import FileAccounts
+    from rrpolicy.releasing.bundle.collecting import collected
+    from rrpolicy.source.memory.handed import handed
+
+    terms = _terms(today, waivers=waivers)
+    return collected(Path(plan), Path(out), handed(table), label, _path(root), progress, FileAccounts(), terms)
 
 
 @blaming

@@ -45,6 +45,8 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "releases": {
         "release": "Write a release that every requirement allows, or nothing.",
+        "randomize": "Randomise records where they are, before they are sent.",
+        "collect": "Make the release of records that were randomised before they were sent.",
         "verify": "Recompute what a release promises, as far as the inputs allow.",
         "attack": "Attack a release, and compare what an attacker attains with what is predicted.",
         "sign": "Sign a release, or add a signature to it.",

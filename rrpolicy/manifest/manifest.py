@@ -176,6 +176,7 @@ class Manifest:
         require_signatures: how many keys must have signed it.
         ledger: where it stands in the ledger; None if the policy names none.
         series: that it belongs to; None if it belongs to none.
+        collected: digest of the questionnaire that its records were collected with; None if it was drawn from a table.
         test: the draw came from a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
         digest: of all this; "" until then.
@@ -206,6 +207,7 @@ class Manifest:
     require_signatures: int
     ledger: LedgerPlace | None = None
     series: Series | None = None
+    collected: str | None = None
     test: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -253,9 +255,9 @@ class Manifest:
         return replace(whole, digest=own_digest(whole.to_json()))
 
     def to_json(self) -> dict[str, Json]:
-        """Return release.json; `test` stands in it only where it is true, `ledger` and `series` where there is one."""
+        """Return release.json; what a release need not have stands in it only where it has it."""
         document = record(self)
-        for key in ("ledger", "series", "test"):
+        for key in ("ledger", "series", "collected", "test"):
             if not getattr(self, key):
                 del document[key]
         return document

@@ -216,6 +216,16 @@ def draw_id(key: bytes, plan: Plan) -> str:
     return "hmac-sha256:" + hmac.new(key, told, hashlib.sha256).hexdigest()
 
 
+def collection_id(plan: Plan, rows: str) -> str:
+    """Return what tells a collected table from any other of the same plan; it holds nothing that is not released.
+
+    Args:
+        plan: that it was collected for.
+        rows: digest of its released rows.
+    """
+    return "sha256:" + hashlib.sha256(_DRAW + plan.digest().encode() + b"\0" + rows.encode()).hexdigest()
+
+
 def data_of(manifest: Manifest) -> Mapping[str, str]:
     """Return table -> digest of its released rows."""
     return {name: table.digest for name, table in manifest.data.tables.items()}

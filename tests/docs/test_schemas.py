@@ -52,7 +52,19 @@ def test_artifacts_fit_their_schemas(bundle: Path, artifact: str, name: str) -> 
 
 def test_every_committed_schema_is_of_an_artifact() -> None:
     names = {path.name for path in SCHEMAS.glob("*.json")}
-    known = ("plan", "key", "series-key", "release", "audit", "findings", "report", *PRINTED, *LEDGER, *ATTACKS)
+    known = (
+        "plan",
+        "questionnaire",
+        "key",
+        "series-key",
+        "release",
+        "audit",
+        "findings",
+        "report",
+        *PRINTED,
+        *LEDGER,
+        *ATTACKS,
+    )
     assert names == {f"rrpolicy.{name}-1.json" for name in known} | {"rrpolicy.policy-1.json"}
 
 

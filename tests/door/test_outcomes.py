@@ -158,7 +158,7 @@ def test_a_plan_shows_no_key_and_is_not_pickled(folder: Path) -> None:
         pickle.dumps(planned)
 
 
-@pytest.mark.parametrize("call", [{"expected_rows": 5, "out": "plan.json"}, {"key": "key"}])
+@pytest.mark.parametrize("call", [{"expected_rows": 5, "out": "plan.json", "key": "key"}, {"key": "key"}])
 def test_calls_that_make_no_sense(folder: Path, call: dict[str, object]) -> None:
     with pytest.raises(rrpolicy.PolicyError, match="RR250"):
         rrpolicy.plan(folder / "policy.toml", **call)  # type: ignore[arg-type]

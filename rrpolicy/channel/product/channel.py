@@ -148,6 +148,10 @@ class Product(Channel):
         sampler = self._path(original.records) if original.policy.release.series is None else "series"
         return replace(self, axes=axes, carried=carried, sampler=sampler)
 
+    def described(self) -> Product:
+        """Return the channel with the engine types that labels have by themselves, where there is no table to ask."""
+        return replace(self, axes=tuple(_typed(axis, {}) for axis in self.axes))
+
     def _path(self, records: int) -> Literal["cells", "records", "series"]:
         columns = [c for axis in self.axes for c in axis.columns()]
         if not self.countable:

@@ -132,14 +132,20 @@ def _one_by_one(
     for axis in product.axes:
         table = np.column_stack([_codes(rows.column(a)) for a in axis.attributes])
         codes = flatten(table, original_shape(axis, original))
-        released = _one_each(axis, codes, stream_of(axis, codes))
+        released = one_each(axis, codes, stream_of(axis, codes))
         columns |= {c.name: v for c, v in zip(axis.columns(), axis.values(released), strict=True)}
     names = list(product.order)
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
-def _one_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
-    """Randomise records one by one: cells of one record each."""
+def one_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
+    """Return (records, width) what an axis releases of records one by one: cells of one record each.
+
+    Args:
+        axis: that randomises.
+        codes: (records,) original codes.
+        stream: of the axis alone.
+    """
     _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), stream)
     return released
 

@@ -25,7 +25,13 @@ def command(  # noqa: PLR0917 each option is one
         str | None, typer.Option(help=f"Where the plan's key goes; default: the plan with .key added. {SECRETS}")
     ] = None,
     source: Annotated[str | None, typer.Option(help="Read this table in place of the policy's.")] = None,
-    expected_rows: Annotated[int | None, typer.Option(min=1, help="Plan for so many records, without data.")] = None,
+    expected_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Plan for so many records, without data; --out then writes a questionnaire as well.",
+        ),
+    ] = None,
     root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
     today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
@@ -39,6 +45,8 @@ def command(  # noqa: PLR0917 each option is one
 
     With --out the plan is written, and a key with it: `rrpolicy release` then executes exactly this plan, and refuses
     it as stale if the policy, the plugins or the table changed. A plan that does not pass is shown and not written.
+    Without data, with --expected-rows, there is no key: beside the plan stands PLAN.questionnaire.json, by which
+    `rrpolicy randomize` randomises records where they are, and `rrpolicy collect` makes a release of them.
     """
     from rrpolicy.cli.text.plan import lines
     from rrpolicy.cli.text.progress import progress
@@ -82,6 +90,10 @@ def _next(found: Planned, policy: Path, out: Path | None, source: str | None, ke
         if {p.code for p in found.problems} == {"RR108"}:
             what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
         return f"the gate does not pass{unwritten}: {what}"
+    if found.questionnaire is not None:
+        randomize = command_line("randomize", found.questionnaire, options={"--record": "JSON"})
+        collect = command_line("collect", found.file or policy, "TABLE", options={"--out": "DIR"})
+        return f"next: {randomize}; of what was collected, {collect}"
     written, given = (policy, None) if found.file is None else (found.file, found.key or key)
     if found.policy.release.series is not None:
         given = key or "FILE"  # of the series, not of the plan

@@ -17,7 +17,7 @@ from rrpolicy.releasing.verify.attacked import target_of
 from rrpolicy.releasing.verify.audit import verify_audit
 from rrpolicy.releasing.verify.outcome import Level, Log
 from rrpolicy.releasing.verify.public import verify_public
-from rrpolicy.releasing.verify.verify import open_source
+from rrpolicy.releasing.verify.verify import no_source, open_source
 from rrpolicy.scratch import scratch
 from rrpolicy.source.opening import open_original
 
@@ -106,6 +106,8 @@ def _open(  # noqa: PLR0917 each is another thing
     log = Log()
     side = verify_public(log, bundle / "public", spilled, plugins)
     audit = None
+    if side is not None and side.manifest.collected is not None:
+        raise no_source(bundle)
     if side is not None:
         side = replace(side, registry=side.registry.opening(engines))
         audit = verify_audit(log, bundle / "audit", side, source, folder)

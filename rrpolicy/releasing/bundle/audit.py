@@ -42,7 +42,7 @@ def audit_record(
     """Return audit.json without the digests of the files beside it.
 
     Args:
-        plan: that was executed, settled, with its source tag.
+        plan: that was executed, settled, with its source tag; collected records have none.
         public: release.json.
         public_file: digest of its bytes.
         given_as: how the table was given; no address, no path.

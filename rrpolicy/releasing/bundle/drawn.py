@@ -11,6 +11,7 @@ from rrpolicy.manifest.manifest import Series
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle.staging import Staging
+from rrpolicy.releasing.field.questionnaire import Questionnaire
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.tables.sink import Written
@@ -31,7 +32,7 @@ class Executed:
         assessment: of its channel, before the draw.
         written: the data files, by table.
         registry: of the policy's plugins.
-        original: the table.
+        original: the table; None if its records were collected, each randomised before it was sent.
         staging: the bundle in the making.
         label: of the release, such as `2026-11`.
         policy_file: the policy as written; None where only a plan is at hand.
@@ -40,6 +41,7 @@ class Executed:
         draw: see `rrpolicy.releasing.account.draw_id`.
         weighed: beside earlier releases of the same people; None if the policy names no ledger.
         test: the draw came from a test's seed.
+        questionnaire: that its records were collected with; None if it was drawn from a table.
     """
 
     plan: Plan
@@ -47,7 +49,7 @@ class Executed:
     assessment: Assessment
     written: Mapping[str, Written]
     registry: Registry
-    original: Original
+    original: Original | None
     staging: Staging
     label: str | None
     policy_file: Path | None
@@ -56,6 +58,7 @@ class Executed:
     draw: str
     weighed: Weighed | None
     test: bool
+    questionnaire: Questionnaire | None = None
 
     @property
     def released(self) -> Mapping[str, Sequence[int]]:

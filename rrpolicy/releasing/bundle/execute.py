@@ -16,17 +16,18 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import NAME, LedgerPlace, Manifest, Series
 from rrpolicy.policy.folder import repository
-from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.account import Account, draw_id
+from rrpolicy.releasing.account import Account, Weighed, draw_id
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.attained import attained
 from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.bundle.pages import audit_pages, public_page
 from rrpolicy.releasing.bundle.staging import Staging, refusals, stage
+from rrpolicy.releasing.field import questionnaire
 from rrpolicy.releasing.metadata.files import metadata_files
-from rrpolicy.releasing.plan.assess import assess
+from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.keys import series_id, source_tag, tag_bytes
@@ -101,9 +102,7 @@ def release(  # noqa: PLR0917 each is another thing
     gate(assessment, policy, terms or Terms()).require()
     draw = draw_id(key, plan)
     series = _series(plan, original, key, account)
-    weighed = None if account is None else account.weigh(plan, original, assessment.findings, draw).require()
-    if weighed is not None and weighed.uncomposed is not None:
-        log.warning("no composed guarantee: released all the same, because %s", weighed.uncomposed)
+    weighed = weigh(account, plan, original, assessment, draw)
     with nullcontext(staging) if staging else stage(into) as open_staging, refusals(into):
         written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress, registry.formats)
         original.unchanged()
@@ -127,19 +126,52 @@ def release(  # noqa: PLR0917 each is another thing
             weighed,
             test=streams is not None,
         )
-        if account is None or weighed is None:
-            write_audit(executed, write_public(executed, None))
-            return open_staging.publish()
-        place = account.enter(plan, unplaced(executed), draw, weighed.uncomposed)
-        manifest: Manifest | None = None
-        try:
-            manifest = write_public(executed, place)
-            write_audit(executed, manifest)
-            open_staging.publish()
-        finally:
-            _settle(account, place, manifest if open_staging.published else None)
-        log.info("%s", weighed.entered)
-        return open_staging.target
+        return published(executed, account)
+
+
+def published(executed: Executed, account: Account | None) -> Path:
+    """Write what goes beside the data, enter the release in the ledger that the policy names, and let it appear.
+
+    Args:
+        executed: the data are in their staging folder.
+        account: the ledger, held, in which it was weighed; None if the policy names none.
+
+    Returns:
+        The bundle's folder.
+
+    Raises:
+        RefusedError: RR402, RR407, RR408.
+    """
+    staging, weighed = executed.staging, executed.weighed
+    if account is None or weighed is None:
+        write_audit(executed, write_public(executed, None))
+        return staging.publish()
+    place = account.enter(executed.plan, unplaced(executed), executed.draw, weighed.uncomposed)
+    manifest: Manifest | None = None
+    try:
+        manifest = write_public(executed, place)
+        write_audit(executed, manifest)
+        staging.publish()
+    finally:
+        _settle(account, place, manifest if staging.published else None)
+    log.info("%s", weighed.entered)
+    return staging.target
+
+
+def weigh(
+    account: Account | None, plan: Plan, original: Original | int, assessment: Assessment, draw: str
+) -> Weighed | None:
+    """Hold a release against the ledger that its policy names; None if it names none.
+
+    Raises:
+        RefusedError: RR441, RR442 if the budget forbids it.
+    """
+    if account is None:
+        return None
+    weighed = account.weigh(plan, original, assessment.findings, draw).require()
+    if weighed.uncomposed is not None:
+        log.warning("no composed guarantee: released all the same, because %s", weighed.uncomposed)
+    return weighed
 
 
 def _series(plan: Plan, original: Original, key: bytes, account: Account | None) -> Series | None:
@@ -191,14 +223,13 @@ def current(  # noqa: PLR0917 each is another thing
         raise RefusedError(
             Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")
         )
-    placed = replace(plan.policy, requirements=_placed(plan.policy, policy))
-    return replace(plan, policy=placed, channel=settled(plan.channel, original), source_tag=tag)
+    return replace(plan, policy=placed(plan, policy), channel=settled(plan.channel, original), source_tag=tag)
 
 
-def _placed(planned: Policy, stated: Policy) -> tuple[Requirement, ...]:
-    """Return the requirements of a plan with the places of the policy file, which a plan's own file does not hold."""
-    pairs = zip(planned.requirements, stated.requirements, strict=True)
-    return tuple(replace(requirement, place=written.place) for requirement, written in pairs)
+def placed(plan: Plan, stated: Policy) -> Policy:
+    """Return a plan's policy with the places of the policy file, which a plan's own file does not hold."""
+    pairs = zip(plan.policy.requirements, stated.requirements, strict=True)
+    return replace(plan.policy, requirements=tuple(replace(planned, place=written.place) for planned, written in pairs))
 
 
 def streams_of(plan: Plan, key: bytes) -> Streams:
@@ -247,6 +278,7 @@ def unplaced(executed: Executed) -> Manifest:
         test=executed.test,
         governance=executed.policy.governance,
         series=executed.series,
+        collected=None if executed.questionnaire is None else executed.questionnaire.digest,
     )
 
 
@@ -266,6 +298,8 @@ def write_public(executed: Executed, place: LedgerPlace | None) -> Manifest:
         path = public / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
+    if executed.questionnaire is not None:
+        (public / questionnaire.NAME).write_bytes(pretty(executed.questionnaire.to_json()))
     whole = manifest.sealed(manifests.file_digests(public, but=NAME))
     (public / NAME).write_bytes(pretty(whole.to_json()))
     return whole

@@ -39,6 +39,7 @@ def manifest(
     test: bool,
     governance: Governance = UNDECLARED,
     series: Series | None = None,
+    collected: str | None = None,
 ) -> Manifest:
     """Return the manifest without the digests of the files beside it.
 
@@ -50,6 +51,7 @@ def manifest(
         test: the draw came from a test's seed; verify refuses it.
         governance: of the policy as its file states it now.
         series: that the release belongs to.
+        collected: digest of the questionnaire that its records were collected with.
     """
     policy, channel, settings = plan.policy, plan.channel, plan.policy.release
     described = channel.to_public_json()
@@ -82,6 +84,7 @@ def manifest(
         governance_digest=governance.digest(),
         require_signatures=settings.require_signatures,
         series=series,
+        collected=collected,
         test=test,
     )
 

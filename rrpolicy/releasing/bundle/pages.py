@@ -116,9 +116,10 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Commit of the policy's repository", record["policy_commit"]),
         ("Digest of the plan", record["plan_digest"]),
         ("Tag of the source under the key", record["source_tag"]),
-        ("Source given as", record["source_given_as"]),
+        ("Source given as" if plan.source_tag else "Collected table given as", record["source_given_as"]),
         ("Key", Custody(str(record["key"])).meaning),
-        ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", ""))),
+        ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", "")) if plan.source_tag else None),
+        ("Original", None if plan.source_tag else "none: each record was randomised before it was sent"),
     ]
     writers = record["writers"]
     if isinstance(writers, dict):

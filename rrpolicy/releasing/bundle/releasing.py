@@ -139,7 +139,7 @@ def released(  # noqa: PLR0917 each is another thing
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
         _execute(order, staging, label, Kept(key, protect), progress, accounts, terms)
-    return _found(order.opened.policy, out, key if isinstance(key, Path) else None)
+    return found(order.opened.policy, out, key if isinstance(key, Path) else None)
 
 
 def _order(what: What, handed: Handed, root: Path | None) -> Order:
@@ -152,6 +152,10 @@ def _order(what: What, handed: Handed, root: Path | None) -> Order:
     if not _is_plan(what):
         return Order(open_policy(what, source=handed.uri, root=root).reading(handed), what)
     read = read_plan(what, source=handed.uri, root=root)
+    if read.plan.source_tag is None:
+        message = f"{what} was made without data: its records are collected, each randomised before it is sent"
+        hint = "`rrpolicy collect PLAN TABLE --out DIR` makes the release; of a table that you hold, plan again with it"
+        raise RefusedError(Problem("RR523", message, hint=hint))
     return Order(read.opened.reading(handed), read.policy_file, read.plan, plan_file=what)
 
 
@@ -229,7 +233,7 @@ def _execute(  # noqa: PLR0917 each is another thing
         )
         with (
             drawing as secret,
-            _account(opened, accounts) as account,
+            account_of(opened, accounts) as account,
         ):
             release(
                 plan,
@@ -263,7 +267,7 @@ def _existing(order: Order, kept: Kept, beside: Path | None, series: str | None)
     return kept.path if kept.exists else (beside if kept.at is None else None)
 
 
-def _account(opened: Opened, accounts: Accounts) -> AbstractContextManager[Account | None]:
+def account_of(opened: Opened, accounts: Accounts) -> AbstractContextManager[Account | None]:
     """Return the ledger that a policy names, held until the bundle has appeared; nothing if it names none."""
     return nullcontext() if opened.policy.ledger is None else accounts.writing(opened.policy, opened.registry)
 
@@ -370,7 +374,7 @@ def _of_another_run(key: Path | None) -> RefusedError:
     return RefusedError(Problem("RR403", message, hint="name the key that was written with this plan"))
 
 
-def _found(policy: Policy, bundle: Path, key: Path | None) -> Released:
+def found(policy: Policy, bundle: Path, key: Path | None) -> Released:
     """Return what was written, as it states itself."""
     manifest = read_release(bundle / "public")
     record = read_document(bundle / "audit" / auditing.NAME)

@@ -86,7 +86,7 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict
         "usageInfo": _usage(manifest),
         "prov:wasDerivedFrom": {
             "@type": "prov:Entity",
-            "prov:label": f"the original table of {manifest.records} records, which is not part of the release",
+            "prov:label": _origin(manifest),
         },
         "prov:wasGeneratedBy": {
             "@type": "prov:Activity",
@@ -100,6 +100,12 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict
         "distribution": [_file(table, manifest, public, form) for table in manifest.tables],
         "recordSet": [_record_set(table, manifest) for table in manifest.tables],
     }
+
+
+def _origin(manifest: Manifest) -> str:
+    if manifest.collected is not None:
+        return f"the answers of {manifest.records} records, randomised before they were sent; no table holds them"
+    return f"the original table of {manifest.records} records, which is not part of the release"
 
 
 def _description(manifest: Manifest) -> str:

@@ -40,6 +40,7 @@ class Custody(StrEnum):
     PROTECTED = "file under a passphrase"
     ENVIRONMENT = "environment"
     COMMAND = "command"
+    PERSONS = "of each person"
 
     @property
     def meaning(self) -> str:
@@ -51,6 +52,7 @@ class Custody(StrEnum):
             Custody.PROTECTED: f"kept in a file under a passphrase: {again}",
             Custody.ENVIRONMENT: f"derived from a secret of the environment: {again}, of each release made with it",
             Custody.COMMAND: f"derived from a secret that a command printed: {again}, of each release made with it",
+            Custody.PERSONS: "each record was drawn on its person's own machine with a key that was never kept",
         }[self]
 
 

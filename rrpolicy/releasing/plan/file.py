@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,8 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.offer import Software
 from rrpolicy.policy.stored import mechanism_from_json
-from rrpolicy.releasing.appearing import appear
+from rrpolicy.releasing.appearing import appear, refuse_existing
+from rrpolicy.releasing.field.questionnaire import Questionnaire
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.keys import KeyFile, fresh_key
 from rrpolicy.releasing.plan.opening import Before, Opened, open_policy
@@ -59,14 +60,13 @@ def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str
     return document
 
 
-def save_plan(document: Mapping[str, Json], path: Path, key: KeyFile, key_path: Path | None) -> None:
+def save_plan(document: Mapping[str, Json], path: Path, key: tuple[Path, KeyFile] | None = None) -> None:
     """Write a plan's file and its key's, mode 0600, both as a whole or neither; a plan is audit-class.
 
     Args:
         document: the plan.
         path: of its file.
-        key: of the plan.
-        key_path: of the key's file; None if the key is not to be written.
+        key: where its key goes, and the key; None if none is to be written.
 
     Raises:
         RefusedError: RR402 if there is a plan already, RR403 if there is a key file already; RR407 if a folder is
@@ -79,8 +79,32 @@ def save_plan(document: Mapping[str, Json], path: Path, key: KeyFile, key_path: 
                 file.write(pretty(dict(document)))
             identity = identity_of(made)
             appeared = partial(_is, path, identity)
-            with nullcontext() if key_path is None else fresh_key(key_path, key, appeared):
+            with nullcontext() if key is None else fresh_key(*key, appeared):
                 appear(made, path)
+    except OSError as error:
+        raise unwritable(str(path), error) from error
+
+
+def save_questionnaire(questionnaire: Questionnaire, path: Path, plan: Callable[[], None]) -> None:
+    """Write a questionnaire, which everybody may read, and then the plan that it is of: both or neither.
+
+    Args:
+        questionnaire: the public part of the plan.
+        path: of its file.
+        plan: writes the plan.
+
+    Raises:
+        RefusedError: RR402 if there is a file already; RR407 if it cannot be written, RR408 if the disk is full.
+    """
+    refuse_existing(path)
+    made, done = path.with_name(f".{path.name}.{token()}"), False
+    try:
+        with unfinished(made):
+            made.write_bytes(pretty(questionnaire.to_json()))
+            appear(made, path)
+        with unfinished(path, lambda: done):
+            plan()
+            done = True
     except OSError as error:
         raise unwritable(str(path), error) from error
 

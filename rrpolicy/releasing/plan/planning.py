@@ -13,8 +13,9 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.account import Account, Accounts
 from rrpolicy.releasing.appearing import refuse_existing
+from rrpolicy.releasing.field.questionnaire import Questionnaire, uncollectable
 from rrpolicy.releasing.plan.custody import KeyAt, Secret
-from rrpolicy.releasing.plan.file import plan_document, save_plan
+from rrpolicy.releasing.plan.file import plan_document, save_plan, save_questionnaire
 from rrpolicy.releasing.plan.keys import KeyFile, derived_key, new_key, refuse_existing_key, source_tag
 from rrpolicy.releasing.plan.opening import Opened, PolicyLike, opened
 from rrpolicy.releasing.plan.plan import Plan
@@ -43,6 +44,7 @@ class Planned(Decided):
         held: the key, bound to this plan and this table; None for a plan that binds nothing.
         file: where it was written; None if nowhere.
         key: where its key was written; None if nowhere.
+        questionnaire: where the public part of a plan without data was written, by which records are collected.
     """
 
     outlook: Outlook
@@ -52,6 +54,7 @@ class Planned(Decided):
     held: KeyFile | None = None
     file: Path | None = None
     key: Path | None = None
+    questionnaire: Path | None = None
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -115,18 +118,20 @@ def planned(  # noqa: PLR0917 each is another thing
     protect: bytes | None = None,
 ) -> Planned:
     """Plan; see `rrpolicy.plan` for the arguments and errors. `accounts` opens the ledger, if the policy names one."""
-    if expected_rows is not None and (out is not None or handed.uri is not None):
+    if expected_rows is not None and (key is not None or handed.uri is not None):
         raise PolicyError(
-            Problem("RR250", "--expected-rows plans without data: it goes with neither --out nor --source")
+            Problem("RR250", "--expected-rows plans without data: it goes with neither --source nor --key")
         )
     secret = key if isinstance(key, Secret) else None
     if key is not None and out is None and secret is None:
         raise PolicyError(Problem("RR250", "--key goes with --out"))
     if protect is not None and (out is None or secret is not None):
         raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: it goes with --out and no secret"))
-    kept = None if out is None or isinstance(key, Secret) else key or out.with_name(out.name + ".key")
+    kept = None
     if out is not None:
         refuse_existing(out)
+        if expected_rows is None and not isinstance(key, Secret):
+            kept = key or out.with_name(out.name + ".key")
     made = opened(policy, handed, root)
     if isinstance(key, Path) and made.policy.release.series is not None:
         message = "the key of a series goes to `release`; a plan has a key of its own, beside it"
@@ -136,7 +141,8 @@ def planned(  # noqa: PLR0917 each is another thing
     account = _account(made, accounts)
     if expected_rows is not None:
         outlook = look_ahead(made.policy, made.registry, expected_rows, progress, terms=terms, account=account)
-        return Planned(outlook, made, root, outlook.to_json())
+        found = Planned(outlook, made, root, outlook.to_json())
+        return _for_the_field(found, out) if out is not None and found.passed else found
     outlook, held = _looked(made, progress, terms, account, secret, bound=bound, written=out is not None)
     protected = None if held is None else replace(held, passphrase=protect)
     found = Planned(outlook, made, root, outlook.to_json(), protected)
@@ -193,10 +199,30 @@ def _bound(outlook: Outlook, original: Original, secret: Secret | None) -> tuple
 
 def _written(found: Planned, out: Path, key: Path | None) -> Planned:
     """Write a plan and its key, both or neither; a key that a secret gives is not written."""
+    assert found.held is not None
+    document = _document(found, out)
+    save_plan(document, out, None if key is None else (key, found.held))
+    return replace(found, document=document, file=out, key=key)
+
+
+def _for_the_field(found: Planned, out: Path) -> Planned:
+    """Write a plan that was made without data, and beside it its public part, by which records are collected.
+
+    Raises:
+        PolicyError: RR520 if no record can be collected for it.
+    """
+    plan = found.plan
+    if problems := tuple(uncollectable(plan.policy, plan.channel, plan.derived)):
+        raise PolicyError(problems)
+    public = Questionnaire.of(plan.policy, plan.policy_digest, plan.channel, plan.software)
+    file = out.with_name(f"{out.stem}.questionnaire.json")
+    document = _document(found, out)
+    save_questionnaire(public, file, lambda: save_plan(document, out))
+    return replace(found, document=document, file=out, questionnaire=file)
+
+
+def _document(found: Planned, out: Path) -> dict[str, Json]:
     if not found.opened.policy.files:
         message = "a plan's file names the policy's, and this policy was not loaded from one"
         raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
-    assert found.held is not None
-    document = plan_document(found.outlook, Path(found.opened.policy.files[0]), out.parent)
-    save_plan(document, out, found.held, key)
-    return replace(found, document=document, file=out, key=key)
+    return plan_document(found.outlook, Path(found.opened.policy.files[0]), out.parent)

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from rrpolicy.finding import UtilityFinding
 
 EXACT_DRAW = "exact: no probability is rounded"
+COLLECTED = (
+    "each record was randomised on the person's own machine before it was sent, and there is no original table; what "
+    "is said of linking (k) holds against whoever does not know who sent which record"
+)
 NOTHING_DRAWN = "nothing was drawn at random"
 POLICY = "policy.toml"
 TEST = "A test drew this from a seed that anybody can know: it protects nobody."
@@ -193,6 +197,7 @@ def _facts(manifest: Manifest) -> tuple[Fact, ...]:
         ("Released attributes", treated_so(manifest)),
         ("Format", manifest.data.format),
         ("Sampling", sampling),
+        ("Collected", COLLECTED if manifest.collected else None),
     )
     return tuple(Fact(name, str(value)) for name, value in named if value)
 

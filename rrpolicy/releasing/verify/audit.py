@@ -23,6 +23,8 @@ from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.attained import attained
+from rrpolicy.releasing.field.questionnaire import NAME as QUESTIONNAIRE
+from rrpolicy.releasing.field.questionnaire import Questionnaire, uncollectable
 from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
 from rrpolicy.releasing.plan.plan import Plan, fingerprint
@@ -230,6 +232,7 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     differ = differences(side.manifest, planned, PLANNED)
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
+    _check_collected(log, plan, side)
     series, name = side.manifest.series, plan.policy.release.series
     frozen = None if series is None else (series.name, series.mechanism, series.categories)
     failure = "release.json states another series than the plan"
@@ -238,6 +241,18 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     data, settings = side.manifest.data, plan.policy.release
     form = (data.format, data.csv_formulas) == (settings.format, settings.csv_formulas)
     log.check("format: as planned", form, "RR122", "the release has another format than the policy says")
+
+
+def _check_collected(log: Log, plan: Plan, side: PublicSide) -> None:
+    """Check that the plan was made without data exactly if the release was collected, with its questionnaire."""
+    named = None
+    if plan.source_tag is None and not tuple(uncollectable(plan.policy, plan.channel, plan.derived)):
+        named = Questionnaire.of(plan.policy, plan.policy_digest, plan.channel, plan.software).digest
+    failure = "release.json does not say rightly with which questionnaire its records were collected"
+    agrees = named == side.manifest.collected and (plan.source_tag is None) == (side.manifest.collected is not None)
+    log.check("release.json: collected", agrees, "RR525", failure)
+    if side.manifest.collected is not None:
+        log.confirm(f"public/{QUESTIONNAIRE}", "questions")
 
 
 def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:

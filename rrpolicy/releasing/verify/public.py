@@ -16,6 +16,8 @@ from rrpolicy.blame.installed import GROUP, author
 from rrpolicy.canonical import digest
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.base import Channel
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.product.read import read_released
 from rrpolicy.channel.promises import contradictions, on_word
 from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.codec.writing import plain, record
@@ -31,11 +33,14 @@ from rrpolicy.policy.stored import requirement_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.execute import beside
+from rrpolicy.releasing.field.plausible import implausible
+from rrpolicy.releasing.field.questionnaire import NAME as QUESTIONNAIRE
+from rrpolicy.releasing.field.questionnaire import Questionnaire
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.derived import RELEASED
 from rrpolicy.releasing.plan.plan import same_software
 from rrpolicy.releasing.plan.waivers import Terms
-from rrpolicy.releasing.tables.read import open_table
+from rrpolicy.releasing.tables.read import ReleasedTable, open_table
 from rrpolicy.releasing.tables.written import open_written
 from rrpolicy.releasing.verify.governed import check_declared
 from rrpolicy.releasing.verify.outcome import Log
@@ -58,6 +63,7 @@ CLAIMS = (
     ("where the policy asks for it", "findings.place"),
     ("how text that begins as a formula does stands in CSV", "data.csv_formulas"),
 )
+COLLECTED = "whether each record was randomised on its person's own machine, by the questionnaire: nobody else saw it"
 """What public/ alone cannot confirm: meaning, then the field of release.json."""
 
 
@@ -132,7 +138,10 @@ def verify_public(
         log.claim(FILE, "the series that it belongs to", "series")
     if not (_check_spelled(log, document, manifest) and _check_description(log, side)):
         return None
-    data = _data_files(side)
+    asked = frozenset() if manifest.collected is None else frozenset({QUESTIONNAIRE})
+    if manifest.collected is not None:
+        _check_questionnaire(log, side)
+    data = _data_files(side) | asked
     present = all((public / path).is_file() for path in data)
     known = manifest.data.format in side.registry.formats
     regenerated = beside(manifest, side.folder, side.registry.formats) if present and known else {}
@@ -214,6 +223,38 @@ def _check_description(log: Log, side: PublicSide) -> bool:
     return len(log.problems) == before
 
 
+def _check_questionnaire(log: Log, side: PublicSide) -> None:
+    """Check that the questionnaire is the one named, that it randomises by the channel, and that it says so rightly."""
+    document = read_sealed(log, side.folder / QUESTIONNAIRE, Questionnaire.schema)
+    if document is None:
+        return
+    asked, manifest = Questionnaire.from_json(document, side.registry), side.manifest
+    failure = f"public/{QUESTIONNAIRE} is not the one that release.json names"
+    log.check("questionnaire: as named", asked.digest == manifest.collected, "RR525", failure)
+    categories = {a.name: a.domain for a in manifest.attributes}
+    told = asked.policy, asked.software, asked.max_records, {q.attribute: q.categories for q in asked.questions}
+    stated = manifest.policy, manifest.software, manifest.units.max_records, categories
+    agrees = told == stated and alike(asked.channel.to_public_json(), side.channel.to_public_json())
+    failure = f"public/{QUESTIONNAIRE} asks other questions than the release answers, or randomises them otherwise"
+    log.check("questionnaire: of this release", agrees, "RR525", failure)
+    failure = f"public/{QUESTIONNAIRE} does not promise what its channel keeps"
+    log.again("questionnaire: what it promises", asked == asked.promised_again(), "RR525", failure, side.by)
+    log.claim(f"public/{QUESTIONNAIRE}", "how numbers become categories, and what is no category", "questions")
+    log.undecided.append(COLLECTED)
+
+
+def _check_plausible(log: Log, side: PublicSide, table: ReleasedTable) -> None:
+    """Check that the rows can be what randomisers made."""
+    product = side.channel
+    if side.manifest.collected is None or not isinstance(product, Product):
+        return
+    single = [(slot,) for slot in range(len(product.axes))]
+    found = read_released(product, table.distinct(), single)
+    if found.problem is None:
+        why = list(implausible(product, [found.counts[s] for s in single], found.records))
+        log.check("collected: plausible", not why, "RR525", f"this was not collected so: {'; '.join(why)}")
+
+
 def _data_files(side: PublicSide) -> set[str]:
     return {file_name(spec.name, side.manifest.data.format) for spec in side.channel.tables()}
 
@@ -263,6 +304,7 @@ def _check_table(log: Log, side: PublicSide, scratch: Path, name: str) -> None:
         found = "sha256:" + row_digest(table.distinct()).hex()
         failure = f"{path}: its rows are not those whose digest the manifest states"
         log.check(f"{path}: digest of the rows", found == stated.digest, "RR117", failure)
+        _check_plausible(log, side, table)
     log.claim(path, "how its rows are written into bytes", "bytes")
 
 

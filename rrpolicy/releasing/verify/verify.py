@@ -88,13 +88,16 @@ def verify(
     if public == bundle and (bundle / "release.json").is_file():
         _alone(bundle, level, given=source is not None or key is not None)
     level = _level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
-    log = Log()
+    log, collected = Log(), False
     with scratch() as spilled:
         try:
             if public != bundle:
                 _check_top(log, bundle)
             progress("public", 0.1)
             side = _public(log, public, spilled.folder, plugins, today)
+            collected = side is not None and side.manifest.collected is not None
+            if collected and level > Level.AUDIT:
+                raise no_source(bundle)
             if side is not None and level > Level.PUBLIC:
                 side = replace(side, registry=side.registry.opening(engines or {}))
                 further = (folder, key, plan_on, spilled.folder, progress)
@@ -105,7 +108,8 @@ def verify(
             log.check("readable", False, "RR110", _unreadable(error))  # noqa: FBT003 it fails
     achieved = min(level, log.level)  # what is too broken ends before
     log.undecided += [UNDECIDED] if achieved < Level.SOURCE else []
-    log.undecided += [text for below, text in BELOW.items() if achieved <= below]
+    lowest = BELOW[Level.PUBLIC] if collected else None  # of what was collected there is no source, and no key
+    log.undecided += [text for below, text in BELOW.items() if achieved <= below and lowest in {None, text}]
     return log.done(level)
 
 
@@ -115,6 +119,13 @@ def _alone(public: Path, level: Level | None, *, given: bool) -> None:
         hint = "name the bundle's own folder, which holds public/ and audit/, or leave out --source and --key"
         message = f"{public} is public/ alone: it can be verified up to `--level public`"
         raise PolicyError(Problem("RR250", message, expected="the whole bundle, for any level above", hint=hint))
+
+
+def no_source(bundle: Path) -> PolicyError:
+    """Return the error of holding records that were collected against a table: nobody has one."""
+    message = f"the records of {bundle} were collected, each randomised before it was sent: there is no source"
+    hint = "`rrpolicy verify` without --source and --key: what public/ and audit/ settle is all that can be recomputed"
+    return PolicyError(Problem("RR250", message, expected="no table", hint=hint))
 
 
 def _public(log: Log, public: Path, scratch: Path, plugins: Sequence[str], today: date | None) -> PublicSide | None:
