@@ -29,8 +29,8 @@ from .forging import fill_again, reseal_audit, reseal_public, rewrite
 from .village import POLICY, people, planned
 
 PERSONS = 3000
-SIGMAS = 4.9
-"""Standard errors that an estimate lies away by chance in less than one of 10^6 cases."""
+SIGMAS = 5.35
+"""Standard errors beyond which one of nine estimates lies by chance in less than one of 10^6 runs."""
 
 
 @pytest.fixture(scope="module")
