@@ -24,7 +24,7 @@ def larger(hidden: Sequence[Hidden], channel: Product, task: Task) -> tuple[Rema
         return ()
     failing: dict[str, list[tuple[Requirement, Assessor]]] = {}
     for requirement, assessor in task.requirements:
-        if assessor.monotone and not assessor.accepts(requirement, channel, original):
+        if assessor.monotone and requirement.monotone and not assessor.accepts(requirement, channel, original):
             failing.setdefault(requirement.model, []).append((requirement, assessor))
     return tuple(_remark(model, asked, hidden, task, original) for model, asked in failing.items())
 

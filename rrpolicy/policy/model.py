@@ -190,6 +190,11 @@ class Requirement(Generic[Options_co]):
         return bool(getattr(self.options, "possible", False))
 
     @property
+    def monotone(self) -> bool:
+        """Return whether, if its assessor says so of its model, it holds of whatever is computed from a release."""
+        return bool(getattr(self.options, "monotone", True))
+
+    @property
     def called(self) -> str:
         """Return what findings name its model, such as `attribute-disclosure/gain`."""
         return str(getattr(self.options, "called", self.model))

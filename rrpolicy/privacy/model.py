@@ -101,12 +101,14 @@ class Smooth:
         jacobian: the same -> (c, axes).
         name: for messages.
         bound: whether the values are a certified upper bound, never below the truth, and not the truth itself.
+        monotone: whether no value rises as a keep probability falls towards drawing at random.
     """
 
     value: Callable[[Array], Array]
     jacobian: Callable[[Array], Array]
     name: str
     bound: bool = False
+    monotone: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +254,8 @@ class Assessor:
             `max_records` says; None if it speaks of single records alone: it is then refused at check time.
         adversary: whom its number speaks of, said where the table that it needs is not at hand.
         assumptions: what its number rests on in any case, likewise.
-        monotone: whether what holds of a channel holds of whatever is computed from its releases.
+        monotone: whether what holds of a channel holds of whatever is computed from its releases; unless options say
+            otherwise, see `Requirement`.
         sufficient: tests of classes that suffice where all but generalised quasi-identifiers is released as it is, for
             requirements that `per_class` cannot tell; None if there are none.
         least: with a planned channel and the table at hand, why no release whatever satisfies the requirement (RR510);

@@ -104,7 +104,7 @@ def _check_case(
     _check_shortcuts(assessor, requirement, channel, original, finding)
     _check_units(assessor, requirement, channel, original, finding)
     _check_floor(assessor, requirement, channel, original, finding)
-    if assessor.monotone and finding.verdict is Verdict.SATISFIED:
+    if assessor.monotone and requirement.monotone and finding.verdict is Verdict.SATISFIED:
         _check_monotone(assessor, requirement, channel, original)
     if assessor.measure is not None or assessor.attained is not None:
         _check_written(assessor, requirement, channel, policy, original)

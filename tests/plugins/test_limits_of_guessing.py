@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -54,6 +55,7 @@ MECHANISMS = {
     "sensitive-addition": DIVERSE + '[mechanism]\nname = "sensitive-addition"\n',
     "anatomy": DIVERSE + '[mechanism]\nname = "anatomy"\n',
     "full-domain": DIVERSE + '[mechanism]\nname = "l-diversity"\n',
+    "mondrian": DIVERSE + '[mechanism]\nname = "l-diversity"\nalgorithm = "mondrian"\n',
     "tp": DIVERSE + '[mechanism]\nname = "l-diversity"\nalgorithm = "tp"\n',
 }
 WEIGHTS = {"F": [3, 2, 2, 1], "M": [2, 3, 2, 2]}
@@ -187,3 +189,41 @@ def test_candidates_are_compared_by_it(write: Write, capsys: Any) -> None:
 
     assert status == 0
     assert "privacy/attribute-disclosure?measure=best-guess" in json.dumps(found)
+
+
+READS = {
+    "rr-qi": "3/8",
+    "rr-both": "3/8",
+    "equal": "1/2",
+    "sensitive-addition": "1/2",
+    "anatomy": "1/2",
+    "full-domain": "1/2",
+    "mondrian": "19/50",
+    "tp": "1/2",
+}
+
+
+@pytest.mark.parametrize("mechanism", READS)
+def test_every_mechanism_is_held_to_how_likely_a_value_is_read_correctly(
+    write: Write, mechanism: str, capsys: Any
+) -> None:
+    path = write(mechanism, "correct-reading", READS[mechanism])
+
+    finding = planned(capsys, path)
+
+    limit = Fraction(READS[mechanism])
+    assert finding["verdict"] == "satisfied"
+    assert finding["model"] == "attribute-disclosure/correct-reading"
+    assert finding["achieved"]["standing"] == "exact"
+    assert 0 < finding["achieved"]["value"] <= limit
+    assert "whosever record he drew" in finding["adversary"]
+    assert told(capsys, "plan", str(write(mechanism, "correct-reading", "1/5")))[0] != 0
+
+
+def test_what_is_released_under_a_limit_of_correct_readings_is_verified(write: Write, capsys: Any) -> None:
+    path = write("rr-qi", "correct-reading", "3/8")
+    bundle = path.parent / "bundle"
+    assert main(["release", str(path), "--out", str(bundle)]) == 0
+    assert main(["verify", str(bundle), "--source", str(path.parent / "people.csv")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("attribute-disclosure" in line and line.endswith(": satisfied") for line in lines)

@@ -30,9 +30,11 @@ from rrpolicy.privacy.anatomy.simulated import Simulated, simulate
 from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.disclosure.attribute import Risks, chosen, conclude
+from rrpolicy.privacy.disclosure.attribute_options import Limited
 from rrpolicy.privacy.disclosure.exact import NEAR
 from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.evidence import gather, sides
+from rrpolicy.privacy.limits.readings import Readings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,6 +109,10 @@ class DealtRisks(Risks):
     def success(self) -> tuple[Array, Array]:
         """Return (k,) the chance that the true value is read, twice."""
         return self.share, self.share
+
+    def reads_exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells the chance to read a true value exactly: c_u."""
+        return lambda i: Fraction(int(self.people[i]), int(self.evidence.n[self.group[i]]))
 
     @property
     def worst(self) -> float | None:
@@ -195,6 +201,9 @@ def assess(
     found = risks(requirement, channel, original)
     highest = found.bounds.highest[found.alike.kind[found.group], found.value]
     posterior = stands_beside(highest, found.people, found.of)
+    if requirement.options.measure is Limited.CORRECT_READING:
+        assumed = exposure(channel.untouched()).assumptions
+        return conclude(requirement, (Readings.of_risks(found),), assumed, (*posterior, *further))
     asked = requirement.decided_by == "estimate"
     decided = (BOUND,) if not asked else (ESTIMATE,) if found.by_estimate else (ESTIMATE, NO_ESTIMATE)
     rests_on = (*decided, *exposure(channel.untouched()).assumptions)

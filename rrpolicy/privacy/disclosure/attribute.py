@@ -17,7 +17,7 @@ from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure.companions import OTHERS_KNOWN, of_attribute
-from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, settled
+from rrpolicy.privacy.disclosure.exact import NEAR, ExactReconstruction, ExactSensitive, exact_reading, settled
 from rrpolicy.privacy.disclosure.inference import success_bounds, worst_posterior
 from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
 from rrpolicy.privacy.disclosure.reconstruction import reconstruction, sensitive_reconstruction
@@ -166,6 +166,11 @@ class Risks(Held):
             return None if linked is None or read is None else linked.high * read
 
         return risk
+
+    def reads_exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells the chance to read a true value exactly; None where that takes too much."""
+        known = ExactReconstruction(self.evidence)
+        return lambda i: exact_reading(known, int(self.group[i]), int(self.value[i]))
 
     def measure(self, bounds: tuple[Array, Array], at: int) -> Measure:
         """Return one of some numbers with its standing.

@@ -19,6 +19,11 @@ ADVERSARY = (
     "expected in it; draws a released record by its posterior weight for them under these shares, and reads the "
     "sensitive value back: how likely he hits that person's combination and the true value"
 )
+READER = (
+    "knows a person's quasi-identifiers, everything released, and the shares of the combinations that are to be "
+    "expected in it; draws a released record by its posterior weight for them under these shares, and reads the "
+    "sensitive value back: how likely that value is the true one, whosever record he drew"
+)
 GUESSER = (
     "knows a person's quasi-identifiers, the shares of the sensitive values among people with the same ones, how "
     "values are randomised, and which released record is the person's; names the value that is then the likeliest"
@@ -28,6 +33,10 @@ ONE_EVENT = (
     "The risk of attribute disclosure is the chance of one event, the person's own combination and the true value "
     "together; not the chance that a guess is right: that is `value read correctly` for who reads a record, and "
     "`largest within-group share` for who knows the table, and neither is limited."
+)
+DRAWN = (
+    "The attacker draws a record and a value, and does not name the likeliest: that is `best-guess`. Whoever knows the "
+    "shares attains `largest within-group share` unseen; a limit below it keeps nobody from guessing so."
 )
 SHARES = (
     "The attacker's shares are those of the table. Who knows more of a person than the quasi-identifiers guesses "
@@ -39,17 +48,19 @@ class Limited(StrEnum):
     """What the limit of an entry is put on, each the number of an attacker of its own."""
 
     RISK = "risk"
+    CORRECT_READING = "correct-reading"
     BEST_GUESS = "best-guess"
     GAIN = "gain"
 
     @property
     def guessed(self) -> bool:
         """Whether it speaks of the best guess: one number a group, whatever the value."""
-        return self is not Limited.RISK
+        return self in {Limited.BEST_GUESS, Limited.GAIN}
 
 
 _WHO: Mapping[Limited, tuple[str, str, tuple[str, ...]]] = {
     Limited.RISK: ("risk", ADVERSARY, (ONE_EVENT,)),
+    Limited.CORRECT_READING: ("value read correctly", READER, (DRAWN,)),
     Limited.BEST_GUESS: ("best guess", GUESSER, (SHARES,)),
     Limited.GAIN: ("gain of the best guess over the largest within-group share", GAINER, (SHARES,)),
 }
@@ -74,8 +85,9 @@ class Options(BaseModel):
         Limited,
         Field(
             description="what is limited: `risk`, of drawing the person's combination and reading the true value; "
-            "`best-guess`, the chance that the likeliest value is the true one for who knows which record is the "
-            "person's; or `gain`, that less the largest share of a value in the person's group"
+            "`correct-reading`, that the value read is the true one, whosever record was drawn; `best-guess`, the "
+            "chance that the likeliest value is the true one for who knows which record is the person's; or `gain`, "
+            "that less the largest share of a value in the person's group"
         ),
     ] = Limited.RISK
     threshold: Annotated[Rational | None, Field(description="the largest risk, in (0, 1]")] = None
@@ -101,7 +113,7 @@ class Options(BaseModel):
             raise ValueError("a threshold lies over 0 and is at most 1")
         if self.measure.guessed and (self.threshold is None or self.thresholds):
             raise ValueError(f'"{self.measure}" is one number for all values of a group: `threshold`, no `thresholds`')
-        if self.measure.guessed and self.decided_by == "estimate":
+        if self.measure is not Limited.RISK and self.decided_by == "estimate":
             raise ValueError(f'there is no estimate of "{self.measure}" that could decide: take `decided_by` out')
         return self
 
@@ -124,6 +136,11 @@ class Options(BaseModel):
     def called(self) -> str:
         """Return what findings name the model: with what is limited, unless that is the risk."""
         return NAME if self.measure is Limited.RISK else f"{NAME}/{self.measure}"
+
+    @property
+    def monotone(self) -> bool:
+        """Return whether hiding more never raises what is limited: reading correctly may become likelier."""
+        return self.measure is not Limited.CORRECT_READING
 
     @property
     def by_some_frequency(self) -> bool:

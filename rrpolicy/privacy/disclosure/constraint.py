@@ -258,22 +258,28 @@ def no_value_over(requirement: Requirement[RiskOptions], policy: Policy) -> tupl
     """Return the tests that no value is over its limit in an entry of `attribute-disclosure`."""
 
     def one(name: str) -> PerClass:
-        only, domain = requirement.where.get(name), policy.attributes[name].domain or ()
-        limits = [requirement.options.limit_of(v) if only in {None, v} else Fraction(1) for v in domain]
+        limits = limits_of(requirement, policy, name)
 
         def peaks(histograms: Ints, most: Ints) -> Mask:
-            return _within(limits, histograms, most)
+            return within(limits, histograms, most)
 
         return PerClass(name, _any, True, False, requirement.where, peaks)  # noqa: FBT003 as named above
 
     return tuple(one(name) for name in requirement.protects(policy))
 
 
+def limits_of(requirement: Requirement[RiskOptions], policy: Policy, name: str) -> list[Fraction]:
+    """Return the limit of each value of a sensitive attribute; 1 where the entry speaks of another value alone."""
+    only, domain = requirement.where.get(name), policy.attributes[name].domain or ()
+    return [requirement.options.limit_of(v) if only in {None, v} else Fraction(1) for v in domain]
+
+
 def _any(histograms: Ints) -> Mask:
     return np.ones(len(histograms), dtype=bool)
 
 
-def _within(limits: Sequence[Fraction], histograms: Ints, most: Ints) -> Mask:
+def within(limits: Sequence[Fraction], histograms: Ints, most: Ints) -> Mask:
+    """Return (classes,) whether the most records of each value are no larger a share of a class than its limit."""
     sizes = histograms.sum(axis=1)
     fine = np.ones(len(sizes), dtype=bool)
     for value, limit in enumerate(limits):

@@ -19,10 +19,11 @@ from rrpolicy.channel.base import Readable, Transition
 from rrpolicy.privacy.disclosure.reconstruction import width_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rrpolicy.channel.base import Axis
     from rrpolicy.privacy.evidence import Evidence
+    from rrpolicy.source.counts import Ints
 
 Integers: TypeAlias = npt.NDArray[Any]
 """An array of Python integers, of any size each."""
@@ -98,6 +99,37 @@ class ExactReconstruction:
             scale,
         )
 
+    def drawn(self, group: int, weight: Sequence[int]) -> Enclosed | None:
+        """Return sum_gamma M[gamma, group] sum_u c_u(gamma) weight_u: what is to be expected of the record drawn.
+
+        M is the round trip of `rrpolicy.privacy.disclosure.inference`.
+
+        Args:
+            group: whom the attacker is after.
+            weight: (original size,) of each sensitive value.
+
+        Returns:
+            None if that takes more products than are left.
+        """
+        people = self.evidence.joint
+        if group >= self.evidence.mixed:
+            exactly = Fraction(_weighed(people[group], weight), int(self.evidence.n[group]))
+            return Enclosed(exactly, exactly)
+        cells = math.prod(width_of(axis) for axis in self.evidence.axes)
+        cost = 2 * cells * (1 + sum(self.shape))
+        if cost > self._left:
+            return None
+        self._left -= cost
+        context = int(self.evidence.context[group])
+        first, last = np.searchsorted(self.evidence.context, [context, context + 1])
+        own = self._carried(context, [_weighed(row, weight) for row in people[first:last]])
+        mass = self._carried(context, [int(n) for n in self.evidence.n[first:last]])
+        columns = [m[:, code] for (m, _), code in zip(self._matrices, self.evidence.codes[group], strict=True)]
+        chance = reduce(np.multiply.outer, columns, np.array(1, dtype=object))
+        scale = Fraction(1, math.prod(denominator for _, denominator in self._matrices))
+        parts = zip(np.ravel(chance), np.ravel(own), np.ravel(mass), strict=True)
+        return _sum_of_quotients([(int(c) * int(x), int(m)) for c, x, m in parts if c], scale)
+
     @cached_property
     def _matrices(self) -> list[tuple[Integers, int]]:
         return [integers(axis) for axis in self.evidence.axes]
@@ -105,12 +137,21 @@ class ExactReconstruction:
     def _lambda(self, context: int) -> Integers:
         """Return N lambda times the denominator, in integers, over the released combinations of one context."""
         first, last = np.searchsorted(self.evidence.context, [context, context + 1])
+        return self._carried(context, [int(n) for n in self.evidence.n[first:last]])
+
+    def _carried(self, context: int, weight: Sequence[int]) -> Integers:
+        """Return weights of the groups of one context, carried to the released side, times the denominator."""
+        first, last = np.searchsorted(self.evidence.context, [context, context + 1])
         array: Integers = np.zeros(self.shape, dtype=object)
-        for code, n in zip(self.evidence.codes[first:last], self.evidence.n[first:last], strict=True):
-            array[tuple(code)] += int(n)
+        for code, n in zip(self.evidence.codes[first:last], weight, strict=True):
+            array[tuple(code)] += n
         for axis, (m, _) in enumerate(self._matrices):
             array = np.moveaxis(np.tensordot(m, array, axes=(1, axis)), 0, axis)
         return array
+
+
+def _weighed(people: Ints, weight: Sequence[int]) -> int:
+    return sum(int(n) * w for n, w in zip(people, weight, strict=True))
 
 
 def _sum_of_quotients(terms: list[tuple[int, int]], scale: Fraction) -> Enclosed:
@@ -178,6 +219,30 @@ def exact_sensitive(evidence: Evidence, group: int, value: int) -> Fraction:
         mass = sum((n[code] * column.get(released, Fraction(0)) for code, column in enumerate(columns)), Fraction(0))
         total += chance**2 / mass
     return Fraction(n[value], sum(n)) * n[value] * total
+
+
+def exact_reading(known: ExactReconstruction, group: int, value: int) -> Fraction | None:
+    """Return success(alpha, u) of one group and value exactly, or what it is at most; None where that takes too much.
+
+    c_u sum_v P_S[v, u] m(v)/(P_S c)(v) is what is to be expected of the record drawn, with the weights
+    c_u sum_v P_S[v, u] P_S[v, w]/(P_S c)(v) of the values w that it may have.
+    """
+    evidence = known.evidence
+    if group >= evidence.mixed:  # only its own records are drawn, and posteriors are right on average
+        return Fraction(int(evidence.histograms[group, value]), int(evidence.n[group]))
+    axis = evidence.sensitive
+    if not isinstance(axis, Transition):
+        return None
+    n = [int(x) for x in evidence.histograms[group]]
+    columns = [axis.column(code) for code in range(len(n))]
+    weight = [Fraction(0)] * len(n)
+    for released, chance in columns[value].items():
+        mass = sum((n[code] * column.get(released, Fraction(0)) for code, column in enumerate(columns)), Fraction(0))
+        for code, column in enumerate(columns):
+            weight[code] += n[value] * chance * column.get(released, Fraction(0)) / mass
+    denominator = math.lcm(*(w.denominator for w in weight))
+    drawn = known.drawn(group, [int(w * denominator) for w in weight])
+    return None if drawn is None else drawn.high / denominator
 
 
 def integers(axis: Axis) -> tuple[Integers, int]:

@@ -1,1 +1,1 @@
-"""What a limit of attribute disclosure may be put on besides the risk: the best guess, and its gain."""
+"""What a limit of attribute disclosure may be put on besides the risk: correct readings, the best guess, its gain."""

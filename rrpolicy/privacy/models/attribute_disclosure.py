@@ -30,6 +30,14 @@ NOT_COVERED = (
     ),
     "A person with more than one record, and knowledge from elsewhere beyond the quasi-identifiers.",
 )
+NOT_COVERED_BY_A_READING = (
+    (
+        "Who names the likeliest value, in place of reading one off a record drawn: `best-guess`. Who knows the shares "
+        "of a group guesses its commonest value: `largest within-group share`, shown beside it."
+    ),
+    NOT_COVERED[-1],
+    *EVERY_MODEL,
+)
 NOT_COVERED_BY_A_GUESS = (
     "Which record is a person's: that he knows. How well he tells it is `identity-disclosure`.",
     "What he knows of a person beyond the quasi-identifiers, and what several records of a person tell together.",
@@ -43,13 +51,17 @@ class AttributeDisclosure:
     name = NAME
     options = Options
     not_covered = NOT_COVERED
-    measures: ClassVar = {f"{NAME}/{limited}": NOT_COVERED_BY_A_GUESS for limited in Limited if limited.guessed}
+    measures: ClassVar = {
+        f"{NAME}/{Limited.CORRECT_READING}": NOT_COVERED_BY_A_READING,
+        f"{NAME}/{Limited.BEST_GUESS}": NOT_COVERED_BY_A_GUESS,
+        f"{NAME}/{Limited.GAIN}": NOT_COVERED_BY_A_GUESS,
+    }
     example = 'threshold = "1/3"'
 
     def describe(self, options: Options) -> str:
         """Return such as `risk <= 1/3`."""
         parts = [] if options.threshold is None else [f"{options.quantity} <= {options.threshold}"]
-        parts += [f"risk of {value} <= {t}" for value, t in options.thresholds.items()]
+        parts += [f"{options.quantity} of {value} <= {t}" for value, t in options.thresholds.items()]
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return (
             ", ".join(parts)
@@ -90,7 +102,8 @@ class AttributeDisclosure:
             change |= {1 for a in old.sensitive if a not in new.sensitive}
             change |= {-1 for a in new.sensitive if a not in old.sensitive}
         if old.measure is not new.measure:
-            if Limited.BEST_GUESS not in {old.measure, new.measure}:
+            both = {old.measure, new.measure}
+            if Limited.BEST_GUESS not in both or Limited.CORRECT_READING in both:
                 return Order.INCOMPARABLE
             change.add(-1 if new.measure is Limited.BEST_GUESS else 1)
         kinds = {frozenset(): Order.EQUAL, frozenset({1}): Order.WEAKER, frozenset({-1}): Order.STRONGER}
@@ -169,6 +182,16 @@ def _computed(requirement: Requirement[Options]) -> Computed:
             cap.guess_minimum,
             lambda *_: (),
             guesses.least,
+        )
+    if requirement.options.measure is Limited.CORRECT_READING:
+        from rrpolicy.privacy.limits import reading_slopes, readings
+
+        return Computed(
+            readings.assess,
+            readings.holds,
+            reading_slopes.reading_constraint,
+            readings.reading_minimum,
+            readings.no_share_over,
         )
     from rrpolicy.privacy.disclosure import attribute, constraint, minimum_risk
 

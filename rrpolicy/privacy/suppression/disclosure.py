@@ -26,8 +26,10 @@ from rrpolicy.privacy.disclosure import attribute as disclosure
 from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure import identity as linking
 from rrpolicy.privacy.disclosure.attribute import Risks, chosen
+from rrpolicy.privacy.disclosure.attribute_options import Limited
 from rrpolicy.privacy.disclosure.identity import Links
 from rrpolicy.privacy.evidence import Evidence, Sides, gather
+from rrpolicy.privacy.limits.readings import Readings
 from rrpolicy.privacy.suppression.classes import planned_classes
 
 if TYPE_CHECKING:
@@ -109,6 +111,17 @@ class SuppressionRisks(Risks):
         """Return max Pr(own cell | released cell)."""
         return self.parting.worst
 
+    def reads_exactly(self) -> Callable[[int], Fraction | None]:
+        """Return what tells the chance to read a true value exactly."""
+        gone, every = self.parting.moved.sum(axis=1), max(int(self.parting.moved.sum()), 1)
+        kept, of_value = self.evidence.histograms - self.parting.moved, self.parting.moved.sum(axis=0)
+
+        def read(i: int) -> Fraction:
+            g, u = int(self.group[i]), int(self.value[i])
+            return Fraction(int(kept[g, u]) * every + int(of_value[u]) * int(gone[g]), int(self.evidence.n[g]) * every)
+
+        return read
+
     def exactly(self) -> Callable[[int], Fraction | None]:
         """Return what tells a risk exactly."""
         return _exactly(self.parting, self.group, self.value, each=False)
@@ -153,15 +166,20 @@ def assess(requirement: Requirement, channel: SuppressionChannel, original: Orig
     """Assess attribute disclosure, or identity disclosure, as the requirement asks."""
     further = smallest(requirement, channel, original)
     if isinstance(requirement.options, attribute.Options):
-        return disclosure.conclude(requirement, (risks(requirement, channel, original),), (), further)
+        return disclosure.conclude(requirement, (_held(requirement, channel, original),), (), further)
     return linking.conclude(requirement, links(requirement, channel, original), (), further)
 
 
 def holds(requirement: Requirement, channel: SuppressionChannel, original: Original) -> bool:
     """Return the verdict alone."""
     if isinstance(requirement.options, attribute.Options):
-        return not risks(requirement, channel, original).over().any()
+        return not _held(requirement, channel, original).over().any()
     return linking.within(links(requirement, channel, original), requirement)
+
+
+def _held(requirement: Requirement, channel: SuppressionChannel, original: Original) -> disclosure.Held:
+    found = risks(requirement, channel, original)
+    return Readings.of_risks(found) if requirement.options.measure is Limited.CORRECT_READING else found
 
 
 def risks(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionRisks:

@@ -72,7 +72,7 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
         return channel is None or all(a.accepts(r, channel, original) for r, a in tests.others)
 
     suppressing = most > 0 and bool(tests.tests)
-    lasting = bool(tests.others) and not suppressing and all(a.monotone for _, a in tests.others)
+    lasting = bool(tests.others) and not suppressing and all(a.monotone and r.monotone for r, a in tests.others)
     search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting)
     best = search.best()
     if best is None:

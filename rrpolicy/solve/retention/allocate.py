@@ -150,6 +150,7 @@ def _seen(constraint: Smooth, start: Array, free: np.ndarray[tuple[int, ...], np
         lambda x: constraint.jacobian(full(x))[:, free],
         constraint.name,
         constraint.bound,
+        constraint.monotone,
     )
 
 

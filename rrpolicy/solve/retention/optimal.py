@@ -8,93 +8,32 @@ back until the assessors accept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rrpolicy.channel.probability import retention_probability
+from rrpolicy.solve.retention.counted import LEAST, MOST, Counted
 from rrpolicy.solve.retention.equal import common_retention
+from rrpolicy.solve.retention.holding import holding, largest_common
 from rrpolicy.solve.retention.problem import Allocation, Evaluations, Solution, infeasible
-from rrpolicy.solve.retention.rounding import pulled_back, raised_to_limit
+from rrpolicy.solve.retention.rounding import moved_inside, pulled_back, raised_to_limit
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from rrpolicy.source.counts import Array, Ints
 
-LEAST = 2.0**-40
-"""Below this retention an attribute says nothing: what is not feasible here is not feasible at all."""
-MOST = 1 - 1e-9
-"""Above this a solution means no randomisation; the search stays below, where every constraint is finite."""
 ACTIVE = 40
 """Constraints added to the working set at a time, those with the largest values first."""
 STARTS = 5
-KNEE = -0.9
 FINE = 1e-3
 """How far a point is scaled down at most beyond what it takes."""
-HUGE = 1e12
 TOLERANCE = 1e-7
 FULL, ROUGH = 1e-10, 1e-7
 """Accuracy of the objective from the first start; and from the others, of which one that ends lower is followed on."""
 GOLDEN = (math.sqrt(5) - 1) / 2
-
-
-@dataclass
-class Counted:
-    """Constraints as the search sees them: by retention, compressed, remembered, counted.
-
-    A value g <= 0 becomes log(1 + g), its tangent below -0.9: the sign stays, a ratio such as risk/tau - 1 becomes
-    nearly linear, and values far over the limit do not swamp the others.
-    """
-
-    problem: Allocation
-    sizes: Array
-    values: int = 0
-    jacobians: int = 0
-    lengths: tuple[int, ...] = ()
-    _values: dict[bytes, Array] = field(default_factory=dict)
-    _jacobians: dict[bytes, Array] = field(default_factory=dict)
-
-    def keep(self, rho: Array) -> Array:
-        """Return keep probabilities rho + (1 - rho)/d."""
-        return rho + (1 - rho) / self.sizes
-
-    def raw(self, rho: Array) -> Array:
-        """Return the constraints' own values; what is not a number counts as infinite."""
-        key = rho.tobytes()
-        if key not in self._values:
-            self.values += 1
-            p = self.keep(rho)
-            parts = [np.atleast_1d(c.value(p)) for c in self.problem.constraints]
-            self.lengths = tuple(len(part) for part in parts)
-            self._values[key] = np.where(np.isnan(joined := np.concatenate(parts)), np.inf, joined)
-        return self._values[key]
-
-    def compressed(self, rho: Array) -> Array:
-        """Return values with the same signs, fit for a line search."""
-        g = np.minimum(self.raw(rho), HUGE)
-        return np.where(g > KNEE, np.log1p(np.maximum(g, KNEE)), math.log1p(KNEE) + (g - KNEE) / (1 + KNEE))
-
-    def slope(self, rho: Array) -> Array:
-        """Return the derivatives of the compressed values by the retentions, shape (constraints, variables)."""
-        key = rho.tobytes()
-        if key not in self._jacobians:
-            self.jacobians += 1
-            p = self.keep(rho)
-            rows = np.concatenate([np.atleast_2d(c.jacobian(p)) for c in self.problem.constraints])
-            g = np.clip(self.raw(rho), KNEE, HUGE)
-            self._jacobians[key] = rows * ((1 - 1 / self.sizes) / (1 + g)[:, None])
-        return self._jacobians[key]
-
-    def over(self, rho: Array, slack: float = 0.0) -> bool:
-        """Whether a constraint is exceeded."""
-        return bool(np.any(self.compressed(rho) > slack))
-
-    def names(self, rho: Array, least: float) -> tuple[str, ...]:
-        """Return the names of the constraints with a compressed value above `least`, the largest first."""
-        value = self.compressed(rho)
-        owner = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        order = [i for i in np.argsort(-value, kind="stable") if value[i] > least]
-        return tuple(dict.fromkeys(self.problem.constraints[owner[i]].name for i in order))
 
 
 def equalise(problem: Allocation) -> Solution:
@@ -106,8 +45,12 @@ def equalise(problem: Allocation) -> Solution:
         RequirementError: RR102 if no retention probability satisfies them.
     """
     counted = _counted(problem)
-    rho = np.full(len(problem.variables), _common(counted, cheap=True))
+    common = _common(counted, cheap=True) if problem.monotone else largest_common(counted)
+    rho = np.full(len(problem.variables), common)
     ended = _End(rho, problem.objective.value(rho), Evaluations(counted.values, counted.jacobians))
+    if not problem.monotone:
+        moved, keep = moved_inside(problem, rho, rho * (1 - FINE))
+        return _solution(counted, replace(ended, rho=moved), keep, 1, 1, (ended.evaluations,))
     return _finish(counted, ended, 1, 1, (ended.evaluations,))
 
 
@@ -128,6 +71,8 @@ def minimise(problem: Allocation, starts: int = STARTS) -> Solution:
         Guo, Ying, Wu 2011, Problem 1.
     """
     first = _counted(problem)
+    if not problem.monotone:
+        return _anywhere(problem, first, starts)
     common = _common(first)
     if common >= 1 or len(problem.variables) == 1:
         rho = np.full(len(problem.variables), common)
@@ -135,13 +80,13 @@ def minimise(problem: Allocation, starts: int = STARTS) -> Solution:
         solution = _finish(first, ended, 1, 1, (ended.evaluations,))
         return replace(solution, common=solution.keep)
     points = [_start(common, len(problem.variables), index) for index in range(starts)]
-    ends = [_descend(problem, first, points[0], common, FULL)]
-    ends += [_descend(problem, _counted(problem), at, common, ROUGH) for at in points[1:]]
+    ends = [_descend(problem, first, points[0], points[0], FULL)]
+    ends += [_descend(problem, _counted(problem), at, points[0], ROUGH) for at in points[1:]]
     best = min(ends, key=lambda end: end.objective)
     near = 1e-6 * max(1.0, abs(best.objective))
     agreed = sum(end.objective <= best.objective + near for end in ends)
     lower = ends[0].objective > best.objective + near
-    best = _descend(problem, _counted(problem), best.rho, common, FULL) if lower else ends[0]
+    best = _descend(problem, _counted(problem), best.rho, points[0], FULL) if lower else ends[0]
     solution = _finish(first, best, starts, agreed, tuple(end.evaluations for end in ends))
     if problem.bounded:
         return solution
@@ -150,6 +95,25 @@ def minimise(problem: Allocation, starts: int = STARTS) -> Solution:
         value = problem.objective.value(np.array(equal.retention))
         solution = replace(equal, objective=value, starts=starts, agreed=1, evaluations=solution.evaluations)
     return replace(solution, common=equal.keep)
+
+
+def _anywhere(problem: Allocation, first: Counted, starts: int) -> Solution:
+    """Minimise where requirements may also fail as less is retained: from points that hold, wherever they lie.
+
+    Raises:
+        RequirementError: RR102 if the search finds none.
+    """
+    safe = holding(first)
+    common = float(np.exp(np.log(safe).mean()))
+    spread = (_start(min(common, MOST), len(safe), index) for index in range(1, starts))
+    points = [safe, *(np.where(safe >= 1, 1.0, start) for start in spread)]
+    ends = [_descend(problem, _counted(problem), at, safe, FULL) for at in points]
+    best = min(ends, key=lambda end: end.objective)
+    near = 1e-6 * max(1.0, abs(best.objective))
+    agreed = sum(end.objective <= best.objective + near for end in ends)
+    told = tuple(end.evaluations for end in ends)
+    rho, keep = moved_inside(problem, best.rho, safe)
+    return _solution(first, replace(best, rho=rho), keep, starts, agreed, told)
 
 
 @dataclass(frozen=True)
@@ -204,9 +168,9 @@ def _start(common: float, size: int, index: int) -> Array:
     return np.clip(common ** (0.3 + 1.7 * spread), common * 1e-2, 0.99)
 
 
-def _descend(problem: Allocation, counted: Counted, rho: Array, common: float, accuracy: float) -> _End:
+def _descend(problem: Allocation, counted: Counted, rho: Array, safe: Array, accuracy: float) -> _End:
     """Minimise from one start; the working set grows until nothing outside it is exceeded."""
-    least = min(common, 1.0) * 1e-3
+    least = min(float(safe.min()), 1.0) * 1e-3
     working: Ints = np.empty(0, dtype=np.int64)
     for _ in range(5):
         value = counted.compressed(rho)
@@ -215,9 +179,9 @@ def _descend(problem: Allocation, counted: Counted, rho: Array, common: float, a
             break
         working = np.union1d(working, largest).astype(np.int64)
         rho = _slsqp(problem, counted, rho, working, (least, accuracy))
-    inside = _inside(counted, rho, common)
+    inside = _inside(counted, rho, safe)
     if np.abs(inside / rho - 1).max() > FINE:  # the search ended where nothing holds: once more, from where all does
-        again = _inside(counted, _slsqp(problem, counted, inside, working, (least, accuracy)), common)
+        again = _inside(counted, _slsqp(problem, counted, inside, working, (least, accuracy)), safe)
         inside = min(inside, again, key=problem.objective.value)
     return _End(inside, problem.objective.value(inside), Evaluations(counted.values, counted.jacobians))
 
@@ -228,36 +192,47 @@ def _slsqp(problem: Allocation, counted: Counted, rho: Array, working: Ints, to:
 
     least, accuracy = to
     search: Any = minimize  # its stubs want array shapes that no caller has
+    whole = rho >= 1  # what is not randomised stays so: a requirement may fail as soon as it is
+
+    def at(x: Array) -> Array:
+        return np.where(whole, 1.0, np.exp(x))
+
     constraint = {
         "type": "ineq",
-        "fun": lambda x: -counted.compressed(np.exp(x))[working],
-        "jac": lambda x: -counted.slope(np.exp(x))[working] * np.exp(x),
+        "fun": lambda x: -counted.compressed(at(x))[working],
+        "jac": lambda x: -counted.slope(at(x))[working] * (at(x) * ~whole),
     }
     found = search(
-        lambda x: problem.objective.value(np.exp(x)),
+        lambda x: problem.objective.value(at(x)),
         np.log(np.clip(rho, least, MOST)),
-        jac=lambda x: problem.objective.value_and_gradient(np.exp(x))[1] * np.exp(x),
+        jac=lambda x: problem.objective.value_and_gradient(at(x))[1] * (at(x) * ~whole),
         bounds=Bounds(np.full(len(rho), math.log(least)), np.full(len(rho), math.log(MOST))),
         constraints=[constraint],
         method="SLSQP",
         options={"ftol": accuracy, "maxiter": 25},
     )
     moved = np.exp(np.asarray(found.x, dtype=np.float64))
-    return np.clip(moved, least, MOST) if np.all(np.isfinite(moved)) else rho
+    return np.where(whole, 1.0, np.clip(moved, least, MOST)) if np.all(np.isfinite(moved)) else rho
 
 
-def _inside(counted: Counted, rho: Array, common: float) -> Array:
-    """Return the point itself if it holds within tolerance, else scaled down as it takes, or the common start."""
+def _inside(counted: Counted, rho: Array, safe: Array) -> Array:
+    """Return the point itself if it holds within tolerance, else scaled down as it takes, or what holds anyway."""
     outside = 1.0
     for scale in (1.0, 1 - 1e-6, 1 - 1e-4, 1 - 1e-2, 0.9, 0.75, 0.5):
-        if counted.over(rho * scale, TOLERANCE):
+        if counted.over(_scaled(rho, scale), TOLERANCE):
             outside = scale
             continue
         while outside - scale > FINE:
             middle = (scale + outside) / 2
-            scale, outside = (scale, middle) if counted.over(rho * middle, TOLERANCE) else (middle, outside)  # noqa: PLW2901 bisected
-        return rho * scale
-    return np.full(len(rho), common)
+            over = counted.over(_scaled(rho, middle), TOLERANCE)
+            scale, outside = (scale, middle) if over else (middle, outside)  # noqa: PLW2901 bisected
+        return _scaled(rho, scale)
+    return safe
+
+
+def _scaled(rho: Array, scale: float) -> Array:
+    """Return retentions scaled down, but of what is not randomised."""
+    return np.where(rho >= 1, rho, rho * scale)
 
 
 def _finish(counted: Counted, end: _End, starts: int, agreed: int, evaluations: tuple[Evaluations, ...]) -> Solution:
@@ -265,6 +240,20 @@ def _finish(counted: Counted, end: _End, starts: int, agreed: int, evaluations: 
     keep, scale = pulled_back(problem, rho)
     if problem.bounded and scale == 1:
         rho, keep, raised = raised_to_limit(problem, rho, keep)
+    found = _solution(counted, replace(end, rho=rho), keep, starts, agreed, evaluations)
+    active = counted.names(end.rho, -1e-3) if problem.constraints else ()
+    return replace(found, active=active, pulled_back=scale, raised=raised)
+
+
+def _solution(  # noqa: PLR0917 what it says
+    counted: Counted,
+    end: _End,
+    keep: tuple[Fraction, ...],
+    starts: int,
+    agreed: int,
+    evaluations: tuple[Evaluations, ...],
+) -> Solution:
+    rho, problem = end.rho, counted.problem
     return Solution(
         keep=keep,
         unrounded=tuple(float(p) for p in counted.keep(rho)),
@@ -273,9 +262,8 @@ def _finish(counted: Counted, end: _End, starts: int, agreed: int, evaluations: 
         starts=starts,
         agreed=agreed,
         evaluations=evaluations,
-        active=counted.names(end.rho, -1e-3) if problem.constraints else (),
-        pulled_back=scale,
-        raised=raised,
+        active=counted.names(rho, -1e-3) if problem.constraints else (),
+        pulled_back=1.0,
     )
 
 

@@ -44,6 +44,11 @@ class Allocation:
         """Whether the search sees an upper bound in place of a requirement's own number."""
         return any(constraint.bound for constraint in self.constraints)
 
+    @property
+    def monotone(self) -> bool:
+        """Whether whatever holds goes on holding as all retention probabilities are scaled down."""
+        return all(constraint.monotone for constraint in self.constraints)
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluations:

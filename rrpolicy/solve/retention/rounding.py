@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 UNTOUCHED = 1 - 2e-9
 """A retention from here on is what the search leaves at its upper end: it is tried without any randomisation first."""
+TOWARDS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 1.0)
+"""How far towards a point that holds, on a logarithmic scale, rounding is tried again."""
 RAISES = 8
 """Exact assessments spent on going from an upper bound's solution towards the exact limit."""
 
@@ -27,9 +29,9 @@ def pulled_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], 
     Raises:
         RequirementError: RR102 if they accept none.
     """
-    for keep in dict.fromkeys(_rounded(problem, rho, most=most) for most in (UNTOUCHED, 1.0)):
-        if problem.feasible(keep):
-            return keep, 1.0
+    keep = _as_it_is(problem, rho)
+    if keep is not None:
+        return keep, 1.0
     low = high = Fraction(1)
     step = Fraction(1, 10**9)
     while low == 1 or not problem.feasible(_rounded(problem, rho, low)):
@@ -40,6 +42,36 @@ def pulled_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], 
         middle = (low + high) / 2
         low, high = (middle, high) if problem.feasible(_rounded(problem, rho, middle)) else (low, middle)
     return _rounded(problem, rho, low), float(low)
+
+
+def moved_inside(problem: Allocation, rho: Array, safe: Array) -> tuple[Array, tuple[Fraction, ...]]:
+    """Round down; go towards a point that holds, on a logarithmic scale, until the assessors accept.
+
+    Where scaling all retentions down may itself exceed a limit.
+
+    Args:
+        problem: what is solved.
+        rho: where the search ended.
+        safe: where every requirement holds, as the search sees them.
+
+    Returns:
+        retentions, and the keep probabilities that they are rounded to.
+
+    Raises:
+        RequirementError: RR102 if they accept none.
+    """
+    for back in TOWARDS:
+        moved = rho ** (1 - back) * safe**back
+        keep = _as_it_is(problem, moved)
+        if keep is not None:
+            return moved, keep
+    raise infeasible(problem, tuple(c.name for c in problem.constraints))
+
+
+def _as_it_is(problem: Allocation, rho: Array) -> tuple[Fraction, ...] | None:
+    """Return what a point is rounded down to, without any randomisation where it is nearly none; None if refused."""
+    tried = dict.fromkeys(_rounded(problem, rho, most=most) for most in (UNTOUCHED, 1.0))
+    return next((keep for keep in tried if problem.feasible(keep)), None)
 
 
 def raised_to_limit(
