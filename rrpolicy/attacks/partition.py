@@ -52,7 +52,7 @@ def _classes(target: Target, product: Product, sensitive: str) -> Iterator[Attac
     found = sides(product, target.policy, sensitive)
     assert found.sensitive is not None
     axes = (*found.known, found.sensitive)
-    knows = _knows([name for axis in found.known for name in axis.attributes])
+    knows = knows_class([name for axis in found.known for name in axis.attributes])
     why = ""
     if not all(map(certain, axes)):
         why = "the release is no partition: what he knows, or the value, is randomised"
@@ -72,7 +72,7 @@ def _classes(target: Target, product: Product, sensitive: str) -> Iterator[Attac
     for name, facts in FACTS.items():
         attained, expected = (most_frequent(x, facts) for x in (counted.released, predicted))
         blind = most_frequent(predicted.reshape(-1, predicted.shape[-1]).sum(axis=0), facts)
-        yield _compared(target, name, sensitive, knows, attained, expected, blind)
+        yield compared(target, name, sensitive, knows, attained, expected, blind)
 
 
 def groups(target: Target) -> Iterator[Attack]:
@@ -80,7 +80,7 @@ def groups(target: Target) -> Iterator[Attack]:
     channel = target.channel
     assert isinstance(channel, AnatomyChannel)
     sensitive = channel.sensitive.attribute
-    knows = _knows([column.attribute for column in channel.known])
+    knows = knows_class([column.attribute for column in channel.known])
     expected, _ = groups_of(target.original.records, channel.size)
     if expected > MOST:
         yield from (undecided(name, sensitive, knows, "too many groups") for name in FACTS)
@@ -93,7 +93,7 @@ def groups(target: Target) -> Iterator[Attack]:
     np.add.at(counts, (tables.values.group, tables.values.code), tables.values.n)
     for name, facts in FACTS.items():
         attained, blind = most_frequent(counts, facts), most_frequent(counts.sum(axis=0), facts)
-        yield _compared(target, name, sensitive, knows, attained, (facts + 1) * expected, blind)
+        yield compared(target, name, sensitive, knows, attained, (facts + 1) * expected, blind)
 
 
 def most_frequent(counts: Array, facts: int) -> int:
@@ -106,13 +106,25 @@ def most_frequent(counts: Array, facts: int) -> int:
     return round(float(np.sort(counts, axis=-1)[..., -(facts + 1) :].sum()))
 
 
-def _knows(names: list[str]) -> str:
+def knows_class(names: list[str]) -> str:
+    """Return what who knows the class of everybody knows."""
     return f"the class of everybody, by {in_words(names) or 'nothing'}"
 
 
-def _compared(  # noqa: PLR0917 each is another number
+def compared(  # noqa: PLR0917 each is another number
     target: Target, name: str, sensitive: str, knows: str, found: int, predicted: int, blind: int
 ) -> Attack:
+    """Return an attack whose number leaves nothing to chance.
+
+    Args:
+        target: the release.
+        name: of the attack, one of `FACTS`.
+        sensitive: the attribute that is guessed.
+        knows: what the attacker knows, without facts about persons.
+        found: people whose value is guessed rightly, counted in the release.
+        predicted: the same, of the original and the channel.
+        blind: the same, without a release.
+    """
     facts = FACTS[name]
     knows += ", and of each person the most frequent value that is not theirs" if facts else ""
     outcome = Outcome.AS_PREDICTED if found == predicted else Outcome.NOT_AS_PREDICTED

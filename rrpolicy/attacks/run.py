@@ -13,15 +13,18 @@ from rrpolicy.attacks.membership import member
 from rrpolicy.attacks.partition import classes, groups
 from rrpolicy.attacks.reconstruction import reconstruct
 from rrpolicy.attacks.result import Attack, undecided
+from rrpolicy.attacks.suppression import suppressed
 from rrpolicy.attacks.target import Target
 from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
+from rrpolicy.channel.suppression.channel import SuppressionChannel
 
 Run = Callable[[Target], Iterator[Attack]]
 ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {
     Product: (infer, link, member, reconstruct, classes),
     AnatomyChannel: (groups,),
+    SuppressionChannel: (suppressed,),
 }
 """The attacks on one release, by its channel."""
 

@@ -159,17 +159,29 @@ class SuppressionChannel(Channel):
         import numpy as np
 
         from rrpolicy.channel.product.conform import following
+
+        expected, found = self.released(original), self.read(released[TABLE])
+        same = np.array_equal(found.codes, expected.codes) and np.array_equal(found.n, expected.n)
+        return following(None if same else "the counts of the released rows")
+
+    def read(self, released: pa.RecordBatchReader) -> Counts:
+        """Return how many records were released with each combination of labels; -1 is the code of what is no label.
+
+        Args:
+            released: distinct rows with a column `MULTIPLICITY`.
+        """
+        import numpy as np
+
         from rrpolicy.channel.values import read_codes
         from rrpolicy.source.counts import tabulate
 
-        expected, parts, counts = self.released(original), [], []
-        for batch in released[TABLE]:
+        parts, counts = [], []
+        for batch in released:
             parts.append(np.stack([read_codes(c, batch.column(c.name)) for c in self.columns], axis=1))
             counts.append(as_numpy(batch.column(MULTIPLICITY)).astype(np.int64))
         rows = np.concatenate([np.zeros((0, len(self.columns)), np.int64), *parts]).astype(np.int32)
-        found = tabulate(self.attributes, expected.shape, rows, np.concatenate([np.zeros(0, np.int64), *counts]))
-        same = np.array_equal(found.codes, expected.codes) and np.array_equal(found.n, expected.n)
-        return following(None if same else "the counts of the released rows")
+        shape = tuple(len(c.labels) for c in self.columns)
+        return tabulate(self.attributes, shape, rows, np.concatenate([np.zeros(0, np.int64), *counts]))
 
     def discloses(self) -> tuple[str, ...]:
         """Return nothing: what was chosen from the data is listed with its origin, and it names no record."""

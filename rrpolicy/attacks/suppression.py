@@ -1,0 +1,88 @@
+"""A release in which records are suppressed: linkage, homogeneity and background knowledge, counted.
+
+Nothing is drawn: of the n people of a combination alpha, k stand in the release as they are and m as `*`, so that each
+number must be the one that the original and the plan give.
+
+*Linkage*: a record that shows alpha is anybody's of its n people, alike. Who knows everybody sees that m of them are
+missing: for a suppressed record he names one of the combination whose people are likeliest suppressed. Right are
+
+    sum over alpha of k / n + max over alpha of m / n
+
+*Homogeneity*, *background knowledge*: the classes are the records that show the same, the suppressed ones among them.
+
+References:
+    Teng, Du 2006, section 3, for the chance that a record is a person's; the best guess instead of a drawn one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isclose
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.attacks.linkage import COUNTS as LINKED
+from rrpolicy.attacks.linkage import NAME as LINKAGE
+from rrpolicy.attacks.partition import BASIS, FACTS, compared, knows_class, most_frequent
+from rrpolicy.attacks.result import Attack, Outcome
+from rrpolicy.channel.suppression.channel import TABLE, SuppressionChannel
+from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.untrusted.printable import listed as in_words
+
+if TYPE_CHECKING:
+    from rrpolicy.attacks.target import Target
+    from rrpolicy.source.counts import Array, Codes, Counts, Ints
+
+
+def suppressed(target: Target) -> Iterator[Attack]:
+    """Run the attacks on a release in which records are suppressed."""
+    channel = target.channel
+    assert isinstance(channel, SuppressionChannel)
+    original = target.original.counts(*channel.attributes)
+    expected = channel.released(target.original)
+    with target.read(TABLE) as reader:
+        written = channel.read(reader)
+    if (written.codes < 0).any():
+        raise RequirementError(Problem("RR125", f"{target.name}: a released value lies outside its domain"))
+    sensitive = channel.sensitive.attribute
+    names = [column.attribute for column in channel.known]
+    yield _linkage(target, names, *(linked(original, each) for each in (written, expected)))
+    of = (by_class(written), by_class(expected))
+    blind = by_class(original).sum(axis=0)
+    for name, facts in FACTS.items():
+        found, predicted = (most_frequent(counts, facts) for counts in of)
+        yield compared(target, name, sensitive, knows_class(names), found, predicted, most_frequent(blind, facts))
+
+
+def _linkage(target: Target, names: list[str], found: float, predicted: float) -> Attack:
+    same = isclose(found, predicted, rel_tol=1e-12)
+    outcome = Outcome.AS_PREDICTED if same else Outcome.NOT_AS_PREDICTED
+    knows = f"{in_words(names)} of everybody"
+    numbers = (target.original.records, found, predicted, predicted, predicted, float(same))
+    return Attack(LINKAGE, "", knows, LINKED, outcome, "", *numbers, BASIS, 1.0)
+
+
+def linked(original: Counts, released: Counts) -> float:
+    """Return the right links that are to be expected of who names the likeliest person of each record."""
+    people, n = _groups(original.codes[:, :-1], original.n)
+    shown, k = _groups(released.codes[:, :-1], released.n)
+    kept = dict(zip(map(tuple, shown.tolist()), k.tolist(), strict=True))
+    left = np.array([kept.get(tuple(alpha), 0) for alpha in people.tolist()])
+    return float((left / n).sum() + ((n - left) / n).max(initial=0.0))
+
+
+def by_class(counts: Counts) -> Array:
+    """Return (classes, values) records of each value that show the same."""
+    _, which = np.unique(counts.codes[:, :-1], axis=0, return_inverse=True)
+    found = np.zeros((int(which.max(initial=-1)) + 1, counts.shape[-1]))
+    np.add.at(found, (which.ravel(), counts.codes[:, -1]), counts.n)
+    return found
+
+
+def _groups(codes: Codes, n: Ints) -> tuple[Codes, Array]:
+    """Return distinct rows of codes, and how many records each has."""
+    rows, which = np.unique(codes, axis=0, return_inverse=True)
+    records = np.zeros(len(rows))
+    np.add.at(records, which.ravel(), n)
+    return rows, records
