@@ -3,49 +3,59 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
-from rrpolicy.plugin import Attribute, Matrix, PolicyError, Problem, Product, Retention, Value
-from rrpolicy_pram.layout import Explicit, Invariant, Layout, Retained, Rule, Treatment
+from rrpolicy.plugin import Attribute, Column, Matrix, Policy, PolicyError, Problem, Product, Retention
+from rrpolicy.plugin.solve import Domain
+from rrpolicy_pram.layout import Explicit, Invariant, Layout, Retained, Treatment
 
 
-def build(layout: Layout) -> Product:
+def build(layout: Layout, policy: Policy) -> Product:
     """Return the channel; what is to be solved for stands in it with a keep probability of 1.
 
     Args:
         layout: every rule complete but for what is to be solved for, every domain known.
+        policy: for the released attributes, in their order.
 
     Raises:
         PolicyError: RR236 if an invariant matrix cannot be written.
         ValueError: if a domain or a marginal is not known.
     """
-    axes = [_axis(t) for t in layout.treatments if t.exchanges]
-    return Product.of([t.attribute for t in layout.treatments], axes)
+    return Product.of(policy.released, [_axis(t) for t in layout.treatments if t.exchanges])
 
 
 def _axis(treatment: Treatment) -> Retention | Matrix:
-    attribute = treatment.attribute
+    domains, rule = [_domain(a) for a in treatment.attributes], treatment.rule
+    if isinstance(rule, Retained):
+        return Retention.of(domains, [(block, rule.given.keep_of(len(block))) for block in rule.blocks])
+    if isinstance(rule, Explicit):
+        return _explicit(domains, rule)
+    if rule is None or rule.marginal is None:
+        raise ValueError(f"nothing says yet how {', '.join(treatment.names)} is randomised")
+    (attribute,), (domain,) = treatment.attributes, domains
+    return _invariant(attribute, domain, rule.marginal, rule)
+
+
+def _domain(attribute: Attribute) -> Domain:
     if attribute.domain is None:
         raise ValueError(f"the domain of '{attribute.name}' is not known")
-    return _ruled(attribute, attribute.domain, treatment.rule)
+    return Domain(attribute.name, attribute.domain)
 
 
-def _ruled(attribute: Attribute, labels: tuple[Value, ...], rule: Rule) -> Retention | Matrix:
-    if isinstance(rule, Retained):
-        members = [[labels[i] for i in block] for block in rule.blocks]
-        return Retention.in_blocks(attribute.name, labels, [(m, rule.given.keep_of(len(m))) for m in members])
-    if isinstance(rule, Explicit):
-        return Matrix.explicit(attribute.name, labels, rule.released, rule.rows)
-    if rule is None or rule.marginal is None:
-        raise ValueError(f"nothing says yet how '{attribute.name}' is randomised")
-    return _invariant(attribute, labels, rule.marginal, rule)
+def _explicit(domains: list[Domain], rule: Explicit) -> Matrix:
+    """Return the axis of a matrix; combinations of released categories that it does not name are never released."""
+    cells = [label if isinstance(label, tuple) else (label,) for label in rule.released]
+    labels = [tuple(dict.fromkeys(column)) for column in zip(*cells, strict=True)]
+    rows = dict(zip(cells, rule.rows, strict=True))
+    never = (Fraction(0),) * len(rule.rows[0])
+    columns = (Column(d.attribute, "category", own, "", d.attribute) for d, own in zip(domains, labels, strict=True))
+    return Matrix(tuple(domains), tuple(columns), tuple(rows.get(cell, never) for cell in product(*labels)))
 
 
-def _invariant(
-    attribute: Attribute, labels: tuple[Value, ...], marginal: tuple[Fraction, ...], rule: Invariant
-) -> Matrix:
-    keep = rule.given.keep_of(len(labels))
+def _invariant(attribute: Attribute, domain: Domain, marginal: tuple[Fraction, ...], rule: Invariant) -> Matrix:
+    keep = rule.given.keep_of(len(domain.labels))
     try:
-        return Matrix.preserving(attribute.name, labels, marginal, keep, of=rule.source)
+        return Matrix.preserving(attribute.name, domain.labels, marginal, keep, of=rule.source)
     except ValueError as error:
         message = f"the invariant matrix of '{attribute.name}' cannot be written: {error}"
         hint = "raise its keep probability, or merge the rarest categories"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rrpolicy.plugin import Policy, Problem, Value
+from rrpolicy.plugin import Attribute, Policy, Problem
+from rrpolicy_pram.options import Label
 
 
 @dataclass
@@ -19,7 +20,7 @@ class Complaints:
         """Note a problem.
 
         Args:
-            code: RR230 to RR237.
+            code: RR230 to RR237, RR530 or RR531.
             message: what is wrong.
             key: dotted, below [mechanism].
             expected: what would have been right.
@@ -28,8 +29,13 @@ class Complaints:
         self.problems.append(Problem(code, message, self.policy.place(f"mechanism.{key}"), expected, hint))
 
 
-def listed(values: Iterable[Value], most: int = 5) -> str:
-    """Return the first values in quotes, and how many more there are."""
-    known = [f"'{v}'" for v in values]
+def named(attributes: Iterable[Attribute]) -> str:
+    """Return an attribute's name in quotes; of several that are randomised together all of them."""
+    return " with ".join(f"'{a.name}'" for a in attributes)
+
+
+def listed(labels: Iterable[Label], most: int = 5) -> str:
+    """Return the first categories in quotes, and how many more there are."""
+    known = [" x ".join(f"'{v}'" for v in (label if isinstance(label, tuple) else (label,))) for label in labels]
     more = f" and {len(known) - most} more" if len(known) > most else ""
     return (", ".join(known[:most]) or "none") + more

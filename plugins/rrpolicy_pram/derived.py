@@ -18,7 +18,7 @@ def told(layout: Layout, options: Options) -> Iterator[Derived]:
     """
     for t in layout.treatments:
         if isinstance(t.rule, Invariant) and t.rule.source == "observed":
-            name = t.attribute.name
+            (name,) = t.names
             yield Derived(f"marginal:{name}", f"the matrix of '{name}' keeps its exact marginal, and so tells it")
     if layout.allocation == "optimal" and _weighed(layout, options):
         yield from map(parameters_of, layout.solved)

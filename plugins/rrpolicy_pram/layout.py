@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Literal, TypeAlias
 
-from rrpolicy.plugin import Attribute, Axis, Value
+from rrpolicy.plugin import Attribute, Axis
 from rrpolicy.plugin.solve import keep_probability
+from rrpolicy_pram.options import Label
+
+
+def labels_of(attributes: Sequence[Attribute]) -> tuple[Label, ...] | None:
+    """Return the categories of an attribute, or the combinations of several; None while a domain is not known."""
+    domains = [a.domain for a in attributes if a.domain is not None]
+    if len(domains) < len(attributes):
+        return None
+    return domains[0] if len(domains) == 1 else tuple(product(*domains))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +70,9 @@ class Retained:
 
 @dataclass(frozen=True, slots=True)
 class Explicit:
-    """A matrix written out: `rows[u][v]`, columns in domain order."""
+    """A matrix written out: `rows[u][v]`, columns in domain order; of attributes together, of combinations."""
 
-    released: tuple[Value, ...]
+    released: tuple[Label, ...]
     rows: tuple[tuple[Fraction, ...], ...]
 
 
@@ -86,10 +97,25 @@ Rule: TypeAlias = "Retained | Explicit | Invariant | None"
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """A released attribute and what is done to it."""
+    """A released attribute, or several as one, and what is done to it.
 
-    attribute: Attribute
+    Attributes:
+        attributes: more than one if they are randomised together.
+        rule: of the attribute; of several, of their combinations.
+    """
+
+    attributes: tuple[Attribute, ...]
     rule: Rule
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the attributes."""
+        return tuple(a.name for a in self.attributes)
+
+    @property
+    def known(self) -> bool:
+        """Whether every domain is known, as far as there is one."""
+        return all(a.domain is not None or not a.categorical for a in self.attributes)
 
     @property
     def exchanges(self) -> bool:
@@ -99,7 +125,7 @@ class Treatment:
                 return not rule.alone and not given.certain
             case Explicit(released, rows):
                 unit = all(x == (u == v) for u, row in enumerate(rows) for v, x in enumerate(row))
-                return not (unit and released == self.attribute.domain)
+                return not (unit and released == labels_of(self.attributes))
             case Invariant(given=given):
                 return not given.certain
         return False
@@ -109,7 +135,7 @@ class Treatment:
         from rrpolicy.plugin import Identity, Matrix, Retention
 
         if not self.exchanges:
-            return Identity if self.attribute.categorical else None
+            return Identity if self.attributes[0].categorical else None
         return Retention if isinstance(self.rule, Retained) else Matrix
 
     @property
@@ -120,7 +146,7 @@ class Treatment:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All released attributes, in the policy's order."""
+    """All released attributes, in the policy's order; those that are randomised together where the first one stands."""
 
     treatments: tuple[Treatment, ...]
     allocation: Literal["equal", "optimal", "fixed"]
@@ -128,14 +154,12 @@ class Layout:
     @property
     def solved(self) -> tuple[str, ...]:
         """Return the attributes whose parameters are to be solved for."""
-        return tuple(t.attribute.name for t in self.treatments if t.solved)
+        return tuple(name for t in self.treatments if t.solved for name in t.names)
 
     @property
     def fixed(self) -> bool:
         """Whether the policy alone determines the channel."""
         return all(
-            not t.solved
-            and (t.attribute.domain is not None or not t.attribute.categorical)
-            and not (isinstance(t.rule, Invariant) and t.rule.marginal is None)
+            not t.solved and t.known and not (isinstance(t.rule, Invariant) and t.rule.marginal is None)
             for t in self.treatments
         )

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
-from rrpolicy.plugin import Attribute, Value
+from rrpolicy.plugin import Attribute
 from rrpolicy.plugin.solve import full_column_rank
-from rrpolicy_pram.complaints import Complaints, listed
-from rrpolicy_pram.layout import Explicit, Given, Invariant
-from rrpolicy_pram.options import ExplicitMatrix, Options
+from rrpolicy_pram.complaints import Complaints, listed, named
+from rrpolicy_pram.layout import Explicit, Given, Invariant, labels_of
+from rrpolicy_pram.options import ExplicitMatrix, Label, Options
 
 
-def read_explicit(attribute: Attribute, matrix: ExplicitMatrix, complaints: Complaints) -> Explicit | None:
-    """Return a matrix written out, its columns in domain order; None if something is wrong (RR233)."""
-    key, what = f"matrix.{attribute.name}", f"the matrix of '{attribute.name}'"
-    domain = attribute.domain
-    if domain is None or attribute.observed:
+def read_explicit(
+    attributes: Sequence[Attribute], name: str, matrix: ExplicitMatrix, complaints: Complaints
+) -> Explicit | None:
+    """Return a matrix written out, its columns in domain order; None if something is wrong (RR233).
+
+    Args:
+        attributes: one, or several that are randomised together.
+        name: under which the matrix stands.
+        matrix: as the policy says.
+        complaints: takes what is wrong.
+    """
+    key, what = f"matrix.{name}", f"the matrix of {named(attributes)}"
+    domain = labels_of(attributes)
+    if domain is None or any(a.observed for a in attributes):
         complaints.add("RR233", f"{what} needs a declared domain, not an observed one", key)
         return None
-    wrong = _labels_problem(domain, matrix) or _shape_problem(matrix)
+    wrong = _width_problem(len(attributes), matrix) or _labels_problem(domain, matrix) or _shape_problem(matrix)
     if wrong is not None:
         complaints.add("RR233", f"{what}: {wrong}", key)
         return None
@@ -26,7 +36,7 @@ def read_explicit(attribute: Attribute, matrix: ExplicitMatrix, complaints: Comp
     columns = dict(zip(matrix.original, zip(*matrix.rows, strict=True), strict=True))
     faults = {label: fault for label, column in columns.items() if (fault := _column_problem(column)) is not None}
     for label, fault in faults.items():
-        complaints.add("RR233", f"{what}: its column '{label}' {fault}", f"{key}.rows", hint=hint)
+        complaints.add("RR233", f"{what}: its column {listed([label])} {fault}", f"{key}.rows", hint=hint)
     if faults:
         return None
     if not full_column_rank(matrix.rows):
@@ -37,7 +47,16 @@ def read_explicit(attribute: Attribute, matrix: ExplicitMatrix, complaints: Comp
     return Explicit(matrix.released, tuple(tuple(row[i] for i in order) for row in matrix.rows))
 
 
-def _labels_problem(domain: tuple[Value, ...], matrix: ExplicitMatrix) -> str | None:
+def _width_problem(width: int, matrix: ExplicitMatrix) -> str | None:
+    """Return that a category is no combination of the attributes, or a combination where there is one attribute."""
+    widths = {len(label) if isinstance(label, tuple) else 1 for label in (*matrix.released, *matrix.original)}
+    lists = any(isinstance(label, tuple) for label in (*matrix.released, *matrix.original))
+    if widths == {width} and lists == (width > 1):
+        return None
+    return f"name every combination by a list of {width} categories" if width > 1 else "name categories, not lists"
+
+
+def _labels_problem(domain: tuple[Label, ...], matrix: ExplicitMatrix) -> str | None:
     if sorted(map(repr, matrix.original)) != sorted(map(repr, domain)):
         odd = listed(v for v in matrix.original if v not in domain)
         missing = listed(v for v in domain if v not in matrix.original)
@@ -52,7 +71,7 @@ def _shape_problem(matrix: ExplicitMatrix) -> str | None:
         return f"it has {len(matrix.rows)} rows for {len(matrix.released)} released categories"
     for label, row in zip(matrix.released, matrix.rows, strict=True):
         if len(row) != len(matrix.original):
-            return f"its row '{label}' has {len(row)} entries for {len(matrix.original)} original categories"
+            return f"its row {listed([label])} has {len(row)} entries for {len(matrix.original)} original categories"
     return None
 
 

@@ -22,8 +22,13 @@ class Pram:
             PolicyError: RR230 to RR237, all problems at once.
         """
         layout = read(options, policy)
-        axes = tuple(((t.attribute.name,), axis) for t in layout.treatments if (axis := t.axis()) is not None)
-        fixed = build(layout) if layout.fixed else None
+        axes = tuple(
+            (names, axis)
+            for t in layout.treatments
+            if (axis := t.axis()) is not None
+            for names in ([t.names] if t.exchanges else [(name,) for name in t.names])
+        )
+        fixed = build(layout, policy) if layout.fixed else None
         return Outline(Product, axes, fixed, solved=layout.solved, derived=tuple(told(layout, options)))
 
     def plan(self, options: Options, task: Task) -> Proposal:

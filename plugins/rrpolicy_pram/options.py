@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias, Union
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rrpolicy.plugin import Rational, Value
 from rrpolicy.plugin.solve import Marginal
+
+Label: TypeAlias = Union[Value, tuple[Value, ...]]  # noqa: UP007 the name of a type has no |
+"""A category; of attributes that are randomised together a combination, one category each."""
 
 
 class ExplicitMatrix(BaseModel):
@@ -15,10 +18,19 @@ class ExplicitMatrix(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    released: Annotated[tuple[Value, ...], Field(min_length=1, description="Names of the rows.")]
+    released: Annotated[
+        tuple[Label, ...],
+        Field(
+            min_length=1,
+            description="Names of the rows; of attributes together a list each, with a category of every attribute.",
+        ),
+    ]
     original: Annotated[
-        tuple[Value, ...],
-        Field(min_length=1, description="Names of the columns: the attribute's domain, in any order."),
+        tuple[Label, ...],
+        Field(
+            min_length=1,
+            description="Names of the columns, likewise: the attribute's domain, or all combinations, in any order.",
+        ),
     ]
     rows: Annotated[
         tuple[tuple[Rational, ...], ...], Field(description="Probabilities; every column sums to exactly 1.")
@@ -34,6 +46,13 @@ class Options(BaseModel):
         tuple[str, ...] | None,
         Field(description="What is randomised; by default all quasi-identifiers and sensitive attributes."),
     ] = None
+    together: Annotated[
+        tuple[tuple[str, ...], ...],
+        Field(
+            description="Groups of attributes that are randomised as one: a combination of their values is kept, or"
+            ' exchanged for another. Such as [["age", "education"]]. Default: each attribute by itself.'
+        ),
+    ] = ()
     allocation: Annotated[
         Literal["equal", "optimal", "fixed"] | None,
         Field(
@@ -52,15 +71,20 @@ class Options(BaseModel):
     retention_probability: Annotated[
         dict[str, Rational],
         Field(
-            description="Attribute -> probability to keep the value, else it is drawn anew from the whole domain.",
+            description="Attribute -> probability to keep the value, else it is drawn anew from the whole domain. Of"
+            " attributes together it is that of their combination, and of each of them alike: name it once.",
             examples=[{"sex": 0.6}],
         ),
     ] = {}
-    matrix: Annotated[dict[str, ExplicitMatrix], Field(description="Attribute -> its matrix.")] = {}
+    matrix: Annotated[
+        dict[str, ExplicitMatrix],
+        Field(description="Attribute -> its matrix; that of attributes together stands under any one of them."),
+    ] = {}
     blocks: Annotated[
         dict[str, tuple[tuple[Value, ...], ...]],
         Field(
-            description="Attribute -> groups of categories; values are exchanged only inside their group.",
+            description="Attribute -> groups of categories; values are exchanged only inside their group. Of attributes"
+            " together combinations are exchanged where every attribute stays in its group.",
             examples=[{"region": [["north", "south"], ["west"]]}],
         ),
     ] = {}

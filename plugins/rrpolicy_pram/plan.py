@@ -21,7 +21,7 @@ def propose(options: Options, task: Task) -> Proposal:
         RequirementError: RR102.
     """
     layout = _observed(read(options, task.policy), task)
-    channel, origins = build(layout), _origins(layout)
+    channel, origins = build(layout, task.policy), _origins(layout)
     if not layout.solved:
         return Proposal(channel, origins)
     optimal = layout.allocation == "optimal"
@@ -36,13 +36,12 @@ def _observed(layout: Layout, task: Task) -> Layout:
     for t in layout.treatments:
         if isinstance(t.rule, Invariant) and t.rule.marginal is None:
             if isinstance(task.original, int):
-                name = t.attribute.name
+                (name,) = t.names
                 raise refuse_without_data(f"the observed marginal of '{name}'", f"invariant.{name}", task)
-            counts = task.original.counts(t.attribute.name)
+            (attribute,) = t.attributes
+            counts = task.original.counts(attribute.name)
             shares = dict(zip(counts.codes[:, 0].tolist(), counts.n.tolist(), strict=True))
-            marginal = tuple(
-                Fraction(shares.get(code, 0), task.records) for code in range(len(t.attribute.domain or ()))
-            )
+            marginal = tuple(Fraction(shares.get(code, 0), task.records) for code in range(len(attribute.domain or ())))
             t = replace(t, rule=replace(t.rule, marginal=marginal))  # noqa: PLW2901
         treatments.append(t)
     return replace(layout, treatments=tuple(treatments))
@@ -50,11 +49,9 @@ def _observed(layout: Layout, task: Task) -> Layout:
 
 def _origins(layout: Layout) -> dict[str, Origin]:
     """Return where the parameters come from that are not solved for."""
-    observed = {
-        t.attribute.name for t in layout.treatments if isinstance(t.rule, Invariant) and t.rule.source == "observed"
-    }
     return {
-        t.attribute.name: Origin.DATA if t.attribute.name in observed else Origin.POLICY
+        name: Origin.DATA if isinstance(t.rule, Invariant) and t.rule.source == "observed" else Origin.POLICY
         for t in layout.treatments
         if t.rule is not None and not t.solved
+        for name in t.names
     }

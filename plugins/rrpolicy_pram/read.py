@@ -7,28 +7,33 @@ from fractions import Fraction
 
 from rrpolicy.plugin import Attribute, Policy, PolicyError, Role
 from rrpolicy.plugin.solve import workload_problems
-from rrpolicy_pram.complaints import Complaints, listed
+from rrpolicy_pram.complaints import Complaints, listed, named
 from rrpolicy_pram.layout import Given, Layout, Retained, Rule, Treatment
 from rrpolicy_pram.matrices import read_explicit, read_invariant
 from rrpolicy_pram.options import Options
+from rrpolicy_pram.together import joined, joint_retention, read_groups
 
 
 def read(options: Options, policy: Policy) -> Layout:
     """Return what is done to each released attribute.
 
     Raises:
-        PolicyError: RR230 to RR237, all problems at once.
+        PolicyError: RR230 to RR237, RR530, RR531, all problems at once.
     """
     complaints = Complaints(policy)
     names = _randomised(options, policy, complaints)
-    rules = {name: _rule(policy.attributes[name], options, complaints) for name in names}
+    groups = read_groups(options, policy, names, complaints)
+    rules = {group: _rule(group, options, complaints) for group in groups}
     _refuse_leftovers(options, policy, names, complaints)
-    treatments = tuple(Treatment(a, rules.get(a.name)) for a in policy.released)
-    open_ended = [t.attribute.name for t in treatments if t.solved]
+    grouped = {a.name: group for group in groups for a in group}
+    whole = dict.fromkeys(grouped.get(a.name, (a,)) for a in policy.released)
+    treatments = tuple(Treatment(group, rules.get(group)) for group in whole)
+    open_ended = [t.attributes for t in treatments if t.solved]
     if options.allocation == "fixed":
-        for name in open_ended:
-            hint = f'add keep_probability = {{ {name} = "4/5" }}, or choose allocation = "equal"'
-            complaints.add("RR232", f"nothing gives the parameter of '{name}'", "allocation", hint=hint)
+        for group in open_ended:
+            word = "keep_probability" if len(group) == 1 else "retention_probability"
+            hint = f'add {word} = {{ {group[0].name} = "4/5" }}, or choose allocation = "equal"'
+            complaints.add("RR232", f"nothing gives the parameter of {named(group)}", "allocation", hint=hint)
     complaints.problems += workload_problems(options.workload, policy, names)
     if complaints.problems:
         raise PolicyError(complaints.problems)
@@ -78,8 +83,11 @@ def _refuse_leftovers(options: Options, policy: Policy, names: tuple[str, ...], 
                 complaints.add("RR230", reason[0], f"{table}.{name}", hint=reason[1])
 
 
-def _rule(attribute: Attribute, options: Options, complaints: Complaints) -> Rule:
-    """Return what is done to one attribute; None if something is wrong."""
+def _rule(group: tuple[Attribute, ...], options: Options, complaints: Complaints) -> Rule:
+    """Return what is done to an attribute, or to several together; None if something is wrong."""
+    if len(group) > 1:
+        return _together(group, options, complaints)
+    (attribute,) = group
     name = attribute.name
     given = Given(options.keep_probability.get(name), options.retention_probability.get(name))
     kinds = [t for t in ("matrix", "invariant", "blocks") if name in getattr(options, t)]
@@ -93,7 +101,7 @@ def _rule(attribute: Attribute, options: Options, complaints: Complaints) -> Rul
         if given != Given():
             word = "keep_probability" if given.keep is not None else "retention_probability"
             complaints.add("RR232", f"'{name}' has a matrix, which leaves no parameter to give", f"{word}.{name}")
-        return read_explicit(attribute, options.matrix[name], complaints)
+        return read_explicit(group, name, options.matrix[name], complaints)
     if "invariant" in kinds:
         _refuse_range(attribute, given, [len(attribute.domain or ())], complaints)
         return read_invariant(attribute, options, given, complaints)
@@ -102,8 +110,28 @@ def _rule(attribute: Attribute, options: Options, complaints: Complaints) -> Rul
     return rule
 
 
+def _together(group: tuple[Attribute, ...], options: Options, complaints: Complaints) -> Rule:
+    """Return what is done to attributes that are randomised as one; None if something is wrong."""
+    rho = joint_retention(group, options, complaints)
+    written = [a.name for a in group if a.name in options.matrix]
+    if written:
+        others = [a.name for a in group if a.name in options.blocks or a.name in options.retention_probability]
+        for name in (*written[1:], *others):
+            table = "blocks" if name in options.blocks else "retention_probability"
+            key = f"{'matrix' if name in written[1:] else table}.{name}"
+            complaints.add("RR232", f"{named(group)} have a matrix, which leaves nothing else to give", key)
+        return read_explicit(group, written[0], options.matrix[written[0]], complaints)
+    given = Given(retention=rho)
+    parts = [_blocks(a, options, complaints) for a in group]
+    if not all(parts):
+        return Retained((), given)
+    blocks = joined(parts)
+    _refuse_range(group[0], given, [len(block) for block in blocks], complaints)
+    return Retained(blocks, given)
+
+
 def _refuse_range(attribute: Attribute, given: Given, sizes: list[int], complaints: Complaints) -> None:
-    """Refuse a probability that is no better than drawing at random."""
+    """Refuse a probability that is no better than drawing at random; of attributes together the first is named."""
     smallest = min((size for size in sizes if size > 1), default=0)
     least = Fraction(1, smallest) if smallest else Fraction(0)
     for word, value, bound in (

@@ -78,7 +78,7 @@ class RandomizedResponse:
             return Proposal(channel)
         found = allocate(
             channel,
-            [axis.attribute for axis in axes],
+            [name for axis in axes for name in axis.attributes],
             task,
             workload=options.workload,
             digits=options.digits,
@@ -114,7 +114,7 @@ class RandomizedResponse:
 def _unchanged(channel: Product, policy: Policy) -> Iterator[Remark]:
     """Yield which attributes come out with a keep probability of 1, and what then protects sensitive ones."""
     sought = [a for a in channel.axes if isinstance(a, Retention) and a.original_size > 1]
-    kept = [policy.attributes[a.attribute] for a in sought if all(block.keep == 1 for block in a.blocks)]
+    kept = [policy.attributes[n] for a in sought if all(block.keep == 1 for block in a.blocks) for n in a.attributes]
     if not kept:
         return
     named = ", ".join(f"'{a.name}' ({a.role})" for a in kept)

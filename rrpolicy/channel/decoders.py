@@ -6,13 +6,13 @@ party's axis publishes one of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.probability import retention_probability
+from rrpolicy.channel.probability import keep_probability, retention_probability
 from rrpolicy.codec.fields import called
 
 Cell: TypeAlias = tuple[Value, ...]
@@ -32,6 +32,12 @@ class Block:
 
     members: tuple[int, ...]
     keep: Fraction = field(metadata=called("keep_probability"))
+
+    @classmethod
+    def of(cls, retention: Fraction, members: Iterable[int]) -> Self:
+        """Build a block from its retention probability."""
+        own = tuple(members)
+        return cls(own, keep_probability(retention, len(own)) if len(own) > 1 else Fraction(1))
 
     def __post_init__(self) -> None:
         if not self.members:
@@ -127,25 +133,20 @@ class RetentionDecoder(_Common):
     """Retention in blocks: a value is kept, or exchanged for another of its block, each equally likely.
 
     Attributes:
-        column: the released column.
-        labels: its categories.
+        columns: the released columns; more than one if attributes are randomised together.
+        labels: the categories; of several columns, their combinations in C order.
         blocks: positions among them, and keep probabilities.
     """
 
     form: ClassVar[str] = "retention"
 
-    column: str
-    labels: tuple[Value, ...]
+    columns: tuple[str, ...]
+    labels: tuple[Cell, ...]
     blocks: tuple[Block, ...]
 
     def __post_init__(self) -> None:
         if sorted(m for block in self.blocks for m in block.members) != list(range(len(self.labels))):
             raise ValueError("the blocks must hold each category once")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the released column."""
-        return (self.column,)
 
     @property
     def drawn(self) -> bool:

@@ -227,11 +227,11 @@ def _singular(decoder: Decoder, *, told: bool) -> bool:
 def _undone(decoder: Decoder) -> Iterator[tuple[tuple[str, ...], Sequence[Cell]]]:
     """Yield attributes that are undone together, and the original categories of them."""
     match decoder:
-        case IdentityDecoder(labels=labels) | RetentionDecoder(labels=labels) | AnatomyDecoder(labels=labels):
+        case IdentityDecoder(labels=labels) | AnatomyDecoder(labels=labels):
             yield decoder.attributes, cells(labels)
         case MatrixDecoder(original=original):
             yield decoder.attributes, original
-        case AdditionDecoder(labels=together):
+        case RetentionDecoder(labels=together) | AdditionDecoder(labels=together):
             yield decoder.attributes, together
         case RecodeDecoder(original=domains):
             for name, labels in zip(decoder.attributes, domains, strict=True):
@@ -261,7 +261,7 @@ def _matrix(axis: Axis) -> Rows | None:
     released = {cell: u for u, cell in enumerate(product(*(column.labels for column in axis.columns())))}
     match decoder:
         case RetentionDecoder():
-            told, undone = cells(decoder.labels), decoder.matrix()
+            told, undone = decoder.labels, decoder.matrix()
         case MatrixDecoder():
             told, undone = decoder.released, decoder.matrix()
         case IdentityDecoder():

@@ -128,6 +128,14 @@ class Evidence:
         np.add.at(histograms.T, part, self.histograms.T)
         return replace(self, histograms=histograms, cells=self.histograms, part=part)
 
+    def by_value(self, cells: Array) -> Array:
+        """Return (groups, values) sums of (groups, original size) over what has the same value of the attribute."""
+        if self.part is None:
+            return cells
+        out = np.zeros(self.histograms.shape)
+        np.add.at(out.T, self.part, cells.T)
+        return out
+
     def describe(self, group: int) -> str:
         """Return a group's values in words. Audit only."""
         return ", ".join(f"{a} = {self.labels[i][self.values[group, i]]}" for i, a in enumerate(self.names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -97,6 +97,17 @@ def _text(cell: Cell) -> tuple[str, ...]:
     return tuple(map(category_text, cell))
 
 
+def _told(decoder: Listed) -> tuple[Sequence[Cell], Sequence[Cell]]:
+    """Return the released cells and the original ones."""
+    match decoder:
+        case MatrixDecoder(released=released, original=original):
+            return released, original
+        case RetentionDecoder(labels=own):
+            return own, own
+        case IdentityDecoder(labels=labels):
+            return cells(labels), cells(labels)
+
+
 class _Law:
     """What a decoder says of released counts, beside those that were drawn."""
 
@@ -104,8 +115,7 @@ class _Law:
         self.decoder = decoder
         self.table, self.columns = _place(decoder, channel)
         self.seen: list[Array] = []
-        told = decoder.released if isinstance(decoder, MatrixDecoder) else cells(decoder.labels)
-        undone = decoder.original if isinstance(decoder, MatrixDecoder) else told
+        told, undone = _told(decoder)
         self.cells = [_text(cell) for cell in told]
         self.places = {cell: u for u, cell in enumerate(self.cells)}
         codes = {_text(cell): v for v, cell in enumerate(undone)}

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.estimate.association.deflation import deflated
+from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
 from rrpolicy.estimate.association.measures import entropy
 from rrpolicy.estimate.association.measures import mutual_information as information
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.finding import Measure
 from rrpolicy.utility.distances import clipped
-from rrpolicy.utility.simulation import Draws, Marginal, averaged, collected
+from rrpolicy.utility.simulation import Draws, Marginal, averaged, collected, targets
 from rrpolicy.utility.written import estimated
 
 if TYPE_CHECKING:
@@ -54,9 +55,16 @@ def simulated_pairs(
 
 
 def _table(pair: Marginal, drawn: Collected, records: int) -> Array:
-    """Return the shares of a pair in one draw: deflated where values were randomised apart from one another."""
-    if pair.dealt is not None or len(pair.axes) == 1 or not pair.drawn:
+    """Return the shares of a pair in one draw: deflated where values were randomised, but by one set for both."""
+    if pair.dealt is not None or not pair.drawn:
         return pair.estimate(drawn, records).shares
+    if len(pair.axes) == 1:
+        ((axis, wanted),), (inner,) = pair.axes, pair.inner
+        if not _listed(axis):
+            return pair.estimate(drawn, records).shares
+        shape = dict(zip(pair.attributes, pair.shape, strict=True))
+        table = deflated_as_one(pair.counted(drawn), (axis, wanted), (shape[inner[0]], shape[inner[1]]))
+        return table if inner == pair.attributes else table.T
     table = deflated(pair.counted(drawn), *pair.axes)
     return table if pair.inner[0] == pair.attributes[:1] else table.T
 
@@ -66,6 +74,9 @@ def written_pair(release: Release, original: Original, pair: tuple[str, str]) ->
     columns = [original.policy.attributes[name].release_as or name for name in pair]
     inside = release.inside()
     row, column = (inside.columns.axis(name) for name in columns)
+    if row is column and row.randomised and _listed(row):
+        counted, _, _ = inside.moments([row], split(None, inside.columns))
+        return _written_as_one(row, counted, original, pair)
     if row is column or isinstance(row, AnatomyWeights) or isinstance(column, AnatomyWeights):
         found = estimated(release, original, pair)
         assert found is not None
@@ -76,6 +87,22 @@ def written_pair(release: Release, original: Original, pair: tuple[str, str]) ->
         assert found is not None
         return found.shares
     return deflated(counted, (row, None), (column, None))
+
+
+def _listed(axis: AxisWeights) -> bool:
+    """Return whether an axis is undone by a matrix, so that a record's weight for each combination is known."""
+    return isinstance(axis, (RetentionWeights, MatrixWeights))
+
+
+def _written_as_one(axis: AxisWeights, counted: Array, original: Original, pair: tuple[str, str]) -> Array:
+    """Return the deflated table of a pair that one matrix randomised."""
+    names = {a.release_as or a.name: a.name for a in original.policy.released}
+    own = [names[column] for column in axis.columns]
+    first, second = sorted(pair, key=own.index)
+    domains = {name: original.policy.attributes[name].domain or () for name in (first, second)}
+    shape = len(domains[first]), len(domains[second])
+    table = deflated_as_one(counted, (axis, targets(axis, own, domains)), shape)
+    return table if first == pair[0] else table.T
 
 
 def mutual_information(shares: Array) -> float:

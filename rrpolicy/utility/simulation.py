@@ -118,7 +118,7 @@ class Marginal:
             for weights in axis_weights(undone):
                 names = dict(zip(decoder.columns, decoder.attributes, strict=True))
                 own = [names[column] for column in weights.columns]
-                axes.append((weights, _targets(weights, own, domains)))
+                axes.append((weights, targets(weights, own, domains)))
                 inner.append(tuple(name for name in own if name in wanted))
         drawn = not alone and any(d.drawn for d in decoders)
         dealt, times = (None, shared.count) if shared is not None and alone else (shared, "")
@@ -151,9 +151,9 @@ class Marginal:
 
     def _sums(self, counted: Array, power: int, records: int) -> Array:
         """Return the mean weight of each cell of the table, or the mean of its squares, of `shape`."""
-        for place, (axis, targets) in enumerate(self.axes):
+        for place, (axis, wanted) in enumerate(self.axes):
             if self.dealt is None or axis.columns != self.dealt.columns:
-                counted = axis.contract(counted, place, targets, power)
+                counted = axis.contract(counted, place, wanted, power)
         order = [name for names in self.inner for name in names]
         whole = counted.reshape([self.shape[self.attributes.index(name)] for name in order])
         return np.asarray(np.transpose(whole, [order.index(name) for name in self.attributes]) / records)
@@ -269,7 +269,7 @@ def _counted_alone(decoder: Decoder) -> Decoder:
     return IdentityDecoder(decoder.attributes, decoder.column, decoder.labels)
 
 
-def _targets(weights: AxisWeights, own: Sequence[str], domains: Mapping[str, Sequence[Value]]) -> Mask | None:
+def targets(weights: AxisWeights, own: Sequence[str], domains: Mapping[str, Sequence[Value]]) -> Mask | None:
     """Return (V, cells) which original cells of an axis count for which cells of the attributes that are wanted.
 
     None where these are the same, in the same order.
@@ -283,6 +283,6 @@ def _targets(weights: AxisWeights, own: Sequence[str], domains: Mapping[str, Seq
     cells = math.prod(sizes)
     if len(cell) == cells and np.array_equal(cell, np.arange(cells)):
         return None
-    targets = np.zeros((len(cell), cells), dtype=bool)
-    targets[np.arange(len(cell)), cell] = True
-    return targets
+    counted = np.zeros((len(cell), cells), dtype=bool)
+    counted[np.arange(len(cell)), cell] = True
+    return counted

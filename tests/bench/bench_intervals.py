@@ -125,8 +125,8 @@ def opened(folder: Path, keeps: Sequence[float], sizes: Sequence[int]) -> Releas
             "attributes": [c["name"]],
             "form": "retention",
             "parameters": {
-                "column": c["name"],
-                "labels": c["labels"],
+                "columns": [c["name"]],
+                "labels": [[label] for label in c["labels"]],
                 "blocks": [{"members": list(range(size)), "keep_probability": str(keep)}],
             },
             "unbiased": True,

@@ -56,7 +56,7 @@ def retentions(draw: st.DrawFn) -> Retention:
     parts = [tuple(sorted(order[i:j])) for i, j in itertools.pairwise([0, *cuts, size])]
     blocks = tuple(Block(part, F(1) if len(part) == 1 else draw(probabilities)) for part in parts)
     labels = tuple(letters(size))
-    return Retention("x", Column("y", "category", labels, "VARCHAR", "x"), blocks)
+    return Retention((Domain("x", labels),), (Column("y", "category", labels, "VARCHAR", "x"),), blocks)
 
 
 @st.composite
@@ -260,8 +260,8 @@ def test_decoders_speak_the_closed_forms() -> None:
         "attributes": ["x"],
         "unbiased": True,
         "independent": True,
-        "column": "y",
-        "labels": ["a", "b"],
+        "columns": ["y"],
+        "labels": [["a"], ["b"]],
         "blocks": [{"members": [0, 1], "keep_probability": "4/5"}],
     }
     assert retention.decoder().matrix() == ((F(4, 5), F(1, 5)), (F(1, 5), F(4, 5)))
@@ -410,9 +410,10 @@ def test_a_matrix_that_does_not_keep_the_marginal_it_states_is_refused() -> None
         ({"blocks": [{"members": [0, 1], "keep_probability": 0.5}]}, "RR334"),
         ({"blocks": "all"}, "RR334"),
         ({"blocks": [3]}, "RR334"),
-        ({"column": None}, "RR334"),
-        ({"column": {"name": "x", "kind": "odd", "labels": [], "type": "", "attribute": "x"}}, "RR334"),
-        ({"attribute": None}, "RR334"),
+        ({"columns": None}, "RR334"),
+        ({"columns": [{"name": "x", "kind": "odd", "labels": [], "type": "", "attribute": "x"}]}, "RR334"),
+        ({"columns": [{"name": "x", "kind": "category", "labels": ["b", "a"], "type": "", "attribute": "x"}]}, "RR334"),
+        ({"original": None}, "RR334"),
     ],
 )
 def test_changed_descriptions_are_refused(change: dict[str, Any], code: str) -> None:

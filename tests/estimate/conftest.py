@@ -64,8 +64,8 @@ def retention(name: str, labels: Sequence[Any], blocks: Sequence[tuple[Sequence[
             for v in members:
                 P[u][v] = p if u == v else q
     parameters = {
-        "column": name,
-        "labels": list(labels),
+        "columns": [name],
+        "labels": [[label] for label in labels],
         "blocks": [{"members": list(m), "keep_probability": str(Fraction(k))} for m, k in blocks],
     }
     return Axis(decoder([name], "retention", parameters), (column(name, labels),), P)
@@ -176,7 +176,7 @@ def draw(axis: Axis, codes: np.ndarray, rng: np.random.Generator) -> dict[str, l
 
 
 def labels(axis: Axis, released: Sequence[int]) -> dict[str, list[Any]]:
-    cells = axis.decoder.get("released") or [[label] for label in axis.decoder["labels"]]
+    cells = axis.decoder.get("released") or [c if isinstance(c, list) else [c] for c in axis.decoder["labels"]]
     return {c["name"]: [cells[i][j] for i in released] for j, c in enumerate(axis.columns)}
 
 

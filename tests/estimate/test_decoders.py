@@ -40,8 +40,8 @@ AXES = {
     "retention": Retention.uniform("s", ("a", "b", "c"), Fraction(2, 3)),
     "one category": Retention.uniform("s", ("a",), Fraction(2, 3)),
     "blocks": Retention(
-        "s",
-        category_column("s", ("a", "b", "c", "d")),
+        (Domain("s", ("a", "b", "c", "d")),),
+        (category_column("s", ("a", "b", "c", "d")),),
         (Block((0, 2), Fraction(3, 4)), Block((1,), Fraction(1)), Block((3,), Fraction(1))),
     ),
     "coupled": coupled(),

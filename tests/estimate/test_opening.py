@@ -113,7 +113,7 @@ def test_data_unlike_the_manifest_are_found(folder, edit):
     with pytest.raises(PolicyError, match="RR269"):
         open_release(folder).crosstab("sex")
     document = json.loads((folder / "release.json").read_text())
-    document["decoders"][0]["labels"] = ["F", "X"]
+    document["decoders"][0]["labels"] = [["F"], ["X"]]
     edit(folder, **document)
     with pytest.raises(PolicyError, match="RR269"):
         open_release(folder).crosstab("sex")

@@ -40,7 +40,7 @@ def adult(make):
 
 
 def retention(proposal):
-    return {axis.attribute: axis.blocks[0].retention for axis in proposal.channel.axes}
+    return {axis.attributes[0]: axis.blocks[0].retention for axis in proposal.channel.axes}
 
 
 def test_equal_allocation_on_adult_is_the_reference(make, plan, vectors):
@@ -289,7 +289,7 @@ def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
     )
     _, original = table(options)
     layout = read(options, original.policy)
-    template = Template(build(layout), [t.attribute.name for t in layout.treatments if t.solved])
+    template = Template(build(layout, original.policy), layout.solved)
     assert template.names == ("a", "b")
     goal = objective(template, options.workload, original)
 
@@ -364,6 +364,7 @@ def test_the_options_have_a_schema():
 
     assert set(properties) == {
         "attributes",
+        "together",
         "allocation",
         "keep_probability",
         "retention_probability",
@@ -424,9 +425,9 @@ def test_adult_is_planned_from_its_file(adult_csv, vectors, tmp_path):
 
     assert plan.records == 45222
     assert finding.verdict is Verdict.SATISFIED
-    assert {axis.attribute: axis.original_size for axis in plan.channel.axes} == ADULT
+    assert {axis.attributes[0]: axis.original_size for axis in plan.channel.axes} == ADULT
     for axis in plan.channel.axes:
-        assert plan.unrounded[axis.attribute]["retention_probability"] == pytest.approx(reference, abs=1e-9)
+        assert plan.unrounded[axis.attributes[0]]["retention_probability"] == pytest.approx(reference, abs=1e-9)
         assert reference - 2e-5 <= axis.blocks[0].retention <= reference
 
 

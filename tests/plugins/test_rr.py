@@ -64,7 +64,7 @@ def plan(make, table):
 
 
 def keep(proposal):
-    return {a.attribute: a.blocks[0].keep for a in proposal.channel.axes if isinstance(a, Retention)}
+    return {a.attributes[0]: a.blocks[0].keep for a in proposal.channel.axes if isinstance(a, Retention)}
 
 
 @pytest.mark.parametrize(
@@ -179,12 +179,12 @@ def test_nothing_better_is_found_on_a_grid(make, assessors, plan):
     achieved = expected_squared_error(proposal.channel, original)
 
     best = math.inf
-    axes = {a.attribute: a for a in proposal.channel.axes}
+    axes = {a.attributes[0]: a for a in proposal.channel.axes}
     for a in np.linspace(0.02, 1, 50):
         for b in np.linspace(0.02, 1, 50):
             moved = {n: axes[n].with_retention(Fraction(float(r))) for n, r in (("a", a), ("b", b))}
             channel = dataclasses.replace(
-                proposal.channel, axes=tuple(moved.get(x.attribute, x) for x in proposal.channel.axes)
+                proposal.channel, axes=tuple(moved.get(x.attributes[0], x) for x in proposal.channel.axes)
             )
             error = expected_squared_error(channel, original)
             if error < best and assessors["attribute-disclosure"].accepts(required, channel, original):

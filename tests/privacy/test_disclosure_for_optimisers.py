@@ -51,7 +51,7 @@ def released_at(world: Any, keep: Any) -> Any:
     for p, axis in zip(keep, free(world), strict=True):
         d = largest(axis)
         rho = (d * Fraction(float(p)) - 1) / (d - 1) if d > 1 else Fraction(1)
-        channel = at_retention(channel, rho, (axis.attribute,))
+        channel = at_retention(channel, rho, axis.attributes)
     return channel
 
 

@@ -343,13 +343,18 @@ def test_attributes_that_stand_together_are_refused_unless_they_can_be_read(worl
 
     assert attribute.layout(asked(), policy, [(("a",), Identity), pair]) is None
     for axes, told in (
-        ([(("s", "t"), Matrix)], "together with 't'"),
+        ([(("a", "s"), Matrix)], "together with 'a'"),
         ([(("a", "s"), Sets)], "'a'"),
         ([], "categories"),
     ):
         reason, hint = attribute.layout(asked(), policy, axes) or ("", "")
         assert told in reason
         assert hint
+    by_one_matrix = [(("s", "t"), Matrix)]
+    assert attribute.layout(asked(), policy, by_one_matrix) is None
+    reason, hint = attribute.layout(asked(measure="correct-reading"), policy, by_one_matrix) or ("", "")
+    assert "one matrix randomises" in reason
+    assert hint
 
 
 # --- axes of plugins

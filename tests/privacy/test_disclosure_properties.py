@@ -176,7 +176,7 @@ def test_relabelling_changes_nothing(worlds: Any, seed: int, shuffle: Random) ->
     for axis in world.channel.axes:
         order = list(range(len(axis.labels)))
         shuffle.shuffle(order)
-        renamed[axis.attribute] = order
+        renamed[axis.attributes[0]] = order
         if isinstance(axis, Retention):
             blocks = tuple(Block(tuple(sorted(order[m] for m in b.members)), b.keep) for b in axis.blocks)
             axes.append(replace(axis, blocks=blocks))

@@ -73,7 +73,7 @@ def retention(
                 {u: p if u == v else (1 - p) / (len(block) - 1) for u in block} if len(block) > 1 else {v: Fraction(1)}
             )
             law[v,] = {u: chance for u, chance in each.items() if chance}
-    return Retention(name, category_column(name, domain), parts), law
+    return Retention((Domain(name, tuple(domain)),), (category_column(name, domain),), parts), law
 
 
 def column_of(rng: Random, size: int) -> list[Fraction]:

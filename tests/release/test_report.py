@@ -141,8 +141,8 @@ def public(tmp_path: Path) -> Path:
             {
                 "form": "retention",
                 "attributes": [name],
-                "column": name,
-                "labels": labels,
+                "columns": [name],
+                "labels": [[label] for label in labels],
                 "blocks": [{"members": list(range(len(labels))), "keep_probability": str(KEEP[name])}],
                 "unbiased": True,
                 "independent": True,

@@ -123,7 +123,7 @@ def test_a_channel_covers_what_is_released_in_the_policys_order(coupled):
 
     assert made.order == ("number", "x", "alpha", "y", "z")
     assert [type(axis) for axis in made.axes] == [Matrix, Retention, Identity]
-    assert made.axes[1].released.kind == "interval"
+    assert made.axes[1].released[0].kind == "interval"
     assert made.axes[2].released.assume_unlinkable == "of the office"
     assert [c.name for c in made.carried] == ["number"]
     with pytest.raises(ValueError, match="domain of 'q' is not known"):

@@ -140,7 +140,7 @@ def test_a_wrong_posterior_is_caught(wrong, reason):
 def test_a_sampler_with_another_chance_is_caught():
     class Slipped(Retention):
         def split(self, codes, n, stream):
-            kept = Retention.uniform("a", list(self.labels), Fraction(57, 100))
+            kept = Retention.of(self.original, [(range(3), Fraction(57, 100))])
             return kept.split(codes, n, stream)
 
     with pytest.raises(AssertionError, match="another chance than the matrix"):

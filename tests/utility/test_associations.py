@@ -9,16 +9,17 @@ from itertools import product
 import numpy as np
 import pytest
 
+from rrpolicy.channel.axes.categories import Domain
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.estimate.association.deflation import deflated, residuals
+from rrpolicy.estimate.association.deflation import deflated, residuals, residuals_as_one
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.finding import Measure
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
-from rrpolicy.utility.association_tables import cramers_v, mutual_information, uncertainty_coefficients
+from rrpolicy.utility.association_tables import _table, cramers_v, mutual_information, uncertainty_coefficients
 from rrpolicy.utility.associations import CramersVChange, MutualInformationChange, UncertaintyCoefficientChange
 from rrpolicy.utility.distances import clipped
 from rrpolicy.utility.drawn import Collected
@@ -112,6 +113,69 @@ def test_the_variance_is_that_of_the_residuals():
 
     assert ratio.mean() == pytest.approx(1, abs=0.04)
     assert np.abs(ratio - 1).max() < 0.6
+
+
+def together(keep):
+    """Return the channel of both attributes as one, each kept with a retention probability."""
+    size = len(WIDE) * len(WIDER)
+    axis = Retention.of([Domain("a", WIDE), Domain("b", WIDER)], [(range(size), keep + (1 - keep) / size)])
+    return Product.of(ATTRIBUTES, [axis])
+
+
+def test_the_variance_of_a_pair_that_is_randomised_as_one_is_that_of_the_residuals():
+    table = dependent(1.5, 4_000)
+    pair = Marginal.of(together(Fraction(3, 4)), table, ("a", "b"))
+    seen, said = [], []
+    for seed in range(200):
+        sink = Collected()
+        pair.channel.draw(table, Streams.for_tests(seed), sink)
+        _, residual, variance = residuals_as_one(pair.counted(sink), pair.axes[0], pair.shape)
+        seen.append(residual)
+        said.append(variance)
+
+    ratio = np.var(seen, axis=0, ddof=1) / np.mean(said, axis=0)
+
+    assert ratio.mean() == pytest.approx(1, abs=0.04)
+    assert np.abs(ratio - 1).max() < 0.6
+
+
+def test_one_matrix_for_both_says_the_same_as_one_for_each():
+    """The Kronecker product of both matrices, undone as one axis: the same residuals and variances."""
+    table = dependent(0.5, 2_000)
+    axes = [Retention.uniform("a", WIDE, Fraction(3, 5)), Retention.uniform("b", WIDER, Fraction(1, 2))]
+    pair = Marginal.of(Product.of(ATTRIBUTES, axes), table, ("a", "b"))
+    sink = Collected()
+    pair.channel.draw(table, Streams.for_tests(4), sink)
+    counted = pair.counted(sink)
+    (row, _), (column, _) = pair.axes
+    kron = np.kron(row.table, column.table)
+
+    class Kron:
+        @staticmethod
+        def factors(targets):
+            return kron
+
+    apart = residuals(counted, *pair.axes)
+    as_one = residuals_as_one(counted.ravel(), (Kron, None), pair.shape)
+
+    for one, other in zip(apart, as_one, strict=True):
+        assert np.allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("pair", [("a", "b"), ("b", "a")])
+def test_inflation_is_taken_out_of_a_pair_that_is_randomised_as_one(pair):
+    table = dependent(0.5)
+    p = table.counts("a", "b").dense() / table.records
+    made = Marginal.of(together(Fraction(2, 5)), table, pair)
+    raw, own = [], []
+    for seed in range(20):
+        sink = Collected()
+        made.channel.draw(table, Streams.for_tests(seed), sink)
+        raw.append(cramers_v(made.estimate(sink, table.records).shares))
+        own.append(cramers_v(_table(made, sink, table.records)))
+
+    assert np.mean(raw) > 1.2 * cramers_v(p)
+    assert np.mean(own) == pytest.approx(cramers_v(p), rel=0.1)
 
 
 def test_a_certain_table_is_not_deflated():

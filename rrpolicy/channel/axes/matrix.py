@@ -180,13 +180,10 @@ class Matrix(Several):
 
     def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
         """Randomise counts exactly; see `Axis.split`."""
-        import numpy as np
-
         from rrpolicy.channel.sampling.variates import split_by_columns
 
         cell, flat, count = split_by_columns(codes, n, self.column, stream)
-        shape = tuple(len(column.labels) for column in self.released)
-        return cell, np.stack(np.unravel_index(flat, shape), axis=1).astype(np.int32), count
+        return cell, self.unravelled(flat), count
 
     def max_ratio(self) -> Fraction | None:
         """Return e^epsilon exactly; None stands for infinity."""

@@ -6,17 +6,18 @@ O(D) along an axis of an array of D cells, its elementwise square likewise (Guo,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import compress, product
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical import Value
-from rrpolicy.channel.axes.categories import category_column
+from rrpolicy.channel.axes.categories import Domain, category_column, cells_of
 from rrpolicy.channel.axes.exchange import exchange
-from rrpolicy.channel.axes.single import Single
+from rrpolicy.channel.axes.several import Several
 from rrpolicy.channel.decoders import Block, RetentionDecoder
-from rrpolicy.channel.probability import keep_probability
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Retention(Single):
-    """Retention-replacement of one attribute, in one block or in several between which nothing is exchanged.
+class Retention(Several):
+    """Retention-replacement of one attribute, or of several as one, whose combinations are then kept or exchanged.
+
+    What is exchanged is exchanged in one block, or in several between which nothing is. Of attributes together, each
+    is by itself kept with the retention probability that their combinations have, as long as there is one block.
 
     Attributes:
-        blocks: a partition of the categories' positions.
+        original: the attributes.
+        released: the released columns, one for each attribute, with its categories as labels.
+        blocks: a partition of the categories' positions; of combinations, in the C-order product of the domains.
     """
 
     kind: ClassVar[str] = "retention"
@@ -38,9 +44,12 @@ class Retention(Single):
     blocks: tuple[Block, ...]
 
     def __post_init__(self) -> None:
-        Single.__post_init__(self)
-        if sorted(m for block in self.blocks for m in block.members) != list(range(len(self.labels))):
-            raise ValueError(f"the blocks of '{self.attribute}' do not hold each of its categories once")
+        Several.__post_init__(self)
+        for domain, column in zip(self.original, self.released, strict=True):
+            if column.labels != domain.labels:
+                raise ValueError(f"'{column.name}' must hold the categories of '{domain.attribute}'")
+        if sorted(m for block in self.blocks for m in block.members) != list(range(self.original_size)):
+            raise ValueError(f"the blocks of {', '.join(self.attributes)} do not hold each of its categories once")
 
     @classmethod
     def uniform(cls, attribute: str, labels: Sequence[Value], keep: Fraction, release_as: str | None = None) -> Self:
@@ -52,9 +61,7 @@ class Retention(Single):
             keep: the keep probability p.
             release_as: the released name; the attribute's by default.
         """
-        everything = tuple(range(len(labels)))
-        block = Block(everything, Fraction(1) if len(labels) == 1 else keep)
-        return cls(attribute, category_column(attribute, labels, release_as), (block,))
+        return cls.of([Domain(attribute, tuple(labels))], [(range(len(labels)), keep)], [release_as])
 
     @classmethod
     def in_blocks(
@@ -78,18 +85,40 @@ class Retention(Single):
         position = {(type(label), label): i for i, label in enumerate(labels)}
         if any((type(label), label) not in position for members, _ in blocks for label in members):
             raise ValueError(f"a block of '{attribute}' names a category that its domain does not hold")
-        parts = tuple(
-            Block(
-                tuple(sorted(position[type(label), label] for label in members)),
-                Fraction(1) if len(members) == 1 else keep,
-            )
-            for members, keep in blocks
-        )
-        return cls(attribute, category_column(attribute, labels, release_as), parts)
+        parts = [([position[type(label), label] for label in members], keep) for members, keep in blocks]
+        return cls.of([Domain(attribute, tuple(labels))], parts, [release_as])
+
+    @classmethod
+    def of(
+        cls,
+        domains: Sequence[Domain],
+        blocks: Sequence[tuple[Sequence[int], Fraction]],
+        release_as: Sequence[str | None] | None = None,
+    ) -> Self:
+        """Build the axis of an attribute, or of several that are randomised as one.
+
+        Args:
+            domains: of the attributes.
+            blocks: (positions, keep probability) of each block, positions in the C-order product of the domains; the
+                probability of a single category, or combination, is ignored.
+            release_as: the released names; the attributes' by default.
+
+        Raises:
+            ValueError: if the blocks do not hold each position once.
+        """
+        names = release_as or [None] * len(domains)
+        columns = tuple(category_column(d.attribute, d.labels, n) for d, n in zip(domains, names, strict=True))
+        parts = tuple(Block(tuple(sorted(m)), Fraction(1) if len(m) == 1 else keep) for m, keep in blocks)
+        return cls(tuple(domains), columns, parts)
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of categories, or of combinations of them."""
+        return self.original_size
 
     def with_retention(self, retention: Fraction) -> Self:
         """Return the axis with one retention probability in all its blocks."""
-        blocks = tuple(Block(b.members, keep_probability(retention, b.size)) for b in self.blocks)
+        blocks = tuple(Block.of(retention, b.members) for b in self.blocks)
         return replace(self, blocks=blocks)
 
     @property
@@ -97,18 +126,46 @@ class Retention(Single):
         """Return the largest block, whose keep probability stands for the axis where the blocks share one rho."""
         return max(self.blocks, key=lambda block: block.size)
 
+    def sizes_in(self, attributes: Collection[str]) -> tuple[int, ...] | None:
+        """Return in how many cells of a marginal the categories of each block lie, as many of them in each.
+
+        By these cells a block is exchanged as its categories are, with the same retention probability.
+
+        Args:
+            attributes: of the marginal; some of the axis' own at least.
+
+        Returns:
+            None if the categories of a block lie more often in one cell than in another.
+        """
+        if set(self.attributes) <= set(attributes):
+            return tuple(block.size for block in self.blocks)
+        cells = list(product(*(range(len(d.labels)) for d in self.original)))
+        kept = [d.attribute in attributes for d in self.original]
+        sizes = []
+        for block in self.blocks:
+            lying = Counter(tuple(compress(cells[m], kept)) for m in block.members)
+            if len(set(lying.values())) > 1:
+                return None
+            sizes.append(len(lying))
+        return tuple(sizes)
+
     def decoder(self) -> RetentionDecoder:
         """Return the retention form."""
-        column, invertible = self.released.name, all(b.size == 1 or b.keep != b.move for b in self.blocks)
-        return RetentionDecoder(self.attributes, column, self.labels, self.blocks, unbiased=invertible)
+        columns, cells = tuple(c.name for c in self.released), cells_of([d.labels for d in self.original])
+        invertible = all(b.size == 1 or b.keep != b.move for b in self.blocks)
+        return RetentionDecoder(self.attributes, columns, cells, self.blocks, unbiased=invertible)
 
     def split(self, codes: Ints, n: Ints, stream: Stream) -> tuple[Ints, Codes, Ints]:
         """Randomise counts exactly; see `Axis.split`."""
         from rrpolicy.channel.sampling.variates import split_by_blocks
 
         blocks = [(block.members, block.keep) for block in self.blocks]
-        cell, released, count = split_by_blocks(codes, n, blocks, stream)
-        return cell, released[:, None].astype("int32"), count
+        cell, flat, count = split_by_blocks(codes, n, blocks, stream)
+        return cell, self.unravelled(flat), count
+
+    def discloses(self) -> tuple[str, ...]:
+        """Return nothing: domains and probabilities are described, no count."""
+        return ()
 
     def max_ratio(self) -> Fraction | None:
         """Return e^epsilon exactly: max(p/q, q/p); None, which stands for infinity, with two blocks or more."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rrpolicy.channel.axes.categories import Domain
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.table import Column
 from rrpolicy.codec.fields import called
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Codes, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,13 @@ class Several(Axis):
     def columns(self) -> tuple[Column, ...]:
         """Return the released columns."""
         return self.released
+
+    def unravelled(self, flat: Ints) -> Codes:
+        """Return (k, columns) the code of each column, of codes in the C-order product of the columns' labels."""
+        import numpy as np
+
+        shape = tuple(len(column.labels) for column in self.released)
+        return np.stack(np.unravel_index(flat, shape), axis=1).astype(np.int32)
 
     def with_columns(self, columns: Sequence[Column]) -> Self:
         """Return the axis with its columns described otherwise, such as by engine types."""

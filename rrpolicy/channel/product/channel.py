@@ -44,14 +44,18 @@ def _typed(axis: Axis, types: Mapping[str, str]) -> Axis:
     return axis.with_columns([replace(c, type=engine_type(c)) if c.labels else c for c in known])
 
 
-def _named(axis: Axis, attribute: Attribute) -> Axis:
-    """Return the axis of one attribute with its column described as the policy says."""
-    if len(axis.attributes) > 1 or not isinstance(axis, _Described):
+def _named(axis: Axis, attributes: Mapping[str, Attribute]) -> Axis:
+    """Return an axis with its columns described as the policy says."""
+    if not isinstance(axis, _Described):
         return axis
-    (column,) = axis.columns()
+    stated = [(column, attributes[column.attribute]) for column in axis.columns()]
+    return axis.with_columns([_described(column, attribute) for column, attribute in stated])
+
+
+def _described(column: Column, attribute: Attribute) -> Column:
     kind = "interval" if attribute.bins is not None and column.kind == "category" else column.kind
     name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
-    return axis.with_columns([replace(column, name=name, kind=kind, assume_unlinkable=reason)])
+    return replace(column, name=name, kind=kind, assume_unlinkable=reason)
 
 
 def _unchanged(attribute: Attribute) -> Axis:
@@ -103,12 +107,13 @@ class Product(Channel):
             ValueError: if a domain is not known.
         """
         own = {name: axis for axis in axes for name in axis.attributes}
+        stated = {a.name: a for a in attributes}
         built, carried = [], []
         for a in attributes:
             if not a.categorical:
                 carried.append(Column(a.release_as or a.name, "carried", (), "", a.name, a.assume_unlinkable))
             elif a.name not in own or own[a.name].attributes[0] == a.name:
-                built.append(_named(own.get(a.name) or _unchanged(a), a))
+                built.append(_named(own.get(a.name) or _unchanged(a), stated))
         columns = [*(c for axis in built for c in axis.columns()), *carried]
         order = tuple(c.name for a in attributes for c in columns if c.attribute == a.name)
         return cls(tuple(built), tuple(carried), order)

@@ -21,7 +21,9 @@ from rrpolicy.channel.axes.matrix import Matrix
 from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.axes.several import Several
 from rrpolicy.channel.base import Axis, Transition
+from rrpolicy.channel.decoders import Block
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import DataError, Problem
 
@@ -117,8 +119,9 @@ def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
     wanted = frozenset(attributes) & set(axis.attributes)
     if not wanted or isinstance(axis, Identity):
         return 1.0
-    if isinstance(axis, Retention):
-        parts = [(block.members, _inverse_norm(axis, index)) for index, block in enumerate(axis.blocks)]
+    sizes = axis.sizes_in(wanted) if isinstance(axis, Retention) else None
+    if isinstance(axis, Retention) and sizes is not None:
+        parts = [(b.members, _inverse_norm(axis, b, size)) for b, size in zip(axis.blocks, sizes, strict=True)]
         if len({norm for _, norm in parts}) == 1:
             return parts[0][1]
         h = np.empty(axis.original_size)
@@ -168,7 +171,7 @@ def _counts(original: Original | Counts, attributes: Sequence[str]) -> Counts:
 
 def _shape(axis: Axis) -> tuple[int, ...]:
     """Return the number of original categories of each attribute of an axis."""
-    if isinstance(axis, Matrix):
+    if isinstance(axis, Several):
         return tuple(len(domain.labels) for domain in axis.original)
     if len(axis.attributes) == 1:
         return (axis.original_size,)
@@ -178,9 +181,11 @@ def _shape(axis: Axis) -> tuple[int, ...]:
     return shape
 
 
-def _inverse_norm(axis: Retention, index: int) -> float:
+def _inverse_norm(axis: Retention, block: Block, size: int) -> float:
+    """Return ||L[., u]||^2 for the cells that a block's categories lie in."""
+    cells = block if size == block.size else block.of(block.retention, range(size))
     try:
-        return float(axis.blocks[index].inverse_norm())
+        return float(cells.inverse_norm())
     except ZeroDivisionError as error:
         raise _singular(axis) from error
 

@@ -128,7 +128,7 @@ def _unchanged(plan: Plan) -> list[str]:
     found = [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unchanged(plan)]
     for decoder in plan.channel.decoders():
         if isinstance(decoder, RetentionDecoder) and not decoder.drawn:
-            found.append(f"{decoder.column} (keep probability 1: nobody's value is replaced)")
+            found += [f"{name} (keep probability 1: nobody's value is replaced)" for name in decoder.columns]
         elif isinstance(decoder, RecodeDecoder):
             pairs = zip(decoder.attributes, decoder.groups, strict=True)
             kept = [name for name, groups in pairs if all(len(group) == 1 for group in groups)]

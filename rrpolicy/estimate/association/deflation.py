@@ -53,7 +53,26 @@ def deflated(counted: Array, row: Grouped, column: Grouped) -> Array:
         row: what undoes the first dimension.
         column: what undoes the second one.
     """
-    independent, residual, variance = residuals(counted, row, column)
+    return _shrunk(*residuals(counted, row, column))
+
+
+def deflated_as_one(counted: Array, axis: Grouped, shape: tuple[int, int]) -> Array:
+    """Return the same of two attributes that one matrix randomises together.
+
+    With weights W_ij of their combinations in the place of products W_i V_j
+
+        Var(e_ij) = (E[(W_ij - r_i W_.j - c_j W_i. + r_i c_j)^2] - E[(1_i - r_i)^2 (1_j - c_j)^2])/N.
+
+    Args:
+        counted: (released cells,) records.
+        axis: what undoes both; its matrix is listed.
+        shape: (rows, columns), whose cells in C order it counts for.
+    """
+    return _shrunk(*residuals_as_one(counted, axis, shape))
+
+
+def _shrunk(independent: Array, residual: Array, variance: Array) -> Array:
+    """Return the table of which residuals are shrunk by what they owe to the errors of estimates."""
     held = independent > 0
     spread = np.zeros(independent.shape)
     spread[held] = _mean_square(independent[held], residual[held], variance[held]) * independent[held]
@@ -78,6 +97,19 @@ def residuals(counted: Array, row: Grouped, column: Grouped) -> tuple[Array, Arr
     given = _apply(_given, counted, axes, margins)
     independent = np.outer(*margins)
     return independent, q - independent, np.maximum(squared - given, 0.0) / records**2
+
+
+def residuals_as_one(counted: Array, axis: Grouped, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
+    """Return what `residuals` does; arguments as for `deflated_as_one`."""
+    records = float(counted.sum())
+    weights = axis[0].factors(axis[1]).reshape(-1, *shape)
+    q = np.tensordot(counted, weights, axes=1) / records
+    r, c = q.sum(axis=1), q.sum(axis=0)
+    independent = np.outer(r, c)
+    centred = weights - r[:, None] * weights.sum(axis=1)[:, None, :] - c * weights.sum(axis=2)[:, :, None] + independent
+    rows, columns = (np.where(np.eye(len(m), dtype=bool), (1 - m)[:, None], m[:, None]) ** 2 for m in (r, c))
+    variance = np.tensordot(counted, centred**2, axes=1) / records - rows @ q @ columns.T
+    return independent, q - independent, np.maximum(variance, 0.0) / records
 
 
 def _mean_square(independent: Array, residual: Array, variance: Array) -> float:

@@ -30,8 +30,7 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
         case IdentityDecoder(labels=labels):
             own = cells(labels)
             return (IdentityWeights(decoder.columns, own, own),) if labels else ()
-        case RetentionDecoder(labels=labels):
-            own = cells(labels)
+        case RetentionDecoder(labels=own):
             return (RetentionWeights(decoder.columns, own, own, decoder.blocks),)
         case MatrixDecoder():
             return (MatrixWeights(decoder.columns, decoder.released, decoder.original, decoder.rows),)

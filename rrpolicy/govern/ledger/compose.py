@@ -224,9 +224,9 @@ def _matrix(like: Axis, rows: Sequence[tuple[Fraction, ...]], suffix: str) -> Ma
 
 
 def _domains(axis: Axis) -> tuple[Domain, ...]:
-    if isinstance(axis, (Matrix, Recode)):
+    if isinstance(axis, (Matrix, Recode, Retention)):
         return axis.original
-    if isinstance(axis, (Identity, Retention)):
+    if isinstance(axis, Identity):
         return (Domain(axis.attribute, axis.labels),)
     rest = (Domain(name, (0,)) for name in axis.attributes[1:])
     return (Domain(axis.attributes[0], tuple(range(axis.original_size))), *rest)
@@ -236,9 +236,9 @@ def _named(axis: Axis, suffix: str) -> Axis:
     """Return an axis whose columns have its attributes' names; with a suffix, as attributes of their own."""
     names = [f"{name}{suffix}" for name in axis.attributes]
     columns = tuple(replace(c, name=n, attribute=n) for c, n in zip(axis.columns(), names, strict=True))
-    if isinstance(axis, (Identity, Retention)):
+    if isinstance(axis, Identity):
         return replace(axis, attribute=names[0], released=columns[0])
-    if isinstance(axis, (Matrix, Recode)):
+    if isinstance(axis, (Matrix, Recode, Retention)):
         domains = tuple(Domain(n, d.labels) for n, d in zip(names, axis.original, strict=True))
         return replace(axis, original=domains, released=columns)
     rows = khatri_rao([axis])

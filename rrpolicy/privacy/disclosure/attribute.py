@@ -121,11 +121,11 @@ class Risks(Held):
             low, high = own_value(evidence)
             return low[self.group, self.value], high[self.group, self.value]
         own = np.empty(len(self.group))
-        rows = max(1, CHUNK // evidence.histograms.shape[1])
+        rows = max(1, CHUNK // evidence.joint.shape[1])
         for start in range(0, len(evidence.n), rows):
             first, last = np.searchsorted(self.group, [start, start + rows])
-            c = evidence.histograms[start : start + rows] / evidence.n[start : start + rows, None]
-            read = sensitive_reconstruction(c, evidence.sensitive)
+            c = evidence.joint[start : start + rows] / evidence.n[start : start + rows, None]
+            read = sensitive_reconstruction(c, evidence.sensitive, evidence.part)
             own[first:last] = read[self.group[first:last] - start, self.value[first:last]]
         return own, own
 

@@ -30,6 +30,7 @@ from rrpolicy.privacy.disclosure.gradients import (
     Moved,
     Retained,
     Sloped,
+    sloped_part,
     sloped_reconstruction,
     sloped_sensitive,
     variable,
@@ -166,21 +167,26 @@ def _attribute(found: Risks, linked: Linked, variables: Variables, name: str) ->
     evidence = found.evidence
     assert evidence.sensitive is not None
     target = evidence.sensitive
-    shares = evidence.shares
+    part, shares = evidence.part, evidence.joint / evidence.n[:, None]
     at = found.share / np.array([float(t) for t in found.limits])[found.value]
-    flat = found.group * shares.shape[1] + found.value
+    flat = found.group * evidence.histograms.shape[1] + found.value
 
     if not isinstance(target, Transition):
         return _beside_sets(found, at, linked, variables, name)
 
+    def read(axis: Moved, *, slope: bool) -> Sloped:
+        if part is None:
+            return sloped_sensitive(shares, axis, slope=slope)
+        return sloped_part(shares, part, axis, slope=slope)
+
     def value(keep: Array) -> Array:
-        own = sloped_sensitive(shares, variables.at(keep, target), slope=False).value
+        own = read(variables.at(keep, target), slope=False).value
         ratio: Array = at * linked.value(keep)[found.group] * own.ravel()[flat]
         return ratio - 1
 
     def jacobian(keep: Array) -> Array:
         known = linked.sloped(keep)
-        own = sloped_sensitive(shares, variables.at(keep, target))
+        own = read(variables.at(keep, target), slope=True)
         by_own = at * own.value.ravel()[flat]
         columns = [slope[found.group] * by_own for slope in known.slope]
         columns += [at * known.value[found.group] * slope.ravel()[flat] for slope in own.slope]

@@ -212,13 +212,16 @@ class ExactSensitive:
 def exact_sensitive(evidence: Evidence, group: int, value: int) -> Fraction:
     """Return c_u R_S(u | alpha) of one group and value exactly."""
     axis = cast("Transition", evidence.sensitive)
-    n = [int(x) for x in evidence.histograms[group]]
-    columns = [axis.column(code) for code in range(len(n))]
-    total = Fraction(0)
-    for released, chance in columns[value].items():
-        mass = sum((n[code] * column.get(released, Fraction(0)) for code, column in enumerate(columns)), Fraction(0))
-        total += chance**2 / mass
-    return Fraction(n[value], sum(n)) * n[value] * total
+    n = [int(x) for x in evidence.joint[group]]
+    part = range(len(n)) if evidence.part is None else evidence.part.tolist()
+    mass: dict[int, Fraction] = {}
+    own: dict[int, Fraction] = {}
+    for code, count in enumerate(n):
+        for released, chance in axis.column(code).items() if count else ():
+            mass[released] = mass.get(released, Fraction(0)) + count * chance
+            if part[code] == value:
+                own[released] = own.get(released, Fraction(0)) + count * chance
+    return sum((read**2 / mass[released] for released, read in own.items()), Fraction(0)) / sum(n)
 
 
 def exact_reading(known: ExactReconstruction, group: int, value: int) -> Fraction | None:

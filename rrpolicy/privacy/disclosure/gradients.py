@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from rrpolicy.channel.base import Axis
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
 
 TOGETHER = 2**18
 """Cells up to which the changes by several axes are carried back in one array."""
@@ -177,6 +177,36 @@ def sloped_sensitive(shares: Array, axis: Moved, *, slope: bool = True) -> Slope
         return Sloped(shares * back, ())
     change = axis.back(axis.released_slope(released, 1) * inverse**2, 1, 2)
     return Sloped(shares * back, (shares * (axis.square_slope(back, 1) - change),))
+
+
+def sloped_part(cells: Array, part: Ints, axis: Moved, *, slope: bool = True) -> Sloped:
+    """Return R_S(u | alpha) of an attribute that the axis releases together with others, and its derivative.
+
+    Args:
+        cells: (groups, categories) shares c of what the axis tells apart, rows sum to 1.
+        part: (categories,) the attribute's value in each of them.
+        axis: of the sensitive attributes, as it is moved to.
+        slope: whether the derivative is wanted.
+
+    Returns:
+        (groups, values) each.
+    """
+    released = axis.forward(cells, 1)
+    inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
+    values = int(part.max()) + 1
+    value, slopes = np.zeros((len(cells), values)), np.zeros((len(cells), values))
+    sloped = slope and isinstance(axis, Retained)
+    falls = axis.released_slope(released, 1) * inverse if sloped and isinstance(axis, Retained) else released
+    for u in range(values):
+        mine = np.where(part == u, cells, 0.0)
+        share = mine.sum(axis=1)
+        own = axis.forward(mine, 1)
+        read = own * inverse
+        np.divide((own * read).sum(axis=1), share, out=value[:, u], where=share > 0)
+        if isinstance(axis, Retained) and sloped:
+            change = (read * (2 * axis.released_slope(own, 1) - own * falls)).sum(axis=1)
+            np.divide(change, share, out=slopes[:, u], where=share > 0)
+    return Sloped(value, (slopes,) if sloped else ())
 
 
 def variable(axis: Axis) -> bool:

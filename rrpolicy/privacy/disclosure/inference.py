@@ -84,14 +84,15 @@ def success_bounds(evidence: Evidence, most: int | None = None) -> tuple[Array, 
         return read_value(evidence, drawn)
     expected = axis.forward(c, 1)
     ratio = np.divide(axis.forward(drawn, 1), expected, out=np.zeros_like(expected), where=expected > 0)
-    read = np.minimum(c * axis.back(ratio, 1), 1.0)
+    read = np.minimum(evidence.by_value(c * axis.back(ratio, 1)), 1.0)
     return read, read
 
 
 def worst_posterior(evidence: Evidence, most: int | None = None) -> float | None:
     """Return max Pr(own cell | released cell) over all cells that occur; None if the released domain is too large.
 
-    Of a sensitive attribute whose released values cannot be listed: None unless its groups are told apart.
+    Of a sensitive attribute whose released values cannot be listed: None unless its groups are told apart; of one that
+    is released together with others: None.
 
     Args:
         evidence: the groups, with a sensitive axis.
@@ -100,6 +101,8 @@ def worst_posterior(evidence: Evidence, most: int | None = None) -> float | None
     axis = evidence.sensitive
     if not isinstance(axis, Transition):
         return worst_cell(evidence)
+    if evidence.part is not None:
+        return None
     width = max(width_of(axis), evidence.histograms.shape[1])
     if math.prod(width_of(a) for a in evidence.axes) * width * evidence.contexts > MOST_CELLS:
         return None

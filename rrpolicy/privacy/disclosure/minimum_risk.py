@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.channel.axes.categories import Domain
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
@@ -125,7 +126,7 @@ def at_retention(channel: Product, retention: Fraction, free: Collection[str] | 
     """Return a channel with one retention probability in all blocks of what is free; 0 draws at random in a block."""
 
     def moved(axis: Axis) -> Axis:
-        if not isinstance(axis, Retention) or (free is not None and axis.attribute not in free):
+        if not isinstance(axis, Retention) or (free is not None and set(axis.attributes).isdisjoint(free)):
             return axis
         return axis.with_retention(retention)
 
@@ -139,8 +140,9 @@ def everything(channel: Product, original: Original) -> Product:
         roles = {original.policy.attributes[name].role for name in axis.attributes}
         if not isinstance(axis, (Retention, Identity)) or not roles & {Role.QUASI_IDENTIFIER, Role.SENSITIVE}:
             return axis
-        labels = axis.labels
-        return Retention.uniform(axis.attribute, labels, Fraction(1, len(labels)), axis.released.name)
+        size = axis.original_size
+        domains = [Domain(c.attribute, c.labels) for c in axis.columns()]
+        return Retention.of(domains, [(range(size), Fraction(1, size))], [c.name for c in axis.columns()])
 
     return replace(channel, axes=tuple(drawn(axis) for axis in channel.axes))
 
@@ -150,7 +152,7 @@ def _hints(  # noqa: PLR0917 one number each
 ) -> tuple[str, ...]:
     """Return what would help, the surest first; `entry` says which entry is to ask for less."""
     unchanged = [a.attribute for a in channel.axes if isinstance(a, Identity) and a.attribute in names]
-    blocks = [a.attribute for a in channel.axes if isinstance(a, Retention) and len(a.blocks) > 1]
+    blocks = [" with ".join(a.attributes) for a in channel.axes if isinstance(a, Retention) and len(a.blocks) > 1]
     found = []
     if best < achieved:
         more = [f"randomise {', '.join(unchanged)} too"] if unchanged else []

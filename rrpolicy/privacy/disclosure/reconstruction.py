@@ -191,17 +191,32 @@ def reconstruction(evidence: Evidence, most: int | None = None) -> Array:
     return pi * total
 
 
-def sensitive_reconstruction(shares: Array, axis: Axis) -> Array:
-    """Return R_S(u | alpha), (groups, categories): 1 where the sensitive value is not randomised, 0 where it is absent.
+def sensitive_reconstruction(shares: Array, axis: Axis, part: Ints | None = None) -> Array:
+    """Return R_S(u | alpha), (groups, values): 1 where the sensitive value is not randomised, 0 where it is absent.
+
+    Of an attribute that is released together with others, whose combinations w have the shares c,
+
+        c_u R_S(u | alpha) = sum_v (sum_{w with u} P[v, w] c_w)^2 / (P c)_v,
+
+    which is eq. 8 where every combination is a value by itself.
 
     Args:
-        shares: (groups, categories) shares c of the sensitive values, rows sum to 1.
+        shares: (groups, categories) shares c of what the axis tells apart, rows sum to 1.
         axis: of the sensitive attribute.
+        part: (categories,) the attribute's value in each of them; None if the axis is of the attribute alone.
     """
     transition = cast("Transition", axis)
     released = transition.forward(shares, 1)
     inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
-    return shares * transition.back(inverse, 1, 2)
+    if part is None:
+        return shares * transition.back(inverse, 1, 2)
+    own = np.zeros((len(shares), int(part.max()) + 1))
+    for value in range(own.shape[1]):
+        mine = np.where(part == value, shares, 0.0)
+        share = mine.sum(axis=1)
+        read = (transition.forward(mine, 1) ** 2 * inverse).sum(axis=1)
+        np.divide(read, share, out=own[:, value], where=share > 0)
+    return own
 
 
 def _outside(sizes: Sequence[int], room: int) -> tuple[int, ...]:

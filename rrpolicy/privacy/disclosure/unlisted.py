@@ -66,9 +66,7 @@ def read_value(evidence: Evidence, drawn: Array) -> tuple[Array, Array]:
             occurs = own > 0
             low[:mixed] = np.maximum(low[:mixed], own * lower)
             high[:mixed] = np.minimum(high[:mixed], np.where(occurs, own, 0.0) * np.where(occurs, upper, 0.0))
-    if evidence.part is not None:
-        low, high = (_summed(x, evidence) for x in (low, high))
-    return np.minimum(low, 1.0), np.minimum(high, 1.0)
+    return np.minimum(evidence.by_value(low), 1.0), np.minimum(evidence.by_value(high), 1.0)
 
 
 def _by_posterior(axis: Posterior, drawn: Array, c: Array) -> tuple[Array, Array]:
@@ -86,14 +84,6 @@ def _by_posterior(axis: Posterior, drawn: Array, c: Array) -> tuple[Array, Array
     from_own = drawn - most * c
     high = from_own * np.where(from_own > 0, upper, lower) + most * c + stray
     return drawn * lower, np.where(c > 0, high, 0.0)
-
-
-def _summed(cells: Array, evidence: Evidence) -> Array:
-    """Return (groups, values) sums of (groups, original size) over what has the same value of the attribute."""
-    assert evidence.part is not None
-    out = np.zeros(evidence.histograms.shape)
-    np.add.at(out.T, evidence.part, cells.T)
-    return out
 
 
 def worst_cell(evidence: Evidence) -> float | None:

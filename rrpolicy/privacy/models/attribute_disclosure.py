@@ -131,9 +131,21 @@ def unfit(requirement: Requirement[Options], policy: Policy) -> str | None:
 
 def layout(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
     """Refuse a sensitive attribute that is randomised together with others, unless it can be read out of them."""
-    refuse = _unguessed if requirement.options.measure.guessed else coupled
+    measure = requirement.options.measure
+    refuse = _unguessed if measure.guessed else coupled if measure is Limited.RISK else _unread
     refused = (refuse(axes, policy, name) for name in requirement.protects(policy))
     return next((reason for reason in refused if reason is not None), None)
+
+
+def _unread(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
+    """Return why the value that is read of an attribute cannot be limited, and what helps."""
+    for attributes, kind in axes:
+        if sensitive in attributes and len(attributes) > 1 and lists_values(kind):
+            return (
+                f"one matrix randomises '{sensitive}' with others: what is read is limited on an axis of its own",
+                f"randomise '{sensitive}' by itself, or limit the risk",
+            )
+    return coupled(axes, policy, sensitive)
 
 
 def _unguessed(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rrpolicy.channel.base import Layout
+from rrpolicy.channel.base import Layout, lists_values
 from rrpolicy.policy.model import Policy, Role
 
 
@@ -10,7 +10,7 @@ def coupled(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | N
     """Return why a sensitive attribute cannot be assessed, and what helps.
 
     Its axis must be its own, or independence is lost. Of several sensitive attributes together one can be read out of
-    what is read of all, if the axis tells enough.
+    what is read of all, if the axis tells enough: its matrix, or what is expected of a set.
 
     Args:
         axes: (attributes, class) of each.
@@ -24,7 +24,7 @@ def coupled(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | N
     if len(attributes) == 1:
         return None
     known = all(policy.attributes[name].role is Role.SENSITIVE for name in attributes)
-    if known and hasattr(kind, "expected_ratio"):
+    if known and (hasattr(kind, "expected_ratio") or lists_values(kind)):
         return None
     others = ", ".join(f"'{name}'" for name in attributes if name != sensitive)
     return (

@@ -106,6 +106,7 @@ def _of_one_table(
         "single": [file for file in single if not file.sets],
         "sets": [column for file in weights if file.sets for column in file.axis.columns],
         "together": any(file.sets and len(file.axis.columns) > 1 for file in weights),
+        "as_one": any(len(file.axis.columns) > 1 and not file.sets for file in weights),
         "one_set": next((file for file in single if file.sets), None),
         "lists": [c for c in columns if c.type.endswith("[]") and manifest.data.format == "csv"],
         "escaped": _escaped(manifest, columns),

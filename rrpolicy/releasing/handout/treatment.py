@@ -21,7 +21,8 @@ def treatment(axis: AxisWeights | None) -> str:
             several = sum(1 for group in groups if len(group) > 1)
             return f"generalised: {len(labels)} labels for {len(values)} categories, {several} of them for several"
         case RetentionWeights(blocks=blocks):
-            return _exchanged(blocks)
+            as_one = f"{', '.join(map(code, axis.columns))} as one: " if together else ""
+            return as_one + _exchanged(blocks, "combinations" if together else "categories")
         case SetWeights(set_size=l, original=values):
             what = "combinations" if together else "categories"
             drawn = f"the original one and {l - 1} drawn at random"
@@ -32,11 +33,11 @@ def treatment(axis: AxisWeights | None) -> str:
             return f"randomised{together}"
 
 
-def _exchanged(blocks: Sequence[Block]) -> str:
+def _exchanged(blocks: Sequence[Block], what: str) -> str:
     kept = sorted(map(_kept, blocks))
     if len(blocks) == 1:
-        return f"{kept[0]}, else another of the {blocks[0].size} categories, all alike"
-    return f"exchanged inside {len(blocks)} blocks of categories only: {'; '.join(dict.fromkeys(kept))}"
+        return f"{kept[0]}, else another of the {blocks[0].size} {what}, all alike"
+    return f"exchanged inside {len(blocks)} blocks of {what} only: {'; '.join(dict.fromkeys(kept))}"
 
 
 def _kept(block: Block) -> str:

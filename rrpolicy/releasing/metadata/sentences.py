@@ -66,6 +66,8 @@ def _named(decoder: Decoder) -> list[str]:
 
 def _done(decoder: Decoder) -> str:
     match decoder:
+        case RetentionDecoder() if len(decoder.columns) > 1:
+            return "each combination is kept with a published probability, otherwise replaced by another combination"
         case RetentionDecoder():
             return "each value is kept with a published probability, otherwise replaced by another category"
         case MatrixDecoder():

@@ -17,7 +17,6 @@ from rrpolicy.channel.decoders import (
     RecodeDecoder,
     RetentionDecoder,
     Rows,
-    cells,
 )
 from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
@@ -41,6 +40,8 @@ KINDS: Mapping[type[Decoder], str] = {
     AdditionDecoder: "in sets",
     AnatomyDecoder: "in groups",
 }
+TOGETHER = "randomised together: a combination is kept, or replaced by another one, each equally likely"
+TOGETHER_BLOCKS = "randomised together inside blocks: a combination is kept, or replaced by another one of its block"
 BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
 KEPT = "released as it is: nothing is ever exchanged"
 CARRIED = "released as it is; it has no list of categories"
@@ -115,9 +116,8 @@ def _panel(
 
 def _parameters(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel | None]:
     match decoder:
-        case RetentionDecoder(labels=labels):
-            own = cells(labels)
-            return _retention_facts(decoder), None if len(labels) > WIDEST else _panel_of(own, own, decoder.matrix())
+        case RetentionDecoder(labels=own):
+            return _retention_facts(decoder), None if len(own) > WIDEST else _panel_of(own, own, decoder.matrix())
         case MatrixDecoder(released=released, original=original):
             wide = max(len(released), len(original)) > WIDEST
             return _matrix_facts(decoder), None if wide else _panel_of(released, original, decoder.matrix())
@@ -130,8 +130,9 @@ def _parameters(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel 
 def _treatment(decoder: Decoder, name: str) -> str:
     if isinstance(decoder, RecodeDecoder):
         return _generalised(decoder, name)
-    if isinstance(decoder, RetentionDecoder) and len(decoder.blocks) > 1 and decoder.drawn:
-        return BLOCKS
+    if isinstance(decoder, RetentionDecoder) and decoder.drawn:
+        own = (TREATMENT[RetentionDecoder], BLOCKS) if len(decoder.columns) == 1 else (TOGETHER, TOGETHER_BLOCKS)
+        return own[len(decoder.blocks) > 1]
     return TREATMENT[type(decoder)] if decoder.drawn or isinstance(decoder, IdentityDecoder) else KEPT
 
 
@@ -168,7 +169,8 @@ def _retention_facts(decoder: RetentionDecoder) -> tuple[Fact, ...]:
             facts.append(Fact(f"Retention probability{of}", rational(block.retention)))
             facts.append(Fact(f"Every other category{of}", rational(block.move)))
     if len(decoder.blocks) == 1 and block.keep and block.move:
-        facts.append(Fact("Epsilon of this attribute alone", figure(abs(math.log(block.keep / block.move)))))
+        whose = "this attribute alone" if len(decoder.columns) == 1 else "these attributes as one"
+        facts.append(Fact(f"Epsilon of {whose}", figure(abs(math.log(block.keep / block.move)))))
     return tuple(facts)
 
 

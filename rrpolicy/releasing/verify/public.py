@@ -340,7 +340,8 @@ def _check_derived(log: Log, side: PublicSide, ids: set[str], findings: Sequence
     """Check that the manifest names every statistic of the table that public/ itself shows to be one."""
     origins = side.manifest.origins
     observed = {f"domain:{a.name}" for a in side.manifest.attributes if a.observed}
-    retained = {axis.attribute for axis in getattr(side.channel, "axes", ()) if isinstance(axis, Retention)}
+    axes = (axis for axis in getattr(side.channel, "axes", ()) if isinstance(axis, Retention))
+    retained = {name for axis in axes for name in axis.attributes}
     chosen = {parameters_of(name).id: name for name, origin in origins.items() if origin is Origin.DATA}
     told = observed | {item for item, name in chosen.items() if name in retained} | set(side.channel.discloses())
     told |= {RELEASED.id} if told or any(f.basis > Basis.CHANNEL for f in findings) else set()

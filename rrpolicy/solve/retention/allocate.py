@@ -87,7 +87,8 @@ def allocate(
         dict.fromkeys(template.names, origin),
         {
             name: {"retention_probability": rho, "keep_probability": p}
-            for name, rho, p in zip(template.names, solution.retention, solution.unrounded, strict=True)
+            for axis, rho, p in zip(template.open, solution.retention, solution.unrounded, strict=True)
+            for name in axis.attributes
         },
         (*_limits(problem, solution), *(_compared(template, workload, task, solution) if optimal else ())),
     )
@@ -133,7 +134,7 @@ def _constraints(template: Template, task: Task) -> Iterator[Smooth]:
     """
     axes = [axis for axis in template.channel.axes if isinstance(axis, Retention)]
     start = np.array([float(axis.largest.keep) for axis in axes])
-    free = np.array([axis.attribute in template.names for axis in axes])
+    free = np.array([template.opens(axis) for axis in axes])
     for requirement, assessor in task.requirements:
         if assessor.smooth is not None:
             yield _seen(assessor.smooth(requirement, template.channel, task.original), start, free)
@@ -185,7 +186,7 @@ def _in_general(template: Template, task: Task) -> Iterator[str]:
     """Yield what may help where no requirement says what would, by the names of the attributes."""
     changed = {n for a in template.channel.axes if not isinstance(a, Identity) for n in a.attributes}
     given = [
-        a.attribute for a in template.channel.axes if isinstance(a, Retention) and a.attribute not in template.names
+        " with ".join(a.attributes) for a in template.channel.axes if isinstance(a, Retention) and not template.opens(a)
     ]
     if given:
         yield f"let the parameters of {listed(given)} be solved for, too, or give smaller ones"

@@ -26,7 +26,7 @@ class Variable:
     """One retention probability that is looked for.
 
     Attributes:
-        attribute: whose it is.
+        attribute: whose it is; of attributes together, their names.
         blocks: sizes of the blocks that share it; one block, the whole domain, without blocks.
     """
 

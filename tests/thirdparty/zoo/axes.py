@@ -112,7 +112,7 @@ class Original(Kept):
     """Is undone by the name that the column had."""
 
     def decoder(self):
-        return replace(super().decoder(), column=self.attribute)
+        return replace(super().decoder(), columns=self.attributes)
 
 
 class Renamed(Kept):
