@@ -282,6 +282,7 @@ def compare(
     expected_rows: int | None = None,
     draws: int = 20,
     resume: PathLike | None = None,
+    write: bool = False,
     root: PathLike | None = None,
     plugins: Sequence[str] = (),
     today: date | None = None,
@@ -304,6 +305,8 @@ def compare(
         draws: simulated ones of each marginal, 20 to 10,000.
         resume: a file that finished candidates are kept in, and taken from if nothing that they follow from changed; it
             is made where there is none, and as confidential as the comparison.
+        write: put the map and the alternatives into audit/ and the audit report of the release that is one of the
+            candidates; public/ stays as it is.
         root: as for `load_policy`.
         plugins: as for `verify`.
         today: as for `check`.
@@ -316,9 +319,10 @@ def compare(
 
     Raises:
         PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism, key, risk or error, too many
-            candidates, or candidates that read different tables; RR560 if `resume` is another file.
+            candidates, or candidates that read different tables, or if there is not one release to be written into;
+            RR560 if `resume` is another file.
         DataError: RR3xx if the table cannot be read; one that does not fit a candidate is told in its row.
-        RefusedError: as for `plan`.
+        RefusedError: as for `plan`; RR553 if the release that is to be written into is signed.
         RequirementError: RR11x if a release is not as it says.
     """
     from rrpolicy.errors import PolicyError, Problem
@@ -335,7 +339,7 @@ def compare(
     files = [Path(policy) for policy in policies]
     kept = None if resume is None else Kept.open(Path(resume))
     terms = _terms(today, waivers=waivers)
-    call = Call(risk, error, handed(source), expected_rows, draws, kept, terms, FileAccounts())
+    call = Call(risk, error, handed(source), expected_rows, draws, kept, terms, FileAccounts(), write)
     return compared(files, mechanisms, vary or {}, _path(root), plugins, call, progress)
 
 

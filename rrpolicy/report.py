@@ -214,6 +214,68 @@ class AttackRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """A grid line of a plot."""
+
+    at: float = field(metadata={"help": "where it stands, 0 to 1"})
+    text: str = field(metadata={"help": "what is written at it"})
+
+
+@dataclass(frozen=True, slots=True)
+class MapMark:
+    """A candidate on the map of risk and error: places from 0, the better end, to 1."""
+
+    candidate: int = field(metadata={"help": "its place among the candidates, from 1"})
+    across: float = field(metadata={"help": "where its error stands"})
+    up: float = field(metadata={"help": "where its risk stands"})
+    low: float = field(metadata={"help": "the better end of its error, three standard errors off"})
+    high: float = field(metadata={"help": "the worse end"})
+    passes: bool = field(metadata={"help": "whether a release of it would pass"})
+
+
+@dataclass(frozen=True, slots=True)
+class RiskMap:
+    """The map of risk and error, to be drawn."""
+
+    across: tuple[Tick, ...] = field(metadata={"help": "grid lines of the error"})
+    up: tuple[Tick, ...] = field(metadata={"help": "grid lines of the risk"})
+    marks: tuple[MapMark, ...] = field(metadata={"help": "the candidates that have both numbers"})
+    front: tuple[tuple[float, float], ...] = field(
+        metadata={"help": "(error, risk) of those on the Pareto front, from the least error on"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeRow:
+    """One candidate that the release was compared with, or the release itself (audit page only)."""
+
+    label: str = field(metadata={"help": "what it is called: a file, and what is otherwise than in it"})
+    outcome: Literal["passes", "fails", "refused"] = field(metadata={"help": "refused if it could not be planned"})
+    released: bool = field(metadata={"help": "whether it is the release"})
+    recommended: bool = field(metadata={"help": "whether the comparison recommends it"})
+    front: bool = field(metadata={"help": "whether no candidate that passes beats it"})
+    risk: str | None = field(metadata={"help": "with its standing; None if it is not known"})
+    error: str | None = field(metadata={"help": "with its standing; None if it is not known"})
+    problems: tuple[str, ...] = field(
+        metadata={"help": "why it does not pass, or what of the first candidate's requirements it leaves open"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The comparison that was written into audit/ (audit page only)."""
+
+    risk: str | None = field(metadata={"help": "which risk is compared; None if none could be"})
+    risk_meaning: str = field(metadata={"help": "what it says"})
+    error: str | None = field(metadata={"help": "which error is compared; None if none could be"})
+    error_meaning: str = field(metadata={"help": "what it says"})
+    rows: tuple[AlternativeRow, ...] = field(metadata={"help": "the candidates, in order"})
+    map: RiskMap | None = field(metadata={"help": "None where no candidate has both numbers"})
+    reason: str = field(metadata={"help": "of the recommendation"})
+    rule: str = field(metadata={"help": "by which it was chosen"})
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything a page shows. Template variables are these fields and no others; a test holds this."""
 
@@ -246,6 +308,9 @@ class Report:
     )
     attacks: tuple[AttackRow, ...] = field(
         default=(), metadata={"help": "the adversarial test (audit page only); empty where none was written"}
+    )
+    alternatives: Alternatives | None = field(
+        default=None, metadata={"help": "what it was compared with (audit page only); None where none was written"}
     )
 
     def to_json(self) -> dict[str, Json]:

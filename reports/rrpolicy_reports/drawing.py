@@ -10,6 +10,8 @@ SHADES = 20
 HEIGHT = 160
 WIDE = 4  # times the width of the first bin
 SIGN = 8  # pixels of a digit at the size of the plots' text, rounded up
+LEFT, RIGHT = 12.0, 86.0  # of a map: percentages of the width before it, and of itself
+FOOT, HIGH = 300.0, 290.0  # of a map: pixels to its foot, and its height
 MARGIN = 0.15  # of a plot's interval, left free on either side
 NARROW = 0.002  # an interval that one decimal of a percentage cannot show
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -89,6 +91,16 @@ def shade(probability: float) -> int:
 def spot(place: float) -> str:
     """Return a place, 0 to 1, as a percentage across, kept on the track."""
     return f"{100 * min(1.0, max(0.0, place)):.2f}%"
+
+
+def across(place: float) -> str:
+    """Return where a place, 0 to 1, stands across a map, beside the numbers at its left."""
+    return f"{LEFT + RIGHT * place:.2f}%"
+
+
+def up(place: float) -> str:
+    """Return where a place, 0 to 1, stands above the foot of a map, in pixels."""
+    return f"{FOOT - HIGH * place:.1f}"
 
 
 def anchor(place: float) -> str:

@@ -50,6 +50,8 @@ def environment() -> Environment:
         "basis": wording.basis,
         "shade": drawing.shade,
         "spot": drawing.spot,
+        "across": drawing.across,
+        "up": drawing.up,
         "anchor": drawing.anchor,
         "forest": drawing.forest,
         "kind": drawing.kind,

@@ -18,6 +18,10 @@ VARY = (
 )
 
 PLUGIN = "A distribution that a release may load, such as acme-oue>=1.2; none is loaded on its word alone."
+WRITE = (
+    "Put the map and the alternatives into audit/ of the release that is one of the candidates, and print its audit "
+    "report again."
+)
 RESUME = (
     "Keep finished candidates in this file, and take from it those of which nothing changed; it is made where there is "
     "none."
@@ -45,6 +49,7 @@ def command(  # noqa: PLR0917 each option is one
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN, metavar="DISTRIBUTION")] = None,
     today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     *,
+    write: Annotated[bool, typer.Option("--write", help=WRITE)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
     output: Annotated[Literal["text", "json"], typer.Option(FLAG, help="How to print what was found.")] = "text",
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
@@ -74,6 +79,7 @@ def command(  # noqa: PLR0917 each option is one
             expected_rows=expected_rows,
             draws=draws,
             resume=resume,
+            write=write,
             root=root,
             plugins=plugins or (),
             today=None if today is None else today.date(),
@@ -81,9 +87,9 @@ def command(  # noqa: PLR0917 each option is one
             progress=report,
         )
     if html is not None:
-        from rrpolicy.govern.compare.page import write
+        from rrpolicy.govern.compare import page
 
-        write(found, html)
+        page.write(found, html)
     show(wanted, lambda: lines(found), lambda: {"exit_status": found.exit_status, **found.to_json()}, _no_outcome)
     return found.exit_status
 

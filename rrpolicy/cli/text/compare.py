@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rrpolicy.govern.compare.comparison import Comparison, Quantity, Row
+from rrpolicy.govern.compare.comparison import Comparison, Row
+from rrpolicy.releasing.report.alternatives import Quantity
 
 CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
 
@@ -18,7 +19,7 @@ def lines(found: Comparison) -> Iterator[str]:
     yield from (f"  {name} {one.id}: {one.meaning}; {one.better} is better" for name, one in _columns(found))
     if found.risk is not None and found.error is not None:
         yield f"  * on the Pareto front of {found.risk.id} and {found.error.id}, of those that pass"
-    refused = [(i, row) for i, row in enumerate(found.rows, 1) if row.problems or row.accept]
+    refused = [(i, row) for i, row in enumerate(found.rows, 1) if row.problems or row.accept or row.unmet]
     if refused:
         yield ""
         for place, row in refused:
@@ -52,5 +53,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _beside(place: int, row: Row) -> Iterator[str]:
     yield from (f"  {place}  {problem.code}: {problem.message}" for problem in row.problems)
+    if row.unmet and row.passes:
+        yield f"  {place}  is not known to satisfy what the first candidate's file asks: {'; '.join(row.unmet)}"
     if row.accept is not None:
         yield f"  {place}  asks under [release] for {row.accept}"

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import DataError, PolicyError
-from rrpolicy.finding import Finding, Measure, Standing
-from rrpolicy.govern.compare.comparison import Quantity, Row
+from rrpolicy.finding import Finding, Measure, Standing, Verdict
+from rrpolicy.govern.compare.comparison import Row
 from rrpolicy.govern.diff.pricing import held_against
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
-from rrpolicy.releasing.plan.assess import outline_of
+from rrpolicy.releasing.plan.assess import outline_of, words
+from rrpolicy.releasing.report.alternatives import Quantity
 from rrpolicy.releasing.report.wording import direction
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Asked:
         requirements: of all candidates, by identity.
         gates: the same, with the plugins of the policy that has it.
         shared: attributes that every policy releases with the same categories.
+        first: requirements of the first candidate, as its file states them, each in words.
         draws: simulated ones of each marginal.
         measured: whether the errors that are always measured are those on the table.
     """
@@ -45,12 +47,20 @@ class Asked:
     requirements: Mapping[str, Requirement]
     gates: Mapping[str, tuple[Gate, Registry]]
     shared: tuple[str, ...]
+    first: Mapping[str, Requirement]
     draws: int
     measured: bool
 
     @classmethod
-    def of(cls, policies: Sequence[tuple[Policy, Registry]], draws: int, *, measured: bool) -> Asked:
-        """Return what candidates with these policies are asked."""
+    def of(
+        cls,
+        policies: Sequence[tuple[Policy, Registry]],
+        first: tuple[Policy, Registry],
+        draws: int,
+        *,
+        measured: bool,
+    ) -> Asked:
+        """Return what candidates with these policies are asked, and what the first one's file states."""
         requirements: dict[str, Requirement] = {}
         gates: dict[str, tuple[Gate, Registry]] = {}
         for policy, registry in policies:
@@ -59,7 +69,9 @@ class Asked:
                 requirements.setdefault(name, requirement)
             for name, gate in zip(names.gates, policy.gates, strict=True):
                 gates.setdefault(name, (gate, registry))
-        return cls(requirements, gates, _shared([policy for policy, _ in policies]), draws, measured)
+        policy, registry = first
+        stated = {f"{one.model}: {words(one, registry)}": one for one in policy.requirements}
+        return cls(requirements, gates, _shared([policy for policy, _ in policies]), stated, draws, measured)
 
     def risks(self, rows: Sequence[Row]) -> tuple[Quantity, ...]:
         """Return the requirements that something is known of."""
@@ -96,6 +108,14 @@ class Asked:
             finding = own.get(name) or held_against(plan, registry, requirement, original)
             if finding is not None:
                 yield name, finding
+
+    def unmet(self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int) -> Iterator[str]:
+        """Yield the requirements of the first candidate's file that this one is not known to satisfy, in words."""
+        own = {finding.requirement: finding for finding in assessment.findings}
+        for text, requirement in self.first.items():
+            finding = own.get(text.partition(": ")[2]) or held_against(plan, registry, requirement, original)
+            if finding is None or finding.verdict is not Verdict.SATISFIED:
+                yield text
 
     def errors(
         self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int

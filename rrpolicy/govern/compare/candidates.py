@@ -125,20 +125,31 @@ def candidates(  # noqa: PLR0917 each is another thing
     if len(policies) * max(1, len(mechanisms)) * len(each) > MOST:
         message = f"more than {MOST} candidates"
         raise PolicyError(Problem("RR250", message, hint="vary fewer keys, or name fewer values"))
-    for path in written:
-        found = open_written(path, handed, root, trusted)
-        yield Candidate(os.fspath(path), found.plan.policy.mechanism.name, (), None, written=found)
-    for file in policies:
-        made = open_policy(file, source=handed.uri, root=root)
-        seen = set()
-        for name in mechanisms or (made.policy.mechanism.name,):
-            _known(name, made.registry)
-            for values in each:
-                one = _candidate(os.fspath(file), made, name, dict(values), root, handed)
-                same = one.label if one.opened is None else one.opened.policy.digest()
-                if same not in seen:
-                    seen.add(same)
-                    yield one
+    for path in named:
+        if is_written(path):
+            found = open_written(path, handed, root, trusted)
+            yield Candidate(os.fspath(path), found.plan.policy.mechanism.name, (), None, written=found)
+        else:
+            yield from _of_policy(path, mechanisms, each, root, handed)
+
+
+def _of_policy(
+    file: Path,
+    mechanisms: Sequence[str],
+    each: Sequence[tuple[tuple[str, object], ...]],
+    root: Path | None,
+    handed: Handed,
+) -> Iterator[Candidate]:
+    made = open_policy(file, source=handed.uri, root=root)
+    seen = set()
+    for name in mechanisms or (made.policy.mechanism.name,):
+        _known(name, made.registry)
+        for values in each:
+            one = _candidate(os.fspath(file), made, name, dict(values), root, handed)
+            same = one.label if one.opened is None else one.opened.policy.digest()
+            if same not in seen:
+                seen.add(same)
+                yield one
 
 
 def _known(name: str, registry: Registry) -> None:

@@ -14,10 +14,12 @@ from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, Requi
 from rrpolicy.govern.compare.asked import SEED, Asked
 from rrpolicy.govern.compare.candidates import Candidate, Vary, candidates
 from rrpolicy.govern.compare.comparison import Comparison, Outcome, Row, axis_of
+from rrpolicy.govern.compare.into import release_of, write_into
 from rrpolicy.govern.compare.kept import Kept
 from rrpolicy.govern.compare.tables import Tables
 from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.derived import to_accept
+from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.plan import software
 from rrpolicy.releasing.plan.preview import Outlook, look_ahead, marginal_errors
 from rrpolicy.source.opening import engine, unreadable
@@ -46,6 +48,7 @@ class Call:
         kept: finished candidates; None if none are kept.
         terms: on which day all are judged.
         accounts: open the ledgers that policies name.
+        write: put what is found into audit/ of the release that is a candidate.
     """
 
     risk: str | None
@@ -56,6 +59,7 @@ class Call:
     kept: Kept | None
     terms: Terms
     accounts: Accounts
+    write: bool = False
 
 
 def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
@@ -83,11 +87,17 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
 
     if not FEWEST_DRAWS <= call.draws <= MOST_DRAWS:
         raise PolicyError(Problem("RR250", f"{call.draws} draws", expected=f"{FEWEST_DRAWS} to {MOST_DRAWS:,}"))
+    into = release_of(named) if call.write else None
     found = list(candidates(named, mechanisms, vary, root, call.handed, trusted))
     if call.records is None:
         _refuse_several_tables(found)
     asking = [one.asking for one in found if one.asking is not None]
-    asked = Asked.of(asking, call.draws, measured=call.records is None and all(_has_table(one) for one in found))
+    asked = Asked.of(
+        asking,
+        _stated(named[0], found[0], root, call.handed),
+        call.draws,
+        measured=call.records is None and all(_has_table(one) for one in found),
+    )
     rows = []
     with ExitStack() as stack:
         tables = Tables(stack, stack.enter_context(scratch()).folder)
@@ -99,7 +109,19 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
             rows.append(_row(one, asked, tables, call, tell))
     risks, utilities = asked.risks(rows), asked.utilities(rows)
     across = axis_of(risks, rows, "risk", call.risk)
-    return Comparison(tuple(rows), risks, utilities, across, axis_of(utilities, rows, "error", call.error))
+    compared = Comparison(tuple(rows), risks, utilities, across, axis_of(utilities, rows, "error", call.error))
+    if into is not None:
+        own = next(one.written for one in found if one.written is not None and one.file == str(into))
+        write_into(into, own.release, compared, own.registry)
+    return compared
+
+
+def _stated(path: Path, first: Candidate, root: Path | None, handed: Handed) -> tuple[Policy, Registry]:
+    """Return the first policy as its file states it, with its plugins; of a plan or a release its own."""
+    if first.written is not None:
+        return first.written.plan.policy, first.written.registry
+    made = open_policy(path, source=handed.uri, root=root)
+    return made.policy, made.registry
 
 
 def _has_table(one: Candidate) -> bool:
@@ -169,7 +191,7 @@ def _key(policy: Policy, registry: Registry, asked: Asked, original: Original | 
         plain(software(registry)),
         policy.digest(),
         [governance.digest(), call.terms.today.isoformat() if dated else "", call.terms.waivers],
-        [*asked.requirements, *asked.gates, *asked.shared],
+        [[*asked.requirements], [*asked.gates], [*asked.shared], [*asked.first]],
         [asked.draws, SEED, asked.measured],
     )
 
@@ -190,6 +212,7 @@ def _written(row: Row, one: Candidate, asked: Asked, tables: Tables, call: Call)
         records=plan.records,
         findings=dict(asked.findings(plan, assessment, registry, original)),
         utility=dict(asked.errors(plan, assessment, registry, original)),
+        unmet=tuple(asked.unmet(plan, assessment, registry, original)),
         expected_errors=marginal_errors(plan, original),
     )
 
@@ -228,6 +251,7 @@ def _planned(  # noqa: PLR0917 what it passes on
         records=outlook.plan.records,
         findings=dict(asked.findings(outlook.plan, outlook.assessment, made.registry, original)),
         utility=dict(asked.errors(outlook.plan, outlook.assessment, made.registry, original)),
+        unmet=tuple(asked.unmet(outlook.plan, outlook.assessment, made.registry, original)),
         expected_errors=outlook.errors,
         accept=accept,
     )

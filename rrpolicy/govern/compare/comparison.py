@@ -11,15 +11,16 @@ from typing import ClassVar, Literal
 from rrpolicy.canonical import Json
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Decided, PolicyError, Problem
-from rrpolicy.finding import ERRORS, Bound, Finding, Measure, Standing, Verdict
+from rrpolicy.finding import ERRORS, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.diagnostics import to_json
 from rrpolicy.policy.tree.problems import one_of
 from rrpolicy.releasing.plan.preview import MarginalError
+from rrpolicy.releasing.report.alternatives import Quantity
 
 RULE = (
-    "Of the candidates that satisfy every requirement and gate, the one with the least error; of those whose errors "
-    f"cannot be told apart from the least (within {ERRORS} standard errors of their difference), the one with the "
-    "lowest risk."
+    "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
+    "its file states it, the one with the least error; of those whose errors cannot be told apart from the least "
+    f"(within {ERRORS} standard errors of their difference), the one with the lowest risk."
 )
 
 
@@ -29,30 +30,6 @@ class Outcome(StrEnum):
     PASSES = "passes"
     FAILS = "fails"
     REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number that candidates are compared by.
-
-    Attributes:
-        id: of the requirement or gate, or of an error that is always measured.
-        meaning: what it says.
-        better: which numbers are better.
-    """
-
-    id: str
-    meaning: str
-    better: Literal["smaller", "larger"]
-
-    def cost(self, measure: Measure) -> float:
-        """Return a number that is greater the worse it is."""
-        return measure.value if self.better == "smaller" else -measure.value
-
-    @property
-    def bound(self) -> Bound:
-        """Return what a limit of it would be."""
-        return "max" if self.better == "smaller" else "min"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +49,7 @@ class Row:
         utility: what is expected at each gate, and of the errors that are always measured, by identity.
         expected_errors: of single marginals, as `plan` shows them.
         accept: the line under [release] that accepts what it derives, if the file's own does not.
+        unmet: requirements of the first candidate, as its file states them, that it is not known to satisfy.
     """
 
     label: str
@@ -86,6 +64,7 @@ class Row:
     utility: Mapping[str, Measure] = field(default_factory=dict)
     expected_errors: tuple[MarginalError, ...] = ()
     accept: str | None = None
+    unmet: tuple[str, ...] = ()
 
     def risk(self, quantity: Quantity | None) -> Measure | None:
         """Return a risk of it; None if it is not known."""
@@ -170,10 +149,11 @@ class Comparison(Decided):
     @property
     def recommended(self) -> Recommendation:
         """Return what is recommended by `RULE`; a row that passes and whose error is not known is not."""
-        known = {i: self.point(row) for i, row in enumerate(self.rows, 1) if row.passes}
-        points = {i: point for i, point in known.items() if point is not None}
+        passing = {i: row for i, row in enumerate(self.rows, 1) if row.passes}
+        enough = {i: row for i, row in passing.items() if not row.unmet}
+        points = {i: point for i, row in enough.items() if (point := self.point(row)) is not None}
         if not points:
-            return Recommendation(None, self._none(passing=len(known)))
+            return Recommendation(None, self._none(len(passing), len(enough)))
         assert self.risk is not None
         assert self.error is not None
         least = min(points, key=lambda i: (points[i][1], points[i][0], i))
@@ -192,9 +172,9 @@ class Comparison(Decided):
         row = self.rows[best - 1]
         told = f"error {told_of(self._error(best))}, risk {row.shown(self.risk)} of {self.risk.id}"
         if passing == 1:
-            return f"Candidate {best} is the only one that passes and has both numbers: {told}."
+            return f"Candidate {best} is the only one to choose from that has both numbers: {told}."
         if alike == 1:
-            return f"Candidate {best} has the least error of {passing} that pass: {told}."
+            return f"Candidate {best} has the least error of {passing} to choose from: {told}."
         first = f", the least error being {told_of(self._error(least))} of candidate {least}" if least != best else ""
         return f"Candidate {best} has the lowest risk of {alike} whose errors cannot be told apart: {told}{first}."
 
@@ -207,7 +187,9 @@ class Comparison(Decided):
         told = f" What other candidates are asked for, and it is not known to satisfy: {', '.join(unmet)}."
         return told if unmet else ""
 
-    def _none(self, passing: int) -> str:
+    def _none(self, passing: int, enough: int) -> str:
+        if passing and not enough:
+            return f"{passing} pass, and none is known to satisfy what the first one asks for as its file states it."
         if passing:
             return f"{passing} pass, and none has both numbers that they could be compared by."
         return "None passes. What each attains, and what stands in its way, is listed with it."
@@ -253,6 +235,7 @@ def _row(place: int, row: Row, *, on_front: bool) -> Json:
         "utility": {name: plain(measure) for name, measure in row.utility.items()},
         "expected_errors": plain(row.expected_errors),
         "accept": row.accept,
+        "unmet": list(row.unmet),
         "front": on_front,
         "problems": to_json(row.problems),
     }

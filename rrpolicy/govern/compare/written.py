@@ -30,19 +30,24 @@ class Written:
         registry: of the plugins that it names.
         assessment: findings and utility, as they were written.
         table: whether its table is at hand; that of a release is only if the caller names it.
-        released: whether it is a release.
+        release: digest of release.json; "" of a plan.
     """
 
     plan: Plan
     registry: Registry
     assessment: Assessment
     table: bool
-    released: bool
+    release: str
+
+
+def is_release(path: Path) -> bool:
+    """Return whether a caller names a release."""
+    return (path / "public").is_dir()
 
 
 def is_written(path: Path) -> bool:
     """Return whether a caller names a plan's file, or a release."""
-    return path.suffix == PLAN or (path / "public").is_dir()
+    return path.suffix == PLAN or is_release(path)
 
 
 def open_written(path: Path, handed: Handed, root: Path | None, trusted: Sequence[str]) -> Written:
@@ -62,7 +67,7 @@ def open_written(path: Path, handed: Handed, root: Path | None, trusted: Sequenc
     if path.suffix == PLAN and not path.is_dir():
         found = read_plan(path, source=handed.uri, root=root)
         registry = found.opened.registry.opening(handed.engines)
-        return Written(found.plan, registry, _named(found.assessment, found.plan), table=True, released=False)
+        return Written(found.plan, registry, _named(found.assessment, found.plan), table=True, release="")
     if not (path / "audit").is_dir():
         message = f"{path} has no audit/, which states its plan"
         raise PolicyError(Problem("RR260", message, expected="a whole bundle, as `rrpolicy release` writes it"))
@@ -74,7 +79,7 @@ def open_written(path: Path, handed: Handed, root: Path | None, trusted: Sequenc
     assert side is not None
     assert audit is not None
     registry, known = side.registry.opening(handed.engines), handed.uri is not None
-    return Written(audit.plan, registry, _named(audit.stated, audit.plan), table=known, released=True)
+    return Written(audit.plan, registry, _named(audit.stated, audit.plan), table=known, release=side.manifest.digest)
 
 
 def _named(assessment: Assessment, plan: Plan) -> Assessment:

@@ -1,29 +1,18 @@
-"""An adversarial test put into audit/: its document, and the report that shows it, under a new seal.
-
-public/ stays as it is. The new audit/ is made beside the old one and takes its place by renaming, so that audit/ is
-never half of either.
-"""
+"""An adversarial test put into audit/."""
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.attacks.result import Attacked
-from rrpolicy.canonical import pretty
-from rrpolicy.errors import PolicyError, Problem, RefusedError, unwritable
-from rrpolicy.leaving import remove_folder, token, unfinished
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.registry import Registry
-from rrpolicy.releasing.bundle import manifest as manifests
-from rrpolicy.releasing.bundle.audit import ATTACKED, NAME
-from rrpolicy.releasing.bundle.pages import rendered
+from rrpolicy.releasing.afterwards import put_into, refuse_signed
+from rrpolicy.releasing.bundle.audit import ATTACKED
 from rrpolicy.releasing.report.attacks import attack_rows
-from rrpolicy.releasing.report.fill import read_report
-from rrpolicy.releasing.verify.verify import ATTESTATIONS
-from rrpolicy.untrusted.document import read_document, read_regular
+from rrpolicy.report import Report
 
 
 def refuse_unwritable(bundles: Sequence[Path]) -> None:
@@ -36,11 +25,7 @@ def refuse_unwritable(bundles: Sequence[Path]) -> None:
     if len(bundles) > 1:
         message = f"{len(bundles)} bundles are named, and audit/ speaks of one release"
         raise PolicyError(Problem("RR250", message, hint="write the test of each by itself; several are only printed"))
-    signed = bundles[0] / ATTESTATIONS
-    if signed.is_dir() and any(signed.iterdir()):
-        message = f"{bundles[0]} is signed, and its signatures cover audit/{NAME}, which a test written into it changes"
-        hint = f"leave the writing out; or move {ATTESTATIONS}/ away, write the test, and have the release signed again"
-        raise RefusedError(Problem("RR553", message, hint=hint))
+    refuse_signed(bundles[0], "the test")
 
 
 def write_into(bundle: Path, found: Attacked, registry: Registry) -> None:
@@ -52,53 +37,11 @@ def write_into(bundle: Path, found: Attacked, registry: Registry) -> None:
         registry: of the plugins; the report's renderers among them.
 
     Raises:
-        PolicyError: RR257 if a renderer of the report is not loaded, RR259 if report.json cannot be read.
-        RefusedError: RR407 or RR408 if nothing can be written there; the bundle is as it was.
+        PolicyError: as `put_into`.
+        RefusedError: as `put_into`.
     """
-    audit = bundle / "audit"
-    report = replace(read_report(read_document(audit / "report.json")), attacks=attack_rows(found.attacks))
-    pages = rendered(report, registry, ("html", "json"))
-    if lacking := {"report.html", "report.json"} - pages.keys():
-        raise PolicyError(Problem("RR257", f"no renderer of {', '.join(sorted(lacking))} is loaded"))
-    files = {ATTACKED: pretty(found.to_json()), **pages}
-    if all((audit / name).is_file() and read_regular(audit / name) == files[name] for name in files):
-        return
-    made, placing = bundle / f".audit.{token()}", False
-    try:
-        with unfinished(made, lambda: placing, remove=remove_folder):
-            _make(made, audit, files)
-            placing = True
-            _take_its_place(made, audit)
-    except OSError as error:
-        raise unwritable(str(audit), error) from error
 
+    def shown(report: Report) -> Report:
+        return replace(report, attacks=attack_rows(found.attacks))
 
-def _make(made: Path, audit: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder of what audit/ holds and some files in the place of its own, sealed."""
-    shutil.copytree(audit, made)
-    record = {key: value for key, value in read_document(audit / NAME).items() if key not in {"files", "digest"}}
-    for name, content in files.items():
-        _private(made / name, content)
-    whole = manifests.sealed(record, manifests.file_digests(made, but=NAME))
-    _private(made / NAME, pretty(whole))
-
-
-def _private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, in the place of a copy."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _take_its_place(made: Path, audit: Path) -> None:
-    old = audit.with_name(f".audit.{token()}")
-    audit.rename(old)
-    try:
-        made.rename(audit)
-    except OSError:
-        old.rename(audit)
-        remove_folder(made)
-        raise
-    remove_folder(old)
+    put_into(bundle, ATTACKED, found.to_json(), shown, registry)

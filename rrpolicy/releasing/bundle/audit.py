@@ -24,6 +24,8 @@ POLICY = "policy.toml"
 FILES = frozenset({"policy.json", "plan.json", "findings.json", "report.html", "report.json"})
 ATTACKED = "attack.json"
 """The adversarial test, where one was written into audit/ after the release."""
+COMPARED = "comparison.json"
+"""What the release was compared with, where that was written into audit/."""
 
 
 def audit_record(
@@ -99,7 +101,7 @@ def files_of(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
     for name in named:
         path = Path(os.path.normpath(Path(name).absolute()))
         inside = path.relative_to(own.parent).as_posix() if path.is_relative_to(own.parent) else ""
-        if inside and path != own and inside not in {*FILES, ATTACKED, NAME, POLICY}:
+        if inside and path != own and inside not in {*FILES, ATTACKED, COMPARED, NAME, POLICY}:
             files[inside] = path
     return files
 

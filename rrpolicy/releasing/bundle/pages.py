@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Gate
+    from rrpolicy.releasing.report.alternatives import ComparedWith
     from rrpolicy.releasing.report.fill import AuditPieces
     from rrpolicy.report import Report
     from rrpolicy.section import Section
@@ -94,6 +95,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     *,
     policy_file: str | None,
     attacked: Attacked | None = None,
+    compared: ComparedWith | None = None,
 ) -> AuditPieces:
     """Return what the audit page shows beyond the public one.
 
@@ -106,6 +108,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         public: the public/ folder.
         policy_file: the policy's own file, as places name it; None where only a plan is at hand.
         attacked: the adversarial test; None if none was written.
+        compared: what it was compared with; None if that was not written.
     """
     from rrpolicy.releasing.report.fill import AuditPieces, dropped_columns
     from rrpolicy.releasing.report.marginals import original_shares
@@ -138,6 +141,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         formats=registry.formats,
         policy_file=policy_file,
         attacks=() if attacked is None else attacked.attacks,
+        compared=compared,
     )
 
 

@@ -13,6 +13,7 @@ from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Policy, Role
+from rrpolicy.releasing.report.alternatives import ComparedWith, alternatives
 from rrpolicy.releasing.report.attacks import attack_rows
 from rrpolicy.releasing.report.attributes import panels, treated_so
 from rrpolicy.releasing.report.context import context_facts
@@ -58,6 +59,7 @@ class AuditPieces:
         formats: of data files, by name.
         policy_file: the policy's own file, as places name it; it stands in audit/ as policy.toml.
         attacks: of the adversarial test, if one was written.
+        compared: what the release was compared with, if that was written.
     """
 
     findings: tuple[Finding, ...]
@@ -73,6 +75,7 @@ class AuditPieces:
     formats: Formats = field(default_factory=lambda: CORE)
     policy_file: str | None = None
     attacks: tuple[Attack, ...] = ()
+    compared: ComparedWith | None = None
 
 
 def public_report(
@@ -154,6 +157,7 @@ def audit_report(
         sections=audit.sections,
         provenance=(*page.provenance, Fact("Digest of release.json", manifest.digest), *audit.provenance),
         attacks=attack_rows(audit.attacks),
+        alternatives=alternatives(audit.compared),
     )
 
 

@@ -12,6 +12,7 @@ from rrpolicy.attacks.result import SCHEMA as ATTACK_SCHEMA
 from rrpolicy.attacks.result import Attacked
 from rrpolicy.canonical import file_digest, own_digest, pretty
 from rrpolicy.channel.promises import settled
+from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import NotOfferedError, Place, RRPolicyError
 from rrpolicy.finding import Basis, Verdict, place_to_json
@@ -29,6 +30,7 @@ from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
 from rrpolicy.releasing.plan.plan import Plan, fingerprint
 from rrpolicy.releasing.plan.series import terms
+from rrpolicy.releasing.report.alternatives import ComparedWith
 from rrpolicy.releasing.report.stored_findings import read_assessment
 from rrpolicy.releasing.tables.read import open_table
 from rrpolicy.releasing.verify.governed import check_as_written, check_decided
@@ -88,6 +90,7 @@ class AuditSide:
         stated: findings.json.
         policy: as its file states it; None if that cannot be read here.
         attacked: the adversarial test; None if none was written.
+        compared: what the release was compared with; None if that was not written.
     """
 
     folder: Path
@@ -96,6 +99,7 @@ class AuditSide:
     stated: Assessment
     policy: Policy | None
     attacked: Attacked | None = None
+    compared: ComparedWith | None = None
 
     @property
     def places(self) -> Sequence[Place | None]:
@@ -125,8 +129,8 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
         log.claim(file, meaning, *fields)
     if "together" in record:
         log.claim(RECORD, "what it comes to together with earlier releases (`rrpolicy ledger show`)", "together")
-    listed, tested = record["policy_files"], {auditing.ATTACKED} & record["files"].keys()
-    check_files(log, folder, record["files"], auditing.NAME, {*auditing.FILES, *listed, *tested})
+    listed, further = record["policy_files"], {auditing.ATTACKED, auditing.COMPARED} & record["files"].keys()
+    check_files(log, folder, record["files"], auditing.NAME, {*auditing.FILES, *listed, *further})
     failure = "the field 'policy_files' of audit.json names a file twice, or not in order"
     log.check("audit.json: policy_files", listed == sorted(set(listed)), "RR113", failure)
     _check_modes(log, folder)
@@ -134,10 +138,11 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
     check_decided(log, side.manifest, record)
     plan = _read_plan(log, folder, side, uri, start)
     stated = _read_findings(log, folder)
-    attacked = _read_attacked(log, folder, side) if tested else None
-    if plan is None or stated is None or (tested and attacked is None):
+    attacked = _read_attacked(log, folder, side) if auditing.ATTACKED in further else None
+    compared = _read_compared(log, folder, side) if auditing.COMPARED in further else None
+    if plan is None or stated is None or len(further) > (attacked is not None) + (compared is not None):
         return None
-    audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side), attacked)
+    audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side), attacked, compared)
     if audit.policy is not None:
         _check_places(log, audit.policy, stated, side)
     _check_plan(log, audit, side)
@@ -190,6 +195,23 @@ def _read_attacked(log: Log, folder: Path, side: PublicSide) -> Attacked | None:
     log.claim(f"audit/{name}", "the table that was attacked with", "source")
     log.claim(f"audit/{name}", "versions of the software", "rrpolicy")
     return attacked
+
+
+def _read_compared(log: Log, folder: Path, side: PublicSide) -> ComparedWith | None:
+    """Read comparison.json and check that it speaks of this release; its numbers are stated."""
+    name = auditing.COMPARED
+    document = read_checked(log, folder / name, ComparedWith.schema)
+    if document is None:
+        return None
+    compared = read(ComparedWith, document)
+    agree = alike(document, plain(compared))
+    log.check(f"{name}: says one thing", agree, "RR122", f"audit/{name} contradicts itself")
+    own = sum(one.released for one in compared.candidates)
+    right = compared.release == side.manifest.digest and own == 1
+    log.check(f"{name}: its release", right, "RR121", f"audit/{name} compares another release")
+    log.claim(f"audit/{name}", "what the release was compared with", "candidates", "reason")
+    log.claim(f"audit/{name}", "versions of the software", "rrpolicy")
+    return compared
 
 
 def _check_modes(log: Log, folder: Path) -> None:

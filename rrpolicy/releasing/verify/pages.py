@@ -48,6 +48,7 @@ def check_audit_page(
         *(audit.plan, assessment, side.registry, audit.record, original, side.folder),
         policy_file=str(audit.folder / POLICY),
         attacked=audit.attacked,
+        compared=audit.compared,
     )
     expected = audit_report(side.folder, side.manifest, pieces, released=side.released).to_json()
     assert isinstance(expected, dict)

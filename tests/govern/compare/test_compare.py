@@ -17,7 +17,8 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Measure, Standing, Verdict
-from rrpolicy.govern.compare.comparison import Comparison, Outcome, Quantity, Row
+from rrpolicy.govern.compare.comparison import Comparison, Outcome, Row
+from rrpolicy.releasing.report.alternatives import Quantity
 from rrpolicy.utility.distances import TotalVariation
 from rrpolicy.utility.marginal import Options
 
@@ -117,7 +118,21 @@ def test_each_candidate_has_the_numbers_of_its_own_plan(policy, tmp_path, capsys
     assert loose["risks"][RISK]["achieved"]["value"] > strict["risks"][RISK]["achieved"]["value"]
     assert loose["utility"][TWO_WAY]["value"] < strict["utility"][TWO_WAY]["value"]
     assert found["map"] == {"risk": RISK, "error": TWO_WAY, "front": [1, 3]}
-    assert found["recommendation"]["candidate"] == 3
+    # the file asks for 1/2: what asks for less is shown, and not recommended
+    assert loose["unmet"] == ["attribute-disclosure: risk <= 1/2 (disease)"]
+    assert strict["unmet"] == []
+    assert found["recommendation"]["candidate"] == 1
+
+
+def test_where_nothing_is_as_strict_as_the_file_none_is_recommended(policy, capsys):
+    found = told(capsys, policy, "--vary", "privacy.0.threshold=3/5,2/3")
+
+    assert [row["outcome"] for row in found["candidates"]] == ["passes", "passes"]
+    assert found["recommendation"]["candidate"] is None
+    assert "as its file states it" in found["recommendation"]["reason"]
+    stricter = told(capsys, policy, "--vary", "privacy.0.threshold=2/5,1/2")
+    assert [row["unmet"] for row in stricter["candidates"]] == [[], []]
+    assert stricter["recommendation"]["candidate"] == 2
 
 
 def test_the_error_is_the_mean_of_the_metric_over_all_pairs(policy, capsys):

@@ -1,0 +1,76 @@
+"""A map of risk and error: places of points between 0 and 1, the better ends at 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rrpolicy.report import MapMark, RiskMap, Tick
+
+STEPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A candidate's numbers as costs, the greater the worse.
+
+    Attributes:
+        risk: its risk.
+        error: its error.
+        spread: how far its error may lie off, to both sides; 0 of one that is no estimate.
+        passes: whether it passes.
+    """
+
+    risk: float
+    error: float
+    spread: float
+    passes: bool
+
+
+def risk_map(points: Mapping[int, Point], front: Sequence[int], *, risk_up: bool, error_up: bool) -> RiskMap | None:
+    """Return the map; None without points.
+
+    Args:
+        points: by the candidates' places; those that are not finite are left out.
+        front: the places of those on the Pareto front.
+        risk_up: whether larger risks, as they are shown, are the better ones: costs are then their negatives.
+        error_up: the same of errors.
+    """
+    finite = {i: one for i, one in points.items() if math.isfinite(one.risk) and math.isfinite(one.error)}
+    if not finite:
+        return None
+    up = _Scale([one.risk for one in finite.values()])
+    across = _Scale([one.error + sign * one.spread for one in finite.values() for sign in (-1, 1)])
+    marks = tuple(
+        MapMark(
+            i,
+            across.at(one.error),
+            up.at(one.risk),
+            across.at(one.error - one.spread),
+            across.at(one.error + one.spread),
+            one.passes,
+        )
+        for i, one in finite.items()
+    )
+    steps = sorted((mark.across, mark.up) for mark in marks if mark.candidate in front)
+    return RiskMap(across.ticks(negative=error_up), up.ticks(negative=risk_up), marks, tuple(steps))
+
+
+class _Scale:
+    """Costs on a line from 0 to 1."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        low, high = min(values), max(values)
+        room = (high - low or abs(high) or 1.0) * 0.08
+        least = low - room
+        self._low = 0.0 if least < 0 <= low else least  # no tick below what a share or a distance can be
+        self._high = high + room
+
+    def at(self, cost: float) -> float:
+        return (cost - self._low) / (self._high - self._low)
+
+    def ticks(self, *, negative: bool) -> tuple[Tick, ...]:
+        sign = -1 if negative else 1
+        costs = [self._low + (self._high - self._low) * i / STEPS for i in range(STEPS + 1)]
+        return tuple(Tick(self.at(cost), f"{sign * cost:.3g}") for cost in costs)
