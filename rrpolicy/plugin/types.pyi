@@ -36,16 +36,21 @@ from rrpolicy.privacy.classes.histograms import (
 from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
 from rrpolicy.privacy.population.people import Population as Population
 from rrpolicy.report import (
+    AlternativeRow as AlternativeRow,
+    Alternatives as Alternatives,
     AttackRow as AttackRow,
     AttributePanel as AttributePanel,
     CompanionRow as CompanionRow,
     FindingRow as FindingRow,
     Gauge as Gauge,
     Histogram as Histogram,
+    MapMark as MapMark,
     MarginalPanel as MarginalPanel,
     MarginalRow as MarginalRow,
     MatrixPanel as MatrixPanel,
+    RiskMap as RiskMap,
     Spread as Spread,
+    Tick as Tick,
     UtilityRow as UtilityRow,
 )
 from rrpolicy.section import Fact as Fact

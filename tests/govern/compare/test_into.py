@@ -6,6 +6,7 @@ import json
 import stat
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 import rrpolicy
@@ -13,6 +14,8 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.releasing.bundle import manifest as manifests
 from tests.govern.compare.test_written import POLICY, people
+
+SCHEMAS = Path(__file__).resolve().parents[3] / "rrpolicy" / "schemas"
 
 
 @pytest.fixture
@@ -58,6 +61,10 @@ def test_the_audit_report_shows_the_map_and_the_alternatives(made, capsys):
     stated = json.loads((bundle / "audit" / "findings.json").read_text())["findings"][0]
     (own,) = [one for one in document["candidates"] if one["released"]]
     assert own["risk"] == stated["achieved"]
+    schema = json.loads((SCHEMAS / "rrpolicy.alternatives-1.json").read_text())
+    jsonschema.validate(document, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"surprise": 1}, schema)
     assert [one["outcome"] for one in document["candidates"]].count("passes") == 3
     assert (bundle / "public" / "release.json").read_bytes() == before
     assert "people.csv" not in (bundle / "audit" / "comparison.json").read_text()
