@@ -24,12 +24,15 @@ def main(names: list[str]) -> int:
     for piece in pieces:
         if piece.name in missing:
             continue
-        began = time.monotonic()
+        began, busy = time.monotonic(), time.process_time()
         keep(piece, piece.make(data))
-        print(f"{piece.name}: {time.monotonic() - began:.0f} s", flush=True)
+        print(f"{piece.name}: {time.monotonic() - began:.0f} s ({time.process_time() - busy:.0f} s of CPU)", flush=True)
     if missing:
         print(f"left out, for there is no {data.file} (RRPOLICY_DATA names its folder): {', '.join(missing)}")
         return 1
+    if unmade := [name for name in known if not (KEPT / f"{name}.json").exists()]:
+        print(f"the page is written when every part was made; still to make: {', '.join(unmade)}")
+        return 0
     write()
     return 0
 

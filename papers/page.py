@@ -16,14 +16,16 @@ writes this page with its plots. Nothing was tuned to agree: where a number or a
 - **Ours** is what the public functions give: plans, expected errors, releases and estimates. A number with ± is a mean over
   simulated draws of the planned channel, or over releases, with its standard error; all draws have fixed seeds. Numbers without ±
   are exact, or computed from the original table.
-- **Paper** is what the paper prints, as far as the printed number is known here (`tests/vectors/make.py` lists them). Figures are
-  plots without printed values, and were not measured off the page: for them the *claim* is compared, and ours stands alone. Where
-  the exact setting of a figure is not known, the part says what was chosen.
+- **Paper** is what the paper prints, as far as the printed number is known here (`tests/vectors/make.py`, and the constants at the
+  top of a paper's file in `papers/`). Figures are plots without printed values, and nothing was measured off a page: for them the
+  *claim* is compared, and ours stands alone. The figures' own settings and axes were not at hand either; each part says what was
+  chosen in their place.
 - **Outcome** of a claim is decided by the program, from the numbers shown under the part: *holds*, *fails*, or *in part*, in some
   of the places compared.
 
 Adult is the UCI table of the 1994 census; its file is not part of this repository (`CONTRIBUTING.md`). A test holds this page to the
-kept numbers, the numbers to the programs that made them, and makes the quick parts again.
+numbers in `docs/results/`, the numbers to the programs that made them, and makes the quick parts again. Releases are drawn with keys
+that anybody can derive, to come out alike each time: nothing of the kind may be done with people's data that are not public already.
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))  # papers/ is not installed; what is installed comes first
 settings.register_profile("untimed", settings.get_profile("default"), deadline=None)
 if "CI" not in os.environ:  # there Hypothesis sets no deadline by itself, and takes the same examples every time
     settings.load_profile("untimed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -106,6 +107,15 @@ def test_a_plot_is_read_without_eyes_or_colours() -> None:
         assert inside["title"] == plot.title
         assert all(name in (inside["desc"] or "") for name, _ in plot.lines)
         assert "prefers-color-scheme:dark" in svg(plot)
+
+
+def test_papers_use_the_public_door_alone() -> None:
+    for file in (ROOT / "papers").glob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        names = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        names += [alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names]
+
+        assert not [name for name in names if name.startswith(("rrpolicy.", "rrpolicy_"))], file
 
 
 def test_without_data_it_lists_what_is_left_out_and_fails(tmp_path: Path) -> None:
