@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -286,3 +287,13 @@ def test_cells_that_no_answer_becomes_are_told() -> None:
     assert list(implausible(product, [np.array([5, 1, 4, 5])], 15)) == [
         "in 'a', 'b', 1 record has a value that no answer becomes"
     ]
+
+
+def test_the_sql_of_the_bundle_gives_the_same_estimates(village: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(village / "bundle" / "public")
+    with duckdb.connect() as connection:
+        connection.execute(Path("estimate.sql").read_text())
+        rows = connection.execute("SELECT ill, estimate, se FROM estimate_ill").fetchall()
+    found = rrpolicy.open_release(village / "bundle").crosstab(by=["ill"]).to_frame()
+    expected = {row.ill: (row.estimate, row.se) for row in found.itertuples()}
+    assert {label: pytest.approx(numbers) for label, *numbers in rows} == {k: list(v) for k, v in expected.items()}
