@@ -37,7 +37,7 @@ def _remark(
     original: Original,
 ) -> Remark:
     """Return the smallest sets with which the entries of a model hold; or that none are large enough."""
-    fewest, most = 0, max((each.values or 0) - 1 - each.set_size for each in hidden)
+    fewest, most = 0, max((each.values or 0) - each.set_size for each in hidden)
     if not _enough(hidden, most, failing, task, original):
         text = "whatever the size of the sets: coarsen the quasi-identifiers, or choose a mechanism that hides them too"
         return Remark("larger-sets", f"{model} fails {text}")
@@ -65,4 +65,4 @@ def _enough(
 
 def _grown(hidden: Sequence[Hidden], more: int) -> list[Hidden]:
     """Return what is hidden among so many more values, as far as there are any."""
-    return [replace(each, l=Fraction(min(each.set_size + more, (each.values or 0) - 1))) for each in hidden]
+    return [replace(each, l=Fraction(min(each.set_size + more, each.values or 0))) for each in hidden]

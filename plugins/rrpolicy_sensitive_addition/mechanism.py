@@ -47,6 +47,10 @@ class SensitiveAddition:
 def _remarks(hidden: Hidden, records: int) -> Iterator[Remark]:
     """Yield both mean squared errors of an estimated share, named."""
     values = hidden.values or 0
+    if hidden.set_size == values:
+        text = f"every set of {hidden.name} holds all its values: nothing of it is told, and no count can be estimated"
+        yield Remark("nothing-released", text)
+        return
     table = float(addition_mean_squared_error(values, hidden.set_size, records, "table"))
     population = float(addition_mean_squared_error(values, hidden.set_size, records, "population"))
     what = f"an estimated share of {hidden.name} ({hidden.set_size} of {values} in each set)"

@@ -115,19 +115,18 @@ def _partial(group: tuple[Attribute, ...], policy: Policy) -> Iterator[Problem]:
 
 
 def _range(hidden: Hidden) -> Iterator[Problem]:
-    """Yield why sets cannot be so large: with l = S nothing is released, with l = 1 nothing hidden."""
+    """Yield why sets cannot be so large: they hold no more values than there are, and with l = 1 nothing is hidden."""
     values = hidden.values
-    if values is None or SMALLEST <= hidden.set_size < values:
+    if values is None or SMALLEST <= hidden.set_size <= values:
         return
     what = "values" if len(hidden.attributes) == 1 else "combinations"
-    if values <= SMALLEST:
-        message = f"{hidden.name} has {values} {what}: no set hides one of them and still tells anything"
+    if values < SMALLEST:
+        message = f"{hidden.name} has {values} {what}: no set hides one of them"
         yield Problem("RR295", message, hidden.requirement.place, hint="choose another mechanism, or exclude it")
         return
     yield Problem(
         "RR295",
-        f"l = {hidden.l} lies outside {SMALLEST}..{values - 1}: {hidden.name} has {values} {what}, and a set of all of"
-        " them would release nothing",
+        f"l = {hidden.l} lies outside {SMALLEST}..{values}: {hidden.name} has {values} {what}",
         hidden.requirement.place,
-        expected=f"l from {SMALLEST} to {values - 1}",
+        expected=f"l from {SMALLEST} to {values}",
     )

@@ -212,6 +212,11 @@ class AdditionDecoder(_Common):
     labels: tuple[Cell, ...]
     set_size: int
 
+    @property
+    def silent(self) -> bool:
+        """Whether every set holds every value: no count can be estimated."""
+        return self.set_size == len(self.labels)
+
 
 @dataclass(frozen=True, slots=True)
 class AnatomyDecoder(_Common):

@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ def test_check_decides_the_requirements_without_data(write: Write) -> None:
 
 @pytest.mark.parametrize(
     ("l", "message"),
-    [(1, "l = 1 lies outside 2..4: 'disease' has 5 values"), (5, "l = 5 lies outside 2..4: 'disease' has 5 values")],
+    [(1, "l = 1 lies outside 2..5: 'disease' has 5 values"), (6, "l = 6 lies outside 2..5: 'disease' has 5 values")],
 )
 def test_sizes_out_of_range_are_refused_with_the_range_and_the_place(write: Write, l: int, message: str) -> None:
     path = write(TWO.replace("l = 3", f"l = {l}"))
@@ -108,7 +109,7 @@ def test_sizes_out_of_range_are_refused_with_the_range_and_the_place(write: Writ
 
     assert problem.code == "RR295"
     assert problem.message.startswith(message)
-    assert problem.expected == "l from 2 to 4"
+    assert problem.expected == "l from 2 to 5"
     assert path.read_text().splitlines()[problem.place.line - 1] in {"[[privacy]]", 'model = "l-diversity"'}
 
 
@@ -144,9 +145,8 @@ def test_other_kinds_of_diversity_say_what_sets_can_promise(write: Write) -> Non
 
 def test_attributes_without_values_or_with_too_few_are_refused(write: Write) -> None:
     free = POLICY.replace('income = { role = "sensitive", domain = [1, 2, 3, 4] }', 'income = { role = "sensitive" }')
-    few = POLICY.replace("domain = [1, 2, 3, 4]", "domain = [1, 2]")
 
-    assert "RR295" in {p.code for p in problems(write(TWO, few))}
+    assert "RR295" in {p.code for p in problems(write(TWO.replace("l = 2", "l = 5")))}
     with pytest.raises(PolicyError):
         check(open_policy(write(TWO, free)))
 
@@ -231,8 +231,60 @@ def test_together_l_may_exceed_every_single_domain(write: Write, tmp_path: Path,
     assert main(["release", str(path), "--out", str(release), "--key", str(key)]) == 0
     assert main(["verify", str(release), "--source", str(tmp_path / "people.csv"), "--key", str(key)]) == 0
     capsys.readouterr()
-    too_large = write(TOGETHER.replace("l = 4", "l = 20"))
+    too_large = write(TOGETHER.replace("l = 4", "l = 21"))
     assert [p.code for p in problems(too_large)] == ["RR295"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "head", "hidden"),
+    [
+        (TWO.replace("l = 3", "l = 5"), POLICY, {"illness"}),
+        (TWO.replace("l = 3", "l = 5").replace("l = 2", "l = 4"), POLICY, {"illness", "income"}),
+        (TOGETHER.replace("l = 4", "l = 20"), POLICY, {"illness", "income"}),
+        (TWO, POLICY.replace("domain = [1, 2, 3, 4]", "domain = [1, 2], outside = 2"), {"income"}),
+    ],
+)
+def test_a_value_hidden_in_all_others_is_released_and_says_nothing(  # noqa: PLR0917 what it passes on
+    write: Write, tmp_path: Path, capsys: Any, rest: str, head: str, hidden: set[str]
+) -> None:
+    path, release, key = write(rest, head), tmp_path / "release", tmp_path / "key.json"
+    look = planned(path)
+    assert {r.name for r in look.plan.remarks} >= {"nothing-released"}
+    attributes = {"disease" if name == "illness" else name for name in hidden}
+    assert all((error.error is None) == bool(attributes & set(error.attributes)) for error in look.errors)
+
+    assert main(["release", str(path), "--out", str(release), "--key", str(key)]) == 0
+    assert main(["verify", str(release), "--source", str(tmp_path / "people.csv"), "--key", str(key)]) == 0
+    found = open_release(release)
+    for column in ("sex", "illness", "income"):
+        if column in hidden:
+            with pytest.raises(PolicyError, match="RR267.*every released set holds all its categories"):
+                found.crosstab([column])
+        else:
+            assert found.crosstab([column]).estimate.sum() == pytest.approx(3000)
+    told = (release / "public" / "README.md").read_text()
+    assert told.count("which says nothing: nothing can be estimated of it") == len(hidden)
+    assert not {p.stem for p in (release / "public" / "weights").glob("*.csv")} & hidden
+    assert (
+        "eleased as the set of all categories, which says nothing" in (release / "public" / "report.html").read_text()
+    )
+    capsys.readouterr()
+
+
+def test_hidden_in_all_others_the_risk_is_what_is_known_without_the_release(write: Write) -> None:
+    """The largest posterior is the largest share of a value in a group: c_u, counted here by hand."""
+    path = write(TWO.replace("l = 3", "l = 5"))
+    with (path.parent / "people.csv").open() as file:
+        rows = [((row["sex"], row["hours"]), row["disease"]) for row in csv.DictReader(file)]
+    groups = Counter(group for group, _ in rows)
+    largest = max(n / groups[group] for (group, _), n in Counter(rows).items())
+    finding = planned(path).assessment.findings[0]
+
+    assert finding.achieved is not None
+    assert finding.achieved.value == 5
+    assert beside(finding, "largest posterior") == pytest.approx(largest, rel=1e-12)
+    axis = Sets.of("disease", DISEASES, 5)
+    assert (axis.max_ratio(), axis.min_cross_ratio()) == (1, 1)
 
 
 def test_the_conformance_kit_accepts_the_mechanism(write: Write) -> None:

@@ -45,7 +45,7 @@ def pair_moments(axis: Sets, c: Array) -> tuple[Array, Array]:
     """
     size, drawn = axis.original_size, axis.set_size - 1
     one = float(axis.other_included)
-    two = one * (drawn - 1) / (size - 2)  # S is 3 at least
+    two = 1.0 if axis.silent else one * (drawn - 1) / (size - 2)  # S is 3 at least where not all are held
     either = c[:, None] + c[None, :]
     neither = c.sum() - either
     mean = one * either + two * neither
@@ -75,7 +75,7 @@ def sum_moments(axes: Sequence[Axis], place: int, c: Array, f: Array) -> tuple[f
     total = g.sum(axis=-1, keepdims=True) - g
     squares = (g * g).sum(axis=-1, keepdims=True) - g * g
     mean = g + drawn * total / others
-    variance = drawn * (others - drawn) / (others - 1) * np.maximum(squares / others - (total / others) ** 2, 0.0)
+    variance = drawn * (others - drawn) / max(others - 1, 1) * np.maximum(squares / others - (total / others) ** 2, 0.0)
     first, second = mean, mean**2 + variance
     for number, other in enumerate(a for i, a in enumerate(axes) if i != place):
         transition = cast("Transition", other)

@@ -45,7 +45,7 @@ class Sets(MixedIn, Several):
     Attributes:
         original: the attributes.
         released: the list columns, one for each attribute, with its categories as labels.
-        set_size: l, from 2 to S-1: with l = 1 nothing would be hidden, and with l = S nothing released.
+        set_size: l, from 2 to S: with l = 1 nothing would be hidden; with l = S all sets are the same, and say nothing.
     """
 
     kind: ClassVar[str] = "sets"
@@ -58,9 +58,9 @@ class Sets(MixedIn, Several):
         for domain, column in zip(self.original, self.released, strict=True):
             if column.kind != "set" or column.labels != domain.labels:
                 raise ValueError(f"'{column.name}' must hold sets of the categories of '{domain.attribute}'")
-        if not 2 <= self.set_size < self.original_size:  # noqa: PLR2004 - the smallest set that hides anything
+        if not 2 <= self.set_size <= self.original_size:  # noqa: PLR2004 - the smallest set that hides anything
             raise ValueError(
-                f"sets of {', '.join(self.attributes)} must have from 2 to {self.original_size - 1} of its "
+                f"sets of {', '.join(self.attributes)} must have from 2 to {self.original_size} of its "
                 f"{self.original_size} values, not {self.set_size}"
             )
 
@@ -76,6 +76,11 @@ class Sets(MixedIn, Several):
         """
         domain = Domain(attribute, tuple(labels))
         return cls((domain,), (Column(release_as or attribute, "set", domain.labels, "", attribute),), set_size)
+
+    @property
+    def silent(self) -> bool:
+        """Whether every set holds every value: it says nothing, and nothing can be estimated from it."""
+        return self.set_size == self.original_size
 
     @property
     def other_included(self) -> Fraction:
@@ -166,12 +171,12 @@ class Sets(MixedIn, Several):
         return found if bool((np.diff(found, axis=1) > 0).all()) else None
 
     def max_ratio(self) -> Fraction | None:
-        """Return None, which stands for infinity: a set excludes every value that it does not hold."""
-        return None
+        """Return None, which stands for infinity: a set excludes every value that it does not hold. 1 if all do."""
+        return Fraction(1) if self.silent else None
 
     def min_cross_ratio(self) -> Fraction:
-        """Return 0: a set excludes values."""
-        return Fraction(0)
+        """Return 0: a set excludes values. 1 if every set holds them all."""
+        return Fraction(int(self.silent))
 
     def discloses(self) -> tuple[str, ...]:
         """Return nothing: only the domain and l are described."""

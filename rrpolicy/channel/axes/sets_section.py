@@ -24,6 +24,12 @@ def sets_section(axis: Sets, records: int) -> Section:
     size, l = axis.original_size, axis.set_size
     shown = " with ".join(axis.attributes)
     what = "values" if len(axis.attributes) == 1 else "combinations"
+    if axis.silent:
+        said = (
+            f"Every record releases all {size} {what} of {shown}: the set says nothing of the record, and no count of "
+            f"{shown} can be estimated. Who knows how common the {what} are guesses as well as without the release."
+        )
+        return Section(f"Sets of {shown}", (said,), (Fact(f"Different {what}", figure(size)),))
     how = (
         f"Every record releases {l} different {what} of {shown}: its own, and {l - 1} drawn at random from the"
         f" {size - 1} others, each as likely as any: P_E = (l-1)/(|S|-1) is the chance of each. They stand in a fixed"
@@ -50,6 +56,6 @@ def sets_section(axis: Sets, records: int) -> Section:
     return Section(f"Sets of {shown}", (how, warning, errors), facts)
 
 
-def _error(squared: Fraction) -> str:
+def _error(squared: Fraction | float) -> str:
     """Return a mean squared error with its root, which has the unit of a share."""
     return f"{figure(float(squared), 4)}; its root is {figure(100 * math.sqrt(squared), 2)} percentage points"

@@ -128,10 +128,10 @@ def mean_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
         for members, norm in parts:
             h[list(members)] = norm
         return h
+    if isinstance(axis, Recode) or (isinstance(axis, Sets) and axis.silent):
+        raise _singular(axis)
     if isinstance(axis, Sets):
         return axis.mean_norm(wanted)
-    if isinstance(axis, Recode):
-        raise _singular(axis)
     norms = _weights_squared(axis, wanted)
     assert isinstance(axis, Transition)
     return axis.back(norms, 0)

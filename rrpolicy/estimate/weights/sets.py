@@ -152,6 +152,10 @@ def set_weights(decoder: AdditionDecoder) -> SetWeights:
     Raises:
         PolicyError: RR267 if every set holds every value, which says nothing.
     """
+    if decoder.silent:
+        names = " and ".join(map(repr, decoder.columns))
+        message = f"nothing can be estimated of {names}: every released set holds all its categories"
+        raise PolicyError(Problem("RR267", message, hint=f"leave {names} out"))
     if not 1 <= decoder.set_size < len(decoder.labels):
         raise not_estimable(decoder.columns)
     return SetWeights(decoder.columns, decoder.labels, decoder.labels, decoder.set_size)

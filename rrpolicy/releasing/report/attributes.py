@@ -33,6 +33,7 @@ TREATMENT: Mapping[type[Decoder], str] = {
     AdditionDecoder: "released as a set of categories that holds the original one",
     AnatomyDecoder: "released in groups of records",
 }
+SILENT = "released as the set of all categories, which says nothing"
 UNCHANGED, IN_PART, GENERALISED = "unchanged", "generalised in part", "generalised"
 KINDS: Mapping[type[Decoder], str] = {
     RetentionDecoder: "randomised",
@@ -130,6 +131,8 @@ def _parameters(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel 
 def _treatment(decoder: Decoder, name: str) -> str:
     if isinstance(decoder, RecodeDecoder):
         return _generalised(decoder, name)
+    if isinstance(decoder, AdditionDecoder) and decoder.silent:
+        return SILENT
     if isinstance(decoder, RetentionDecoder) and decoder.drawn:
         own = (TREATMENT[RetentionDecoder], BLOCKS) if len(decoder.columns) == 1 else (TOGETHER, TOGETHER_BLOCKS)
         return own[len(decoder.blocks) > 1]
