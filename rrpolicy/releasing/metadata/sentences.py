@@ -72,10 +72,9 @@ def _done(decoder: Decoder) -> str:
             return "each value is kept with a published probability, otherwise replaced by another category"
         case MatrixDecoder():
             return "each value is drawn anew by a published transition matrix"
-        case AdditionDecoder(silent=True):
-            return "released as the set of all values, which says nothing: no count of it can be estimated"
         case AdditionDecoder(set_size=l):
-            return f"released as sets of {l}: the original value and {l - 1} drawn at random"
+            drawn = f"released as sets of {l}: the original value and {l - 1} drawn at random"
+            return "released as the set of all values, which says nothing of it" if decoder.silent else drawn
         case AnatomyDecoder(size=l, of=of):
             return f"released apart from the records (table '{of}'), in groups of at least {l}, dealt at random"
         case RecodeDecoder():
