@@ -47,8 +47,18 @@ def write(found: Comparison, path: Path) -> None:
 def as_html(found: Comparison) -> bytes:
     """Return the page."""
     page, made = _environment().get_template("compare.html"), drawn(found)
-    told = page.render(found=found, drawn=made, left=_left(found, made), told=found.recommended)
+    told = page.render(
+        found=found, heading=_heading(found), drawn=made, left=_left(found, made), told=found.recommended
+    )
     return told.encode("utf-8", "replace")
+
+
+def _heading(found: Comparison) -> str:
+    """Return what the page is of: a single candidate is called by its name and what became of it."""
+    if len(found.rows) > 1:
+        return f"Comparison of {len(found.rows)} candidates"
+    (row,) = found.rows
+    return f"{row.label}: {row.outcome}"
 
 
 def drawn(found: Comparison) -> RiskMap | None:

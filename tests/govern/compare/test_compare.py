@@ -315,6 +315,20 @@ def test_errors_that_chance_alone_tells_apart_are_alike():
     assert made((0.5, 0.1, 0, True), (0.2, 0.1, 0, True)).recommended.candidate == 2
 
 
+def test_a_refused_plan_has_a_page_that_says_what_to_do(policy, tmp_path):
+    policy.write_text(POLICY.replace('"1/2"', '"1/1000"'))
+    page = tmp_path / "page.html"
+
+    assert main(["compare", str(policy), "--html", str(page)]) == 1
+
+    text = page.read_text()
+    assert f"{policy.name}: refused</bdi></h1>" in text
+    assert "<code>RR102</code>" in text
+    assert "the smallest reachable is" in text
+    assert "What to do:" in text
+    assert ">None</strong>" in text
+
+
 def test_the_page_is_its_owners_alone_and_never_overwrites(policy, tmp_path, capsys):
     policy.write_text(POLICY.replace('name = "survey"', 'name = "<script>alert(1)</script>"'))
     hostile = tmp_path / "<b>x.toml"
