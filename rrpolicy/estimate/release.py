@@ -218,6 +218,7 @@ class Release:
         present: tuple[Sequence[Value], Sequence[Value]] | None = None,
         target: Target = "table",
         level: float = 0.95,
+        spread: bool = False,
     ) -> Association:
         """Estimate measures of association of two columns from their corrected table.
 
@@ -231,14 +232,23 @@ class Release:
                 categories: the second.
             target: as for `crosstab`.
             level: as for `crosstab`.
+            spread: describe counts that are spread evenly inside released groups, of generalised and of dealt columns:
+                without errors and intervals, and drawn towards independence. Every row is flagged.
 
         Raises:
-            PolicyError: as `crosstab`; RR273 if a measure is unknown or not defined for this table.
+            PolicyError: as `crosstab`; RR288 if counts are spread and `spread` does not say so; RR273 if a measure is
+                unknown or not defined for this table.
         """
         from rrpolicy.estimate.association.association import association, named
 
         names = [measure] if isinstance(measure, str) else measure
         measures = None if names is None else [named(name) for name in names]
+        if spread:
+            from rrpolicy.estimate.association.spread import spread_association
+
+            table = self.crosstab([row, column], where, target, level, spread=True)
+            if table.biased:
+                return spread_association(table, measures, present)
         return association(
             self, row, column, measures=measures, where=where, present=present, target=target, level=level
         )

@@ -333,6 +333,65 @@ ASKED: list[Callable[[Any], Any]] = [
 ]
 
 
+def mean_of_matchings() -> Any:
+    """Return (sex, disease) mean counts over all ways in which values can go with records."""
+    total, number = np.zeros((2, 4)), 0
+    for matching in itertools.product(*(itertools.permutations(values) for values in HELD)):
+        number += 1
+        for group, values in zip(MEMBERS, matching, strict=True):
+            for (sex, _), value in zip(group, values, strict=True):
+                total[sex, value] += 1
+    return total / number
+
+
+def test_association_of_spread_counts_is_that_of_the_mean_of_all_matchings_and_says_so(tmp_path):
+    release = by_hand(tmp_path, MEMBERS, HELD)
+    table = mean_of_matchings()
+    n, r, c = table.sum(), table.sum(axis=1), table.sum(axis=0)
+    with pytest.raises(PolicyError, match="RR288") as refused:
+        release.association("sex", "disease")
+    assert "spread=True" in refused.value.problems[0].hint
+
+    found = release.association("sex", "disease", spread=True)
+
+    assert found["chi2"] == pytest.approx(((table - np.outer(r, c) / n) ** 2 / (np.outer(r, c) / n)).sum())
+    held = table > 0
+    information = (table[held] / n * np.log(table * n / np.outer(r, c), where=held, out=np.zeros((2, 4)))[held]).sum()
+    assert found["mutual_information"] == pytest.approx(information)
+    assert found.biased
+    assert all(flags == ("spread",) for flags in found.flags)
+    assert set(found.estimator) == {"spread"}
+    for target in ("table", "population"):
+        assert np.isnan(found.se(target)).all()
+        assert np.isnan(found.conf_int(target=target)).all()
+    text = found.summary()
+    assert "spread evenly inside released groups" in text
+    assert "no interval and no bounds" in text
+    assert "certain" not in text
+    assert all(row["se"] is None and row["flags"] == ["spread"] for row in found.to_dict()["rows"])
+
+
+def test_association_of_spread_counts_of_two_by_two(tmp_path):
+    release = by_hand(tmp_path, MEMBERS, HELD)
+    table = mean_of_matchings()
+    x = np.array([[table[1, [0, 2, 3]].sum(), table[1, 1]], [table[0, [0, 2, 3]].sum(), table[0, 1]]])
+    r, c = x.sum(axis=1), x.sum(axis=0)
+
+    found = release.association("sex", "disease", ["phi", "odds_ratio"], present=(["f"], ["cold"]), spread=True)
+
+    assert found["phi"] == pytest.approx((x[1, 1] * x[0, 0] - x[1, 0] * x[0, 1]) / np.sqrt(np.prod(r) * np.prod(c)))
+    assert found["odds_ratio"] == pytest.approx(x[1, 1] * x[0, 0] / (x[1, 0] * x[0, 1]))
+
+
+def test_association_of_what_is_not_spread_is_not_changed_by_asking(tmp_path):
+    release = publish(tmp_path, people(300, 5))
+
+    asked, plain = (release.association("sex", "age", spread=spread) for spread in (True, False))
+
+    assert asked.estimate == pytest.approx(plain.estimate)
+    assert not asked.biased
+
+
 @pytest.mark.parametrize("ask", ASKED)
 def test_what_needs_independent_weights_is_refused(tmp_path, ask):
     with pytest.raises(PolicyError, match="RR288"):

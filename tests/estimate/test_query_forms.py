@@ -124,3 +124,17 @@ def test_shares_of_released_labels_are_exact(spread):
 def test_shares_of_what_lies_inside_labels_are_refused(spread, item):
     with pytest.raises(PolicyError, match="RR288"):
         spread.inside().query(f"SELECT age, {item} FROM release GROUP BY age")
+
+
+def test_association_of_generalised_columns_is_described_where_that_is_asked_for(spread):
+    third = 5 / 3
+    table = np.array([[2.5, 2.5 + third], [2.5, 2.5 + third], [5.0, third]])  # 20, 25, 30 by F, M
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    with pytest.raises(PolicyError, match="RR288"):
+        spread.inside().association("age", "sex")
+
+    found = spread.association("age", "sex", "chi2", spread=True)
+
+    assert found["chi2"] == pytest.approx(((table - expected) ** 2 / expected).sum())
+    assert found.biased
+    assert "no interval and no bounds" in found.summary()

@@ -174,7 +174,7 @@ def test_relabelling_changes_nothing(worlds: Any, seed: int, shuffle: Random) ->
     renamed: dict[str, list[int]] = {}
     axes: list[Any] = []
     for axis in world.channel.axes:
-        order = list(range(len(axis.labels)))
+        order = list(range(axis.original_size))
         shuffle.shuffle(order)
         renamed[axis.attributes[0]] = order
         if isinstance(axis, Retention):

@@ -59,7 +59,7 @@ def law(asked: Questionnaire, original: tuple[int, ...]) -> dict[tuple[object, .
     """Return the exact probability of each released record, from the matrices as the questionnaire writes them."""
     columns = []
     for axis, code in zip(asked.to_json()["channel"]["axes"], original, strict=True):  # type: ignore[index,arg-type,call-overload]
-        labels = (axis["columns"][0] if axis["kind"] == "matrix" else axis["column"])["labels"]
+        labels = (axis["column"] if axis["kind"] == "identity" else axis["columns"][0])["labels"]
         if axis["kind"] == "matrix":
             listed = [Fraction(row[code]) for row in axis["rows"]]
         else:

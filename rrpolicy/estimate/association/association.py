@@ -9,7 +9,7 @@ over all tables that a score test does not reject (`rrpolicy.estimate.associatio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,8 +22,16 @@ from rrpolicy.estimate.association.measures import MEASURES, Measure
 from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import LARGE, MAXIMUM_LIKELIHOOD, MOMENT, NOT_ESTIMABLE, POPULATION_VARIANCE
+from rrpolicy.estimate.results.flags import (
+    LARGE,
+    MAXIMUM_LIKELIHOOD,
+    MOMENT,
+    NOT_ESTIMABLE,
+    POPULATION_VARIANCE,
+    SPREAD,
+)
 from rrpolicy.estimate.results.intervals import Ends, normal_ends
+from rrpolicy.estimate.results.measured import Measured
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import of_table
 from rrpolicy.estimate.weights.base import Mask
@@ -67,6 +75,11 @@ class Association(Estimates):
         row, column = (" or ".join(map(str, p)) for p in self.present)
         return f"Association of {self.row} (present: {row}) and {self.column} (present: {column})"
 
+    @property
+    def quantity(self) -> Measured:
+        """Return the measures, a row each; those of spread counts without an error."""
+        return replace(super().quantity, biased=SPREAD in self.estimator)
+
     def facts(self) -> dict[str, Json]:
         """Return the columns, and what counts as present in each."""
         present: Json = None if self.present is None else [list(values) for values in self.present]
@@ -94,29 +107,29 @@ def association(
         PolicyError: RR273 if a measure is not defined for this table.
     """
     asked = release.crosstab([row, column], where, target, level)
-    table, chosen = _dichotomised(grid(asked), present)
-    wanted = _wanted(measures, table)
+    table, chosen = dichotomised(grid(asked), present)
+    chosen_measures = wanted(measures, table)
     likely: list[Array] = []
 
     def likeliest() -> Array:
         if not likely:
             again = grid(release.crosstab([row, column], where, target, level, estimator="em"))
-            likely.append(_dichotomised(again, present)[0].estimate)
+            likely.append(dichotomised(again, present)[0].estimate)
         return likely[0]
 
-    rows = [_estimated(m, table, target, likeliest) for m in wanted]
+    rows = [_estimated(m, table, target, likeliest) for m in chosen_measures]
     estimate = np.array([r.value for r in rows])
     errors: dict[Target, Array] = {t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")}
-    within = np.array([[m.low, m.high] for m in wanted])
+    within = np.array([[m.low, m.high] for m in chosen_measures])
     everybody = where is None
-    tested = _tested(table, wanted, estimate, within, asked.records, everybody=everybody)
+    tested = _tested(table, chosen_measures, estimate, within, asked.records, everybody=everybody)
     return Association(
         target=target,
         level=level,
         records=asked.records,
         where=where,
         by=("measure",),
-        keys=tuple({"measure": m.name} for m in wanted),
+        keys=tuple({"measure": m.name} for m in chosen_measures),
         estimate=estimate,
         errors=errors,
         range=within,
@@ -186,7 +199,7 @@ def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callabl
         value, gradient = measure.of(table.estimate)
     flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
     # with cells below 0 a denominator can vanish where all margins are positive
-    if _exists(measure, table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
+    if defined(measure, table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
         of_this, sampled = (flat @ table.covariance[t] @ flat for t in ("table", "population"))
         size = flat**2 @ np.abs(np.diag(table.covariance["population"]))
         sampled = np.where(np.abs(sampled) <= _NOISE * size, 0.0, sampled)
@@ -211,10 +224,10 @@ def _proper(measure: Measure, likeliest: Callable[[], Array]) -> Array | None:
     if measure.shape == "rxc":
         x = x[x.sum(axis=1) > 0][:, x.sum(axis=0) > 0]
         return x if min(x.shape) > 1 else None
-    return x if _exists(measure, x, np.zeros(x.shape, dtype=bool)) else None
+    return x if defined(measure, x, np.zeros(x.shape, dtype=bool)) else None
 
 
-def _exists(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
+def defined(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
     """Return whether a measure is defined at a table."""
     margins = min(float(x.sum(axis=0).min()), float(x.sum(axis=1).min()))
     if margins <= 0 or min(x.shape) < 2:  # noqa: PLR2004 - a single category goes with nothing
@@ -222,7 +235,8 @@ def _exists(measure: Measure, x: Array, allowed_zero: Mask) -> bool:
     return measure.needs == "margins" or bool(((x > 0) | (allowed_zero & (x == 0))).all())
 
 
-def _wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:
+def wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:
+    """Return the measures that are asked for, or all that are defined for the shape of a table (RR273)."""
     square = table.estimate.shape == (2, 2)
     if measures is None:
         return [m for m in MEASURES.values() if square or m.shape == "rxc"]
@@ -239,9 +253,10 @@ def _wanted(measures: Sequence[Measure] | None, table: Grid) -> list[Measure]:
     return list(measures)
 
 
-def _dichotomised(
+def dichotomised(
     table: Grid, present: tuple[Sequence[Value], Sequence[Value]] | None
 ) -> tuple[Grid, tuple[tuple[Value, ...], tuple[Value, ...]] | None]:
+    """Return a table by what counts as present, and what does; the table itself where nothing is to (RR273)."""
     if present is None:
         if table.estimate.shape != (2, 2):
             table = table.occupied()

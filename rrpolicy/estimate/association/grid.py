@@ -95,8 +95,17 @@ class Grid:
         return (axis, of_cells @ np.kron(rows, columns) > 0), *others
 
 
+def uncertain_grid(table: Crosstab) -> Grid:
+    """Return a table of spread counts by two columns as a grid; nothing is known of its covariance."""
+    return _placed(table, known=False)
+
+
 def grid(table: Crosstab) -> Grid:
     """Return a table by two columns as a grid; pairs that a coupled axis cannot hold are empty."""
+    return _placed(table, known=True)
+
+
+def _placed(table: Crosstab, *, known: bool) -> Grid:
     groups = [(g[table.by[0]], g[table.by[1]]) for g in table.group_values()]
     rows, columns = tuple(dict.fromkeys(r for r, _ in groups)), tuple(dict.fromkeys(c for _, c in groups))
     place = {(r, c): i * len(columns) + j for i, r in enumerate(rows) for j, c in enumerate(columns)}
@@ -113,7 +122,7 @@ def grid(table: Crosstab) -> Grid:
     targets: tuple[Target, ...] = ("table", "population")
     for target in targets:
         out = np.zeros((cells, cells))
-        out[np.ix_(at, at)] = independent.covariance(target)
+        out[np.ix_(at, at)] = independent.covariance(target) if known else np.nan
         covariance[target] = out
     estimate, second = spread(table.estimate), spread(table.second_moment)
     empty = (estimate == 0) & (second == 0)

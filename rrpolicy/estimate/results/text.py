@@ -29,6 +29,7 @@ _OTHERS = {
 _EXACT = "exact: what is counted was released as it is, or is counted by released labels"
 _BOUNDS = "low and high are no interval of confidence but bounds that are certain: no count can lie outside them"
 _NO_BOUNDS = "no interval: what is certain holds for this table alone"
+_NO_ENDS = "no interval and no bounds: counts are spread evenly inside released groups, and nothing says how far off"
 _NOT_BOUNDED = "not bounded"
 _DIGITS, _ERROR_DIGITS, _MOST_DECIMALS = 4, 2, 9
 
@@ -116,7 +117,7 @@ def plain(value: Any) -> Any:
 def kind_of_ends(found: Result) -> str:
     """Return in words what low and high are."""
     if found.biased:
-        return "certain bounds" if found.target == "table" else "no interval"
+        return "certain bounds" if _bounded(found) else "no interval"
     return "exact" if found.exact else f"{_percent(found)} intervals"
 
 
@@ -151,7 +152,7 @@ def _head(found: Result) -> tuple[str, ...]:
         of = (_COUNTS if counts else _OTHERS)[found.target]
     ends = found.said_of_ends().replace("{level}", _percent(found))
     if found.biased:
-        ends = _BOUNDS if found.target == "table" else _NO_BOUNDS
+        ends = _BOUNDS if _bounded(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
     told = _EXACT if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
     return (
         f"{visible(found.title)}{where}: {of}",
@@ -166,10 +167,17 @@ def _numbers(found: Result, part: Measured) -> dict[str, list[str]]:
         return _exact(found, part)
     ends = part.ends(found.level, found.target)
     values = [part.estimate, part.errors[found.target], ends[:, 0], ends[:, 1]]
-    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if found.target == "table" else [0]
+    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if _bounded(found) else [0]
     of = "" if part.names != LONE else ", certain" if part.biased else f" {_percent(found)}"
     names = [visible(name) for name in part.names[:2]] + [f"{visible(name)}{of}" for name in part.names[2:4]]
     return dict(zip((names[i] for i in shown), _blocks(found, part, [values[i] for i in shown]), strict=True))
+
+
+def _bounded(found: Result) -> bool:
+    """Return whether bounds of spread counts are certain: of counts of this table, and not of what is made of them."""
+    if found.target != "table":
+        return False
+    return not any(np.isnan(m.ends(found.level, found.target)).all() for m in found.measured if m.estimate.size)
 
 
 def _exact(found: Result, part: Measured) -> dict[str, list[str]]:
