@@ -12,6 +12,7 @@ from rrpolicy.plugin import Axis, Channel, Offer, Source, hookimpl
 MODELS = {
     "pk-anonymity": "rrpolicy.privacy.models.pk_anonymity:PkAnonymity",
     "local-dp": "rrpolicy.privacy.models.local_dp:LocalDP",
+    "rho1-to-rho2": "rrpolicy.privacy.models.rho1_to_rho2:Rho1ToRho2",
     "attribute-disclosure": "rrpolicy.privacy.models.attribute_disclosure:AttributeDisclosure",
     "identity-disclosure": "rrpolicy.privacy.models.identity_disclosure:IdentityDisclosure",
     "k-anonymity": "rrpolicy.privacy.models.k_anonymity:KAnonymity",

@@ -16,6 +16,7 @@ from rrpolicy.privacy.models import (
     l_diversity,
     local_dp,
     pk_anonymity,
+    rho1_to_rho2,
     t_closeness,
 )
 
@@ -31,6 +32,7 @@ _BOTH = frozenset(Risk)
 _LINKING, _READING = frozenset({Risk.LINKING}), frozenset({Risk.READING})
 _BOUNDED: Mapping[str, frozenset[Risk]] = {
     local_dp.NAME: _BOTH,
+    rho1_to_rho2.NAME: _BOTH,
     pk_anonymity.NAME: _LINKING,
     k_anonymity.NAME: _LINKING,
     k_map.NAME: _LINKING,

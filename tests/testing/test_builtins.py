@@ -68,6 +68,14 @@ EXAMPLES = {
         ],
         [{"epsilon": 0}, {"epsilon": 1, "scope": "table"}, {"epsilon": "nan"}],
     ),
+    "rho1-to-rho2": (
+        [
+            {"rho1": "1/10", "rho2": "1/2"},
+            {"rho1": "1/10", "rho2": "2/5", "scope": "attribute"},
+            {"rho1": "1/20", "rho2": "9/10"},
+        ],
+        [{"rho1": "1/2", "rho2": "1/2"}, {"rho1": 0, "rho2": "1/2"}, {"rho1": "1/10"}],
+    ),
     "attribute-disclosure": (
         [
             {"threshold": "1/3"},
@@ -143,6 +151,7 @@ MECHANISMS = {
         epsilon = 8""",
     "pram, pk-anonymity": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "pk-anonymity"\nk = 2',
     "pram, attribute-disclosure": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "3/5"',
+    "pram, breaches": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "rho1-to-rho2"\nrho1 = "1/10"\nrho2 = "4/5"',
     "pram, best guess": '[mechanism]\nname = "pram"\n[[privacy]]\nmodel = "attribute-disclosure"\nmeasure = "best-guess"\nthreshold = "3/5"',
     "rr-qi, correct reading": '[mechanism]\nname = "rr-qi"\n[[privacy]]\nmodel = "attribute-disclosure"\nmeasure = "correct-reading"\nthreshold = "3/5"',
     "full-domain, correct reading": '[mechanism]\nname = "l-diversity"\n[[privacy]]\nmodel = "attribute-disclosure"\nmeasure = "correct-reading"\nthreshold = "3/5"',

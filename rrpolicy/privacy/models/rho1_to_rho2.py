@@ -1,0 +1,192 @@
+"""Privacy breaches from rho1 to rho2: what was unlikely of a person does not become likely by what is released.
+
+Whatever a prior says of a person, a property of the randomised attributes that had a probability of at most rho1 has at
+most rho2 after the release (no upward breach), and one of at least rho2 keeps at least rho1 (no downward breach). With
+gamma the amplification, the largest ratio in a row of P, that holds for all priors and properties if and only if
+
+    gamma <= rho2 (1 - rho1) / (rho1 (1 - rho2)),
+
+one condition for both directions; gamma = e^epsilon of the same scope. The paper calls a posterior of rho2 itself a
+breach, so that its inequality is strict; here rho2 may be reached and not exceeded. The bound is attained: by the prior
+with rho1 on the value that makes a released one the likeliest, and the rest on the one that makes it the least likely.
+
+References:
+    Evfimievski, Gehrke, Srikant 2003, "Limiting privacy breaches in privacy preserving data mining", definitions 1
+    and 2 (breaches, amplification), statement 1.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rrpolicy.canonical import exact
+from rrpolicy.channel.base import Axis
+from rrpolicy.channel.probability import round_down, round_up
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.rational import Rational
+from rrpolicy.privacy.epsilon.assessor import assessor
+from rrpolicy.privacy.epsilon.exposure import (
+    Exposure,
+    attribute_epsilon,
+    exposure,
+    record_epsilon,
+    unlinkable_companions,
+)
+from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
+from rrpolicy.privacy.models.local_dp import ADVERSARY
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
+NAME = "rho1-to-rho2"
+REFERENCE = "Evfimievski, Gehrke, Srikant 2003, statement 1: gamma <= rho2 (1 - rho1)/(rho1 (1 - rho2))"
+NOT_COVERED = (
+    "What had a probability between rho1 and rho2 before the release: it may end anywhere above or below.",
+    "Other releases of the same people: a later one begins where this one ended.",
+    (
+        "What the description tells by itself, where it is derived from this table, and that there is a release: the "
+        "bound is then marked conditional. Whoever knows all other records may exclude candidates with certainty."
+    ),
+    *EVERY_MODEL,
+)
+FALLEN = "the smallest probability, after the release, of a property that had at least rho2 before"
+AMPLIFIED = "the largest ratio of the chances of one released value, of two originals: e^epsilon of this scope"
+
+
+class Options(BaseModel):
+    """What a policy may say under [[privacy]] with model = "rho1-to-rho2"."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rho1: Rational = Field(description="The largest probability, before the release, of what must stay unlikely.")
+    rho2: Rational = Field(description="The largest that it may have after it; above rho1, below 1.")
+    scope: Literal["record", "attribute"] = Field(
+        default="record",
+        description="record: every released attribute counts; attribute: what is released unchanged is public context.",
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not 0 < self.rho1 < self.rho2 < 1:
+            raise ValueError(f"0 < rho1 < rho2 < 1 is needed, got rho1 = {self.rho1}, rho2 = {self.rho2}")
+        return self
+
+    @property
+    def limit(self) -> Fraction:
+        """Return rho2."""
+        return self.rho2
+
+    @property
+    def amplification(self) -> Fraction:
+        """Return the largest gamma."""
+        return self.rho2 * (1 - self.rho1) / (self.rho1 * (1 - self.rho2))
+
+    @property
+    def possible(self) -> bool:
+        """Return True: what rules an original value out makes any prior certain."""
+        return True
+
+
+class Rho1ToRho2:
+    """The privacy model `rho1-to-rho2`."""
+
+    name = NAME
+    options = Options
+    not_covered = NOT_COVERED
+    example = 'rho1 = "1/10"\nrho2 = "1/2"'
+
+    def describe(self, options: Options) -> str:
+        """Return the requirement in words, such as `posterior <= 1/2 after a prior of at most 1/10 (record scope)`."""
+        said = f"posterior <= {exact(options.rho2)} after a prior of at most {exact(options.rho1)}"
+        return f"{said} ({options.scope} scope)"
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:
+        """Return None: it can be asked of any policy."""
+        del options, policy
+        return None
+
+    def compare(self, old: Options, new: Options) -> Order:
+        """Return how the new requirement stands to the old one, by gamma; record scope implies attribute scope."""
+        order = Order.by(old.amplification - new.amplification)
+        if old.scope == new.scope:
+            return order
+        if new.scope == "record" and order is not Order.WEAKER:
+            return Order.STRONGER
+        if old.scope == "record" and order is not Order.STRONGER:
+            return Order.WEAKER
+        return Order.INCOMPARABLE
+
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessor for product channels."""
+    return (
+        assessor(
+            NAME,
+            REFERENCE,
+            assess,
+            units=Basis.CHANNEL,
+            everybody="it holds for all priors, and so for all people; it cannot be limited to a subgroup",
+            record=lambda requirement: requirement.options.scope == "record",
+            words=lambda requirement: Rho1ToRho2().describe(requirement.options),
+            cap=lambda requirement, _: math.log(requirement.options.amplification) / requirement.max_records,
+            ratio=_ratio,
+        ),
+    )
+
+
+def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
+    """Decide exactly, in fractions; the channel is enough.
+
+    Args:
+        requirement: an entry of the model.
+        channel: of the axes that are handled.
+        original: the table, or N; the table adds how strongly what is assumed unlinkable goes with the rest.
+    """
+    options = requirement.options
+    exposed = exposure(channel, requirement.max_records)
+    in_record = options.scope == "record"
+    gamma = exposed.record if in_record else exposed.attribute
+    after = risen(gamma, options.rho1)
+    fallen = Fraction(0) if gamma is None else options.rho2 / (options.rho2 + gamma * (1 - options.rho2))
+    scope = exposed.record_of + exposed.why_infinite if in_record else exposed.randomised_are
+    amplified = math.inf if gamma is None else round_up(gamma)
+    return conclude(
+        requirement,
+        Measure(float(options.rho2) if after == options.rho2 else round_up(after)),
+        after <= options.rho2,
+        Basis.CHANNEL,
+        ADVERSARY[options.scope] + scope + exposed.linked,
+        exposed.assumptions if in_record else (),
+        (
+            Companion("smallest posterior", Measure(round_down(fallen)), Basis.CHANNEL, FALLEN, compares_tables=True),
+            Companion("amplification", Measure(amplified), Basis.CHANNEL, AMPLIFIED, compares_tables=True),
+            _epsilon(exposed, in_record=in_record),
+            *unlinkable_companions(exposed, original),
+        ),
+        compares_tables=True,
+    )
+
+
+def risen(gamma: Fraction | None, prior: Fraction) -> Fraction:
+    """Return the largest posterior of a property with a prior of at most so much.
+
+    Args:
+        gamma: the amplification; None for infinity.
+        prior: rho1.
+    """
+    return Fraction(1) if gamma is None else gamma * prior / (gamma * prior + 1 - prior)
+
+
+def _epsilon(exposed: Exposure, *, in_record: bool) -> Companion:
+    return record_epsilon(exposed) if in_record else attribute_epsilon(exposed)
+
+
+def _ratio(axis: Axis) -> float | None:
+    ratio = axis.max_ratio()
+    return None if ratio is None else float(ratio)
