@@ -36,6 +36,8 @@ SPANISH = "Encuesta de hogares\n\nciudad;ingreso;región\n" + "".join(f'"{a}";{b
         (b"a,b\n" + b"1,2\n" * 600_000 + "1,é\n".encode("latin-1"), CsvSettings(encoding="latin-1")),
         (b"Survey of households\n\na,b\n1,2\n3,4\n", CsvSettings(skip=2)),
         (b"a,b\n'1,5','x'\n'2,5','y'\n", CsvSettings(decimal=",", quote="'")),
+        (b"'a'\t'b'\n1\t2\n3\t4\n", CsvSettings(delimiter="\t", quote="'")),
+        (b"'a',b\n1,2\n3,4\n", CsvSettings()),
         (SPANISH.encode("latin-1"), CsvSettings(delimiter=";", encoding="latin-1", decimal=",", skip=2)),
         (b"a\n1\n2\n", CsvSettings()),
         (b"", CsvSettings()),

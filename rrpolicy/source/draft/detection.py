@@ -123,10 +123,16 @@ def _encoding(path: str) -> tuple[str, bytes]:
 
 
 def _quote(lines: Sequence[str]) -> Literal['"', "'"]:
-    """Return the character around fields: apostrophes only where no field has double quotes."""
+    """Return the character around fields: apostrophes only where no field has double quotes.
+
+    They stand around a field of every line, or around all names of the header.
+    """
     text = "\n".join(lines)
+    if not lines or '"' in text:
+        return '"'
     apart = r"(^|[,;\t|])'[^'\n]*'(?=[,;\t|\r\n]|$)"
-    return "'" if lines and '"' not in text and len(re.findall(apart, text, re.MULTILINE)) >= len(lines) else '"'
+    named = re.fullmatch(r"'[^']*'([,;\t|]'[^']*')+", lines[0].strip())
+    return "'" if named or len(re.findall(apart, text, re.MULTILINE)) >= len(lines) else '"'
 
 
 def _shape(lines: Sequence[str], delimiter: str, quote: str) -> _Shape:
