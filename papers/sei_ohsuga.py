@@ -173,7 +173,7 @@ def eligibility(data: Data) -> Part:
         share = float(table[sensitive].value_counts(normalize=True).iloc[0])
         size = int(table[sensitive].nunique())
         reach = [
-            _largest(known, sensitive, METHODS[method], table, size)
+            _largest(known, sensitive, METHODS[method], table, size - 1)
             for method in ("anatomy", "l-diversity, TP", "addition")
         ]
         rows.append((sensitive, size, share, *reach))
@@ -182,7 +182,7 @@ def eligibility(data: Data) -> Part:
         "Eligibility",
         "The largest l for which each mechanism releases the table, by sensitive attribute; quasi-identifiers sex and salary class. Anatomy"
         " and l-diversity need that no value has more than one in l of the records; 1 stands for none from 2 up.",
-        "Nothing is drawn: plans are made until one is refused. l = |S| would release nothing with addition, and is refused.",
+        "Nothing is drawn: plans are made until one is refused. l = |S| is not counted: addition releases it, too, and it says nothing of the attribute.",
         (
             Claim(
                 "Randomised addition needs no eligibility: it reaches every l up to |S| − 1.",
@@ -234,10 +234,10 @@ def _relative(estimate: Any, true: Any) -> float:
     return float(((estimate.reindex(true.index, fill_value=0.0) - true).abs() / true).mean())
 
 
-def _largest(known: Sequence[str], sensitive: str, mechanism: Options, table: pd.DataFrame, size: int) -> int:
-    """Return the largest l that is not refused; 1 if 2 is."""
+def _largest(known: Sequence[str], sensitive: str, mechanism: Options, table: pd.DataFrame, most: int) -> int:
+    """Return the largest l up to the most that is not refused; 1 if 2 is."""
     l = 1
-    while l < size and refused(question(known, sensitive, l + 1, mechanism), table) is None:
+    while l < most and refused(question(known, sensitive, l + 1, mechanism), table) is None:
         l += 1
     return l
 

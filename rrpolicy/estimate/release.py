@@ -219,6 +219,7 @@ class Release:
         target: Target = "table",
         level: float = 0.95,
         spread: bool = False,
+        deflate: bool = False,
     ) -> Association:
         """Estimate measures of association of two columns from their corrected table.
 
@@ -234,10 +235,15 @@ class Release:
             level: as for `crosstab`.
             spread: describe counts that are spread evenly inside released groups, of generalised and of dealt columns:
                 without errors and intervals, and drawn towards independence. Every row is flagged.
+            deflate: take the point estimates without the association that the errors of randomised values put into
+                a corrected table (`rrpolicy.estimate.association.deflation`): chi-square, I, M, U and V of it are
+                up to several times the true ones otherwise. They are not unbiased and have no standard error;
+                intervals are those of score tests, of tables of up to 36 cells, and larger ones have none.
 
         Raises:
             PolicyError: as `crosstab`; RR288 if counts are spread and `spread` does not say so; RR273 if a measure is
-                unknown or not defined for this table.
+                unknown or not defined for this table; RR278 to deflate a table under a condition, or of two columns
+                that one set hides.
         """
         from rrpolicy.estimate.association.association import association, named
 
@@ -250,7 +256,15 @@ class Release:
             if table.biased:
                 return spread_association(table, measures, present)
         return association(
-            self, row, column, measures=measures, where=where, present=present, target=target, level=level
+            self,
+            row,
+            column,
+            measures=measures,
+            where=where,
+            present=present,
+            target=target,
+            level=level,
+            deflate=deflate,
         )
 
     def independence(self, row: str, column: str, where: str | None = None, method: str | None = None) -> Independence:

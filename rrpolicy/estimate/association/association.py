@@ -17,12 +17,14 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
 from rrpolicy.estimate.association.grid import Grid, grid
 from rrpolicy.estimate.association.measures import MEASURES, Measure
 from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import (
+    DEFLATED,
     LARGE,
     MAXIMUM_LIKELIHOOD,
     MOMENT,
@@ -34,11 +36,12 @@ from rrpolicy.estimate.results.intervals import Ends, normal_ends
 from rrpolicy.estimate.results.measured import Measured
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.results.variance import of_table
-from rrpolicy.estimate.weights.base import Mask
+from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.table import Crosstab
 
 ALIASES: Mapping[str, str] = {
     "i": "mutual_information",
@@ -100,14 +103,16 @@ def association(
     present: tuple[Sequence[Value], Sequence[Value]] | None,
     target: Target,
     level: float,
+    deflate: bool = False,
 ) -> Association:
     """Estimate measures of association; `Release.association` says how.
 
     Raises:
-        PolicyError: RR273 if a measure is not defined for this table.
+        PolicyError: RR273 if a measure is not defined for this table; RR278 if it cannot be deflated.
     """
     asked = release.crosstab([row, column], where, target, level)
-    table, chosen = dichotomised(grid(asked), present)
+    whole = grid(asked)
+    table, chosen = dichotomised(whole, present)
     chosen_measures = wanted(measures, table)
     likely: list[Array] = []
 
@@ -117,7 +122,11 @@ def association(
             likely.append(dichotomised(again, present)[0].estimate)
         return likely[0]
 
-    rows = [_estimated(m, table, target, likeliest) for m in chosen_measures]
+    if deflate:
+        shrunk = dichotomised(_deflated(asked, whole), present)[0].estimate
+        rows = [_of_deflated(m, shrunk) for m in chosen_measures]
+    else:
+        rows = [_estimated(m, table, target, likeliest) for m in chosen_measures]
     estimate = np.array([r.value for r in rows])
     errors: dict[Target, Array] = {t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")}
     within = np.array([[m.low, m.high] for m in chosen_measures])
@@ -213,6 +222,44 @@ def _estimated(measure: Measure, table: Grid, target: Target, likeliest: Callabl
             value = measure.of(proper)[0]
         return _Estimated(float(value), _NO_ERRORS, MAXIMUM_LIKELIHOOD, ())
     return _Estimated(np.nan, _NO_ERRORS, NOT_ESTIMABLE, ())
+
+
+def _deflated(asked: Crosstab, table: Grid) -> Grid:
+    """Return a table without the association that randomisation alone puts into it.
+
+    Raises:
+        PolicyError: RR278 with a condition, and of two columns that one set hides.
+    """
+    if asked.where is not None:
+        hint = "leave the condition out, or `deflate`"
+        raise PolicyError(Problem("RR278", "a table under a condition is not deflated", hint=hint))
+    counted, axes = asked.released, table.axes
+    if len(axes) > 1:
+        shares = deflated(counted, *axes)
+    elif isinstance(axes[0][0], (RetentionWeights, MatrixWeights)):
+        shares = deflated_as_one(counted.reshape(-1), axes[0], (len(table.rows), len(table.columns)))
+    else:
+        message = "two columns that are hidden in one set are not deflated"
+        raise PolicyError(Problem("RR278", message, hint="leave `deflate` out"))
+    return replace(table, estimate=shares * asked.records)
+
+
+def _of_deflated(measure: Measure, table: Array) -> _Estimated:
+    """Return a measure of a deflated table; of one that needs its cells, with those below 0 as 0."""
+    value = value_of(measure, table if measure.needs == "margins" else np.maximum(table, 0.0))
+    known = bool(np.isfinite(value))
+    return _Estimated(value, _NO_ERRORS, DEFLATED if known else NOT_ESTIMABLE, (DEFLATED,) if known else ())
+
+
+def value_of(measure: Measure, table: Array) -> float:
+    """Return a measure of a table, of r x c without empty categories; NaN where it is not defined."""
+    if measure.shape == "rxc":
+        table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+        possible = min(table.shape, default=0) > 1
+    else:
+        possible = defined(measure, table, np.zeros(table.shape, dtype=bool))
+    with np.errstate(all="ignore"):
+        return float(measure.of(table)[0]) if possible else float("nan")
 
 
 def _proper(measure: Measure, likeliest: Callable[[], Array]) -> Array | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical import Value
-from rrpolicy.estimate.association.association import Association, defined, dichotomised, wanted
+from rrpolicy.estimate.association.association import Association, dichotomised, value_of, wanted
 from rrpolicy.estimate.association.grid import uncertain_grid
 from rrpolicy.estimate.association.measures import Measure
 from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SPREAD
@@ -41,7 +41,7 @@ def spread_association(
     """
     table, chosen = dichotomised(uncertain_grid(asked), present)
     named = wanted(measures, table)
-    estimate = np.array([_value(measure, table.estimate) for measure in named])
+    estimate = np.array([value_of(measure, table.estimate) for measure in named])
     unknown = np.full(len(named), np.nan)
 
     def ends(level: float, target: Target) -> Array:
@@ -67,14 +67,3 @@ def spread_association(
         present=chosen,
         max_records=asked.max_records,
     )
-
-
-def _value(measure: Measure, table: Array) -> float:
-    """Return a measure of a table, of r x c without empty categories; NaN where it is not defined."""
-    if measure.shape == "rxc":
-        table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-        possible = min(table.shape, default=0) > 1
-    else:
-        possible = defined(measure, table, np.zeros(table.shape, dtype=bool))
-    with np.errstate(all="ignore"):
-        return float(measure.of(table)[0]) if possible else float("nan")

@@ -20,6 +20,7 @@ LARGE = "large table"
 MOMENT = "moment"
 MAXIMUM_LIKELIHOOD = "EM"
 NOT_ESTIMABLE = "not estimable"
+DEFLATED = "deflated"
 MEANINGS: Mapping[str, str] = {
     FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
@@ -28,6 +29,8 @@ MEANINGS: Mapping[str, str] = {
     SPREAD: "spread evenly inside released groups: biased, without a standard error",
     LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
     MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
+    DEFLATED: "without the association that randomisation alone puts into a corrected table: not unbiased, without a "
+    "standard error; the interval is a test's, of tables of up to 36 cells",
     NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
 }
 IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"
