@@ -7,18 +7,16 @@ References:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import log_at_most
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.assessor import assessor
 from rrpolicy.privacy.epsilon.exposure import (
     attribute_epsilon,
     epsilon,
@@ -27,6 +25,7 @@ from rrpolicy.privacy.epsilon.exposure import (
     record_epsilon,
     unlinkable_companions,
 )
+from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
 from rrpolicy.privacy.units import k_of_units, unit_sizes
 
@@ -68,10 +67,7 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     epsilon: Rational = Field(description="Bound on the logarithm of the ratio of chances; above 0.")
-    scope: Literal["record", "attribute"] = Field(
-        default="record",
-        description="record: every released attribute counts; attribute: what is released unchanged is public context.",
-    )
+    scope: Scope = Field(default="record", description=MEANING)
 
     @model_validator(mode="after")
     def _positive(self) -> Self:
@@ -109,28 +105,19 @@ class LocalDP:
 
     def compare(self, old: Options, new: Options) -> Order:
         """Return how the new requirement stands to the old one; record scope implies attribute scope."""
-        if old.scope == new.scope:
-            return Order.by(old.epsilon - new.epsilon)
-        if new.scope == "record" and new.epsilon <= old.epsilon:
-            return Order.STRONGER
-        if old.scope == "record" and new.epsilon >= old.epsilon:
-            return Order.WEAKER
-        return Order.INCOMPARABLE
+        return across(Order.by(old.epsilon - new.epsilon), old.scope, new.scope)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
     return (
-        assessor(
+        scoped(
             NAME,
             REFERENCE,
             assess,
-            units=Basis.CHANNEL,
-            everybody="epsilon is a worst case over all values; it cannot be limited to a subgroup",
-            record=lambda requirement: requirement.options.scope == "record",
-            words=lambda requirement: LocalDP().describe(requirement.options),
-            cap=lambda requirement, _: float(requirement.options.epsilon / requirement.max_records),
-            ratio=_ratio,
+            "epsilon is a worst case over all values; it cannot be limited to a subgroup",
+            LocalDP().describe,
+            lambda requirement: float(requirement.options.epsilon / requirement.max_records),
         ),
     )
 
@@ -164,8 +151,3 @@ def assess(requirement: Requirement[Options], channel: Product, original: Origin
         ),
         compares_tables=True,
     )
-
-
-def _ratio(axis: Axis) -> float | None:
-    ratio = axis.max_ratio()
-    return None if ratio is None else float(ratio)

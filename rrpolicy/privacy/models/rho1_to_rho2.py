@@ -19,18 +19,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.canonical import exact
-from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.assessor import assessor
 from rrpolicy.privacy.epsilon.exposure import (
     Exposure,
     attribute_epsilon,
@@ -38,6 +36,7 @@ from rrpolicy.privacy.epsilon.exposure import (
     record_epsilon,
     unlinkable_companions,
 )
+from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
 from rrpolicy.privacy.models.local_dp import ADVERSARY
 
@@ -66,10 +65,7 @@ class Options(BaseModel):
 
     rho1: Rational = Field(description="The largest probability, before the release, of what must stay unlikely.")
     rho2: Rational = Field(description="The largest that it may have after it; above rho1, below 1.")
-    scope: Literal["record", "attribute"] = Field(
-        default="record",
-        description="record: every released attribute counts; attribute: what is released unchanged is public context.",
-    )
+    scope: Scope = Field(default="record", description=MEANING)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -113,29 +109,19 @@ class Rho1ToRho2:
 
     def compare(self, old: Options, new: Options) -> Order:
         """Return how the new requirement stands to the old one, by gamma; record scope implies attribute scope."""
-        order = Order.by(old.amplification - new.amplification)
-        if old.scope == new.scope:
-            return order
-        if new.scope == "record" and order is not Order.WEAKER:
-            return Order.STRONGER
-        if old.scope == "record" and order is not Order.STRONGER:
-            return Order.WEAKER
-        return Order.INCOMPARABLE
+        return across(Order.by(old.amplification - new.amplification), old.scope, new.scope)
 
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessor for product channels."""
     return (
-        assessor(
+        scoped(
             NAME,
             REFERENCE,
             assess,
-            units=Basis.CHANNEL,
-            everybody="it holds for all priors, and so for all people; it cannot be limited to a subgroup",
-            record=lambda requirement: requirement.options.scope == "record",
-            words=lambda requirement: Rho1ToRho2().describe(requirement.options),
-            cap=lambda requirement, _: math.log(requirement.options.amplification) / requirement.max_records,
-            ratio=_ratio,
+            "it holds for all priors, and so for all people; it cannot be limited to a subgroup",
+            Rho1ToRho2().describe,
+            lambda requirement: math.log(requirement.options.amplification) / requirement.max_records,
         ),
     )
 
@@ -185,8 +171,3 @@ def risen(gamma: Fraction | None, prior: Fraction) -> Fraction:
 
 def _epsilon(exposed: Exposure, *, in_record: bool) -> Companion:
     return record_epsilon(exposed) if in_record else attribute_epsilon(exposed)
-
-
-def _ratio(axis: Axis) -> float | None:
-    ratio = axis.max_ratio()
-    return None if ratio is None else float(ratio)
