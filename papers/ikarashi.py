@@ -139,6 +139,7 @@ def deterministic(_data: Data) -> Part:
         "full domain, * or as it is": ("k-anonymity", {"name": "l-diversity", "algorithm": "full-domain"}),
     }
     tables, plots, wins = [], [], []
+    settings: list[str] = []
     for sizes in (FOUR, SEVEN):
         names = [str(name) for name in whole][: len(sizes)]
         found = {
@@ -168,20 +169,22 @@ def deterministic(_data: Data) -> Part:
         )
         best = [min(found["Mondrian"][i][0], found["full domain, * or as it is"][i][0]) for i in range(len(levels))]
         wins += [found["PRAM"][i][0] < best[i] for i in range(len(levels))]
+        settings += [f"{len(sizes)} attributes at k = {k}" for k in levels]
     return Part(
         "Probabilistic and deterministic anonymity compared",
         "Pk-anonymity and k-anonymity state the same k, which lets randomisation be compared with generalisation. The same generated"
         " table; generalised values are spread evenly over what a label stands for. Attributes without a hierarchy are released as they"
         " are or as *; Mondrian cuts them in the order of their codes.",
         "No setting of the paper is copied here: the comparison is the one that its definition is for. Few attributes with many records"
-        " each are k-anonymous almost as they are, where PRAM randomises all the same: it guards also against who knows other attributes"
-        " of other people, and depends on no data.",
+        " each are k-anonymous almost as they are, where PRAM randomises all the same: its k also holds"
+        " against who knows the attributes of everybody else, and depends on no data.",
         (
             Claim(
                 "At the same k, PRAM leaves a smaller error than generalisation.",
                 "rrpolicy, a question that the paper's definition allows",
                 judged(wins),
-                f"In {sum(wins)} of {len(wins)} settings: both numbers of attributes, k = {', '.join(map(str, levels))}.",
+                f"In {sum(wins)} of {len(wins)} settings:"
+                f" {', '.join(name for name, won in zip(settings, wins, strict=True) if won) or 'none'}.",
             ),
         ),
         tuple(tables),

@@ -72,7 +72,10 @@ class Attack:
         of = f" ({self.of})" if self.of else ""
         message = f"{self.name}{of}: not as predicted; chance of such a deviation at most {self.tail:.2g}"
         expected = f"from {self.lowest:,.6g} to {self.highest:,.6g} successes, found {self.successes:,.6g}"
-        hint = "this file is no draw from the channel that it states: do not publish it, and keep it to find out why"
+        hint = (
+            "this file is no draw from the channel that it states, or the table is not the one that was released: do "
+            "not publish it, and keep it to find out why"
+        )
         return Problem("RR550", message, expected=expected, hint=hint)
 
 

@@ -14,7 +14,7 @@ from rrpolicy.attacks.sets import ListedSets, few
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.base import Axis, Channel, Transition
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.read import certain, read_released
+from rrpolicy.channel.product.read import read_released
 from rrpolicy.errors import Problem, RequirementError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Cells:
         expected = self.original
         for place, axis in enumerate(self.axes):
             expected = axis.forward(expected, place)
-        drawn = tuple(place for place, axis in enumerate(self.axes) if not certain(cast("Axis", axis)))
+        drawn = tuple(place for place, axis in enumerate(self.axes) if axis.decoder().drawn)
         kept = np.abs(expected.sum(axis=drawn) - self.released.sum(axis=drawn))
         return bool(((expected <= 0) & (self.released > 0)).any() or (kept > _HALF).any())
 

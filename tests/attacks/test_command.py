@@ -113,3 +113,26 @@ def test_what_is_no_whole_bundle_is_refused(
     with pytest.raises(rrpolicy.PolicyError) as refused:
         rrpolicy.attack(source="demo:survey")
     assert refused.value.problems[0].code == "RR250"
+
+
+def test_another_table_is_found_by_what_is_kept_with_certainty(tmp_path, capsys):
+    """A keep probability of 1 is certainty: the attacks would else run against values that nobody released."""
+    rows = [f"{'f' if i % 2 else 'm'},{'ill' if i % 5 else 'well'}\n" for i in range(500)]
+    (tmp_path / "people.csv").write_text("sex,state\n" + "".join(rows))
+    (tmp_path / "other.csv").write_text("sex,state\n" + "".join(["f,well\n"] * 20 + rows[20:]))
+    (tmp_path / "policy.toml").write_text(
+        'schema = 1\n[policy]\nname = "p"\nversion = "1.0.0"\nowner = "o"\npurpose = "a test"\n'
+        '[source]\nuri = "people.csv"\n[attributes]\n'
+        'sex = { role = "quasi-identifier", domain = ["f", "m"] }\n'
+        'state = { role = "sensitive", domain = ["ill", "well"], unchanged = "a test" }\n'
+        '[mechanism]\nname = "pram"\nkeep_probability = { sex = "3/4", state = 1 }\n'
+        '[[privacy]]\nmodel = "local-dp"\nepsilon = 4\nscope = "attribute"\n'
+    )
+    bundle = tmp_path / "bundle"
+    made = main(["release", str(tmp_path / "policy.toml"), "--out", str(bundle)])
+    assert made == 0, capsys.readouterr()
+    capsys.readouterr()
+
+    assert main(["attack", str(bundle), "--source", str(tmp_path / "people.csv")]) == 0
+    assert main(["attack", str(bundle), "--source", str(tmp_path / "other.csv")]) == 1
+    assert "not the one that was released" in "".join(capsys.readouterr())

@@ -54,6 +54,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _beside(place: int, row: Row) -> Iterator[str]:
     yield from (f"  {place}  {problem.code}: {problem.message}" for problem in row.problems)
     if row.unmet and row.passes:
-        yield f"  {place}  is not known to satisfy what the first candidate's file asks: {'; '.join(row.unmet)}"
+        yield f"  {place}  falls short of what the first candidate's file asks: {'; '.join(row.unmet)}"
     if row.accept is not None:
         yield f"  {place}  asks under [release] for {row.accept}"

@@ -17,6 +17,7 @@ from rrpolicy.govern.diff.pricing import held_against
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
 from rrpolicy.releasing.plan.assess import outline_of, words
+from rrpolicy.releasing.plan.gate import shown
 from rrpolicy.releasing.report.alternatives import Quantity
 from rrpolicy.releasing.report.wording import direction
 
@@ -110,12 +111,13 @@ class Asked:
                 yield name, finding
 
     def unmet(self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int) -> Iterator[str]:
-        """Yield the requirements of the first candidate's file that this one is not known to satisfy, in words."""
+        """Yield the requirements of the first candidate's file that this one falls short of, and what it attains."""
         own = {finding.requirement: finding for finding in assessment.findings}
         for text, requirement in self.first.items():
             finding = own.get(text.partition(": ")[2]) or held_against(plan, registry, requirement, original)
             if finding is None or finding.verdict is not Verdict.SATISFIED:
-                yield text
+                achieved = None if finding is None else finding.achieved
+                yield f"{text} ({'not known' if achieved is None else f'attains {shown(achieved)}'})"
 
     def errors(
         self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int

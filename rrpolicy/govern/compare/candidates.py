@@ -36,7 +36,7 @@ class Candidate:
     Attributes:
         file: of the policy that it is made of, as the caller named it.
         mechanism: its name.
-        changed: what is otherwise than in the file: dotted key and value, as text.
+        changed: what the caller set: dotted key and value, as text.
         opened: the policy with its plugins; None if it is none.
         problems: why it is none.
         accepting: opens it with what it accepts of the table; None where the file's own word stands, as it speaks of
@@ -145,7 +145,7 @@ def _of_policy(
     for name in mechanisms or (made.policy.mechanism.name,):
         _known(name, made.registry)
         for values in each:
-            one = _candidate(os.fspath(file), made, name, dict(values), root, handed)
+            one = _candidate(os.fspath(file), made, name, dict(values), root, handed, named=bool(mechanisms))
             same = one.label if one.opened is None else one.opened.policy.digest()
             if same not in seen:
                 seen.add(same)
@@ -160,11 +160,18 @@ def _known(name: str, registry: Registry) -> None:
 
 
 def _candidate(  # noqa: PLR0917 each is another thing
-    file: str, made: Opened, mechanism: str, values: Mapping[str, object], root: Path | None, handed: Handed
+    file: str,
+    made: Opened,
+    mechanism: str,
+    values: Mapping[str, object],
+    root: Path | None,
+    handed: Handed,
+    *,
+    named: bool,
 ) -> Candidate:
     """Return one candidate; what the policy language or its baseline refuses is no policy, and says why."""
     swapped = mechanism != made.policy.mechanism.name
-    changed = [("mechanism.name", mechanism)] if swapped else []
+    changed = [("mechanism.name", mechanism)] if named else []
     told = (*changed, *((key, _shown(value)) for key, value in values.items()))
 
     def accepting(accept: Sequence[str]) -> Opened:

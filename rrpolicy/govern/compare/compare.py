@@ -89,6 +89,8 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
         raise PolicyError(Problem("RR250", f"{call.draws} draws", expected=f"{FEWEST_DRAWS} to {MOST_DRAWS:,}"))
     into = release_of(named) if call.write else None
     found = list(candidates(named, mechanisms, vary, root, call.handed, trusted))
+    written = {one.written.plan.policy_digest for one in found if one.written is not None}
+    found = [one for one in found if one.opened is None or one.opened.policy.digest() not in written]
     if call.records is None:
         _refuse_several_tables(found)
     asking = [one.asking for one in found if one.asking is not None]

@@ -24,6 +24,10 @@ RULE = (
 )
 
 
+ROUNDING = 1e-3
+"""Risks and errors that differ by less, relative to themselves, are the same."""
+
+
 class Outcome(StrEnum):
     """What became of a candidate."""
 
@@ -40,7 +44,7 @@ class Row:
         label: what it is called.
         file: of the policy that it is made of.
         mechanism: its name.
-        changed: what is otherwise than in the file.
+        changed: what the caller set.
         policy: name and version, and digest; None if it is none.
         outcome: whether a release would pass; `fails` if it was planned and does not, `refused` if it was not planned.
         problems: why it does not pass.
@@ -49,7 +53,8 @@ class Row:
         utility: what is expected at each gate, and of the errors that are always measured, by identity.
         expected_errors: of single marginals, as `plan` shows them.
         accept: the line under [release] that accepts what it derives, if the file's own does not.
-        unmet: requirements of the first candidate, as its file states them, that it is not known to satisfy.
+        unmet: requirements of the first candidate, as its file states them, that it falls short of, and what it
+            attains.
     """
 
     label: str
@@ -158,7 +163,8 @@ class Comparison(Decided):
         assert self.error is not None
         least = min(points, key=lambda i: (points[i][1], points[i][0], i))
         alike = [i for i in points if _alike(self._error(i), self._error(least))]
-        best = min(alike, key=lambda i: (points[i][0], points[i][1], i))
+        lowest = min(points[i][0] for i in alike)
+        best = min((i for i in alike if _no_worse(points[i][0], lowest)), key=lambda i: (points[i][1], points[i][0], i))
         reason = self._reason(best, least, len(points), len(alike))
         return Recommendation(best, f"{reason}{self._unmet(best)}")
 
@@ -189,7 +195,7 @@ class Comparison(Decided):
 
     def _none(self, passing: int, enough: int) -> str:
         if passing and not enough:
-            return f"{passing} pass, and none is known to satisfy what the first one asks for as its file states it."
+            return f"{passing} pass, and none satisfies what the first one asks for as its file states it."
         if passing:
             return f"{passing} pass, and none has both numbers that they could be compared by."
         return "None passes. What each attains, and what stands in its way, is listed with it."
@@ -279,7 +285,13 @@ def axis_of(
 
 
 def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return one != other and one[0] <= other[0] and one[1] <= other[1]
+    """Return whether a point is no worse in both, and better in one by more than rounding."""
+    return all(map(_no_worse, one, other)) and not all(map(_no_worse, other, one))
+
+
+def _no_worse(one: float, other: float) -> bool:
+    """Return whether a cost is at most another one; parameters that were solved for one limit differ by rounding."""
+    return one <= other + ROUNDING * abs(other)
 
 
 def _alike(one: Measure, least: Measure) -> bool:

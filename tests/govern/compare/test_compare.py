@@ -119,7 +119,8 @@ def test_each_candidate_has_the_numbers_of_its_own_plan(policy, tmp_path, capsys
     assert loose["utility"][TWO_WAY]["value"] < strict["utility"][TWO_WAY]["value"]
     assert found["map"] == {"risk": RISK, "error": TWO_WAY, "front": [1, 3]}
     # the file asks for 1/2: what asks for less is shown, and not recommended
-    assert loose["unmet"] == ["attribute-disclosure: risk <= 1/2 (disease)"]
+    attained = loose["risks"][RISK]["achieved"]["value"]
+    assert loose["unmet"] == [f"attribute-disclosure: risk <= 1/2 (disease) (attains {attained:.6g})"]
     assert strict["unmet"] == []
     assert found["recommendation"]["candidate"] == 1
 
@@ -306,6 +307,16 @@ def test_the_front_is_that_of_a_search_over_all_pairs():
         found = made(*points)
         assert found.front == expected
         assert (found.recommended.candidate in expected) if passing else found.recommended.candidate is None
+
+
+def test_what_differs_by_rounding_alone_is_the_same():
+    """Two that were solved for one limit: the one with the clearly smaller error is neither beaten nor passed over."""
+    found = made((0.499979, 0.00635, 0.0, True), (0.499981, 0.00412, 0.0, True))
+    assert found.front == (2,)
+    assert found.recommended.candidate == 2
+    alike = made((0.499979, 0.0063, 0.001, True), (0.499981, 0.0061, 0.001, True))
+    assert alike.recommended.candidate == 2
+    assert made((0.49, 0.0063, 0.001, True), (0.5, 0.0061, 0.001, True)).recommended.candidate == 1
 
 
 def test_errors_that_chance_alone_tells_apart_are_alike():

@@ -88,7 +88,11 @@ def test_releases_are_compared_by_what_they_state(bundles, capsys):
 
 def test_with_the_table_they_are_measured_as_policies_are(bundles, policy):
     stated = rrpolicy.compare(*bundles)
-    found = rrpolicy.compare(*bundles, policy, source=bundles[0].parent / "people.csv")
+    policy.write_text(POLICY.replace('version = "1.0.0"', 'version = "1.1.0"'))
+    table = bundles[0].parent / "people.csv"
+    found = rrpolicy.compare(*bundles, policy, source=table)
+    same = rrpolicy.compare(*bundles, bundles[0].parent / "three.toml", source=table)
+    assert len(same.rows) == 2  # the policy of a release is that release
 
     released, _, planned = found.rows
     assert released.utility[TWO_WAY] == planned.utility[TWO_WAY]  # one channel, one seed, one table
@@ -103,7 +107,9 @@ def test_a_plan_is_compared_as_it_is(policy, tmp_path):
     plan = tmp_path / "plan.json"
     rrpolicy.plan(policy, out=plan)
 
-    found = rrpolicy.compare(plan, policy)
+    again = tmp_path / "again.toml"
+    again.write_text(POLICY.replace('version = "1.0.0"', 'version = "1.1.0"'))
+    found = rrpolicy.compare(plan, again)
 
     stated, planned = found.to_json()["candidates"]
     assert stated["risks"] == planned["risks"]
