@@ -183,7 +183,7 @@ def test_a_passphrase_without_a_file_makes_no_sense(monkeypatch, capsys, key):
     assert not Path("one").exists()
 
 
-@pytest.mark.parametrize("custody", Custody)
+@pytest.mark.parametrize("custody", [one for one in Custody if one is not Custody.PERSONS])  # that has no key: collect
 def test_the_audit_page_says_what_became_of_the_key(custody, monkeypatch):
     monkeypatch.setenv("RRPOLICY_KEY_PASSPHRASE", "correct horse")
     options = {

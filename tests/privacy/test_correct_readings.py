@@ -81,7 +81,7 @@ def test_values_are_the_assessors_and_slopes_their_differences(worlds: Any, seed
     channel, keep = world.channel, []
     for axis in free:
         rho = Fraction(rng.randint(10, 90), 100)
-        channel = at_retention(channel, rho, (axis.attribute,))
+        channel = at_retention(channel, rho, (axis.attributes[0],))
         keep.append(float(rho + (1 - rho) / axis.largest.size))
     entry = asked("1/3", known_sensitive=True)
     smooth = PRODUCT.smooth(entry, world.channel, world.original)
@@ -106,7 +106,7 @@ def planned(worlds: Any, seed: int, limit: Any, *more: Requirement) -> tuple[Any
     entries = (asked(limit, sensitive=("s",)), *more)
     policy = replace(world.policy, requirements=entries)
     task = Task(policy, world.original, tuple((entry, PRODUCT) for entry in entries))
-    names = [axis.attribute for axis in world.channel.axes if isinstance(axis, Retention)]
+    names = [axis.attributes[0] for axis in world.channel.axes if isinstance(axis, Retention)]
     return world, problem_of(Template(world.channel, names), task)
 
 

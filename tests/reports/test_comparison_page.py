@@ -42,7 +42,7 @@ def test_the_map_has_a_name_and_the_table_the_same_candidates(comparison: Path, 
     assert page.get_by_role("row").count() == 4
     assert page.locator("tr.best").count() == 1
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the comparison"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     left = [page.locator("svg g circle.pass").nth(i).get_attribute("cx") for i in (0, 1)]
     assert float(left[0]) < float(left[1])
     page.emulate_media(media="print")

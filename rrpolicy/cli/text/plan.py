@@ -149,7 +149,8 @@ def _finding(finding: Finding, stated: Stated, explained: set[str]) -> list[str]
     if finding.achieved is not None:
         head += f"; achieved {shown(finding.achieved)}"
         if finding.limit is not None:
-            head += f", margin {abs(float(finding.limit) - finding.achieved.value):.3g}"
+            word = "missed by" if finding.verdict is Verdict.FAILED else "margin"
+            head += f", {word} {abs(float(finding.limit) - finding.achieved.value):.3g}"
     rows = [f"{head} [{finding.basis.name.lower()}{', conditional' if finding.given else ''}]"]
     if finding.given:
         rows.append(f"{INDENT}conditional on what is derived from the data: {listed(finding.given)}")

@@ -156,9 +156,9 @@ def check(kind: type[Women]) -> None:
 
 HONEST = {"mean squared error": Women, "nothing of a draw": Silent, "of what is named": Named}
 WRONG = {
-    "it expects too little": (Hopeful, "expected is .*, and 200 draws come to"),
-    "it expects too much": (Gloomy, "expected is .*, and 200 draws come to"),
-    "a bound that is none": (Bounded, "expected is .*, and 200 draws come to"),
+    "it expects too little": (Hopeful, "expected is .*, and 400 draws come to"),
+    "it expects too much": (Gloomy, "expected is .*, and 400 draws come to"),
+    "a bound that is none": (Bounded, "expected is .*, and 400 draws come to"),
     "it reads the table": (Reading, "of the number of records alone is another number with the table"),
     "less than nothing": (Negative, "what is expected is -.*: smaller is better, from 0 on"),
     "no number": (Endless, "what is expected is inf"),
