@@ -28,10 +28,18 @@ numbers in `docs/results/`, the numbers to the programs that made them, and make
 that anybody can derive, to come out alike each time: nothing of the kind may be done with people's data that are not public already.
 """
 
+OUTCOMES = ("holds", "in part", "fails")
+WORDS = """
+Where two numbers stand against each other ("0.6 against 0.9"), the first is that of what the claim speaks of. d_V is the total
+variation distance, L2 the Euclidean one, KL the Kullback-Leibler divergence in nats, U the uncertainty coefficient; RR-QI, RR-S and
+RR-Both randomise quasi-identifiers, the sensitive attribute, or both; TP suppresses tuples. Codes such as RR102 are rrpolicy's errors
+(`rrpolicy explain RR102`).
+"""
+
 
 def page(papers: Sequence[tuple[Paper, Sequence[Part]]]) -> str:
     """Return the page."""
-    parts = [HEAD, "\n## Claims\n", _claims(papers)]
+    parts = [HEAD, "\n## In short\n", _counts(papers), WORDS, "\n## Claims\n", _claims(papers)]
     for paper, made in papers:
         parts.append(f"\n## {paper.title}\n\n{paper.about}\n")
         parts += [_part(part) for part in made]
@@ -40,9 +48,29 @@ def page(papers: Sequence[tuple[Paper, Sequence[Part]]]) -> str:
     return "".join(parts)
 
 
+def _counts(papers: Sequence[tuple[Paper, Sequence[Part]]]) -> str:
+    """Return how many claims of each paper, and about it, hold."""
+    rows = []
+    for paper, parts in papers:
+        found = [claim.outcome for part in parts for claim in part.claims]
+        name = f"[{_plain(paper.title)}](#{_anchor(paper.title)})"
+        rows.append((name, len(found), *(found.count(outcome) for outcome in OUTCOMES)))
+    return "\n" + _table(Table(("paper", "claims", *OUTCOMES), tuple(rows)))
+
+
 def _claims(papers: Sequence[tuple[Paper, Sequence[Part]]]) -> str:
-    rows = tuple((c.text, c.source, c.outcome, c.why) for _, parts in papers for p in parts for c in p.claims)
-    return "\n" + _table(Table(("claim", "whose", "outcome", "the numbers"), rows))
+    found = []
+    for paper, parts in papers:
+        rows = tuple((c.text, c.source, c.outcome, c.why) for p in parts for c in p.claims)
+        found.append(
+            f"\n**{_plain(paper.title)}**\n\n{_table(Table(('claim', 'whose', 'outcome', 'the numbers'), rows))}"
+        )
+    return "".join(found)
+
+
+def _anchor(title: str) -> str:
+    """Return what a heading is linked by, as GitHub makes it."""
+    return "".join(c for c in title.lower() if c.isalnum() or c in " -_").replace(" ", "-")
 
 
 def _part(part: Part) -> str:

@@ -10,9 +10,12 @@ from rrpolicy.releasing.report.alternatives import Quantity
 CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
 
 
+NO_DATA = "planned without data: nothing here tells of a table"
+
+
 def lines(found: Comparison) -> Iterator[str]:
     """Yield the comparison, line by line; it reads without colour."""
-    yield CONFIDENTIAL
+    yield CONFIDENTIAL if found.confidential else NO_DATA
     yield ""
     yield from _table(found)
     yield ""

@@ -111,7 +111,9 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
             rows.append(_row(one, asked, tables, call, tell))
     risks, utilities = asked.risks(rows), asked.utilities(rows)
     across = axis_of(risks, rows, "risk", call.risk)
-    compared = Comparison(tuple(rows), risks, utilities, across, axis_of(utilities, rows, "error", call.error))
+    up = axis_of(utilities, rows, "error", call.error)
+    read = call.records is None or any(one.written is not None for one in found)
+    compared = Comparison(tuple(rows), risks, utilities, across, up, confidential=read)
     if into is not None:
         own = next(one.written for one in found if one.written is not None and one.file == str(into))
         write_into(into, own.release, compared, own.registry)

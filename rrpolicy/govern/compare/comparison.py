@@ -110,7 +110,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Decided):
-    """Candidates compared; confidential, as it was computed from the table.
+    """Candidates compared.
 
     Attributes:
         rows: the candidates, in order.
@@ -118,6 +118,7 @@ class Comparison(Decided):
         utilities: each error that was measured.
         risk: that the map and the front are drawn over; None if no two candidates can be compared.
         error: the same.
+        confidential: whether a table was read, or a release's audit/; else nothing here tells of anybody.
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
@@ -126,6 +127,7 @@ class Comparison(Decided):
     utilities: tuple[Quantity, ...]
     risk: Quantity | None
     error: Quantity | None
+    confidential: bool = True
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -205,7 +207,7 @@ class Comparison(Decided):
         front = self.front
         return {
             "schema": self.schema,
-            "confidential": True,
+            "confidential": self.confidential,
             "candidates": [_row(i, row, on_front=i in front) for i, row in enumerate(self.rows, 1)],
             "risks": plain(self.risks),
             "utilities": plain(self.utilities),

@@ -144,7 +144,7 @@ def test_another_table_is_told_in_its_row(bundles, tmp_path):
         found.require()
 
 
-def test_without_data_there_are_the_errors_that_have_a_closed_form(policy, tmp_path):
+def test_without_data_there_are_the_errors_that_have_a_closed_form(policy, tmp_path, capsys):
     found = rrpolicy.compare(policy, vary={"privacy.0.epsilon": [2, 3]}, expected_rows=10_000)
 
     assert [row.records for row in found.rows] == [10_000, 10_000]
@@ -155,6 +155,9 @@ def test_without_data_there_are_the_errors_that_have_a_closed_form(policy, tmp_p
         assert row.utility[SHARES].value == pytest.approx(sum(each) / 2)
         assert TWO_WAY not in row.utility
     assert found.error.id == SHARES
+    assert found.to_json()["confidential"] is False
+    assert main(["compare", str(policy), "--expected-rows", "100"]) == 0
+    assert "confidential" not in capsys.readouterr().out
     assert found.rows[0].utility[SHARES].value > found.rows[1].utility[SHARES].value
     with pytest.raises(PolicyError, match="RR250"):
         rrpolicy.compare(policy, expected_rows=10, source="demo:survey")
