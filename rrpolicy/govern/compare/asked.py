@@ -9,7 +9,9 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from rrpolicy.canonical import Json
 from rrpolicy.channel.product.channel import Product
+from rrpolicy.codec.writing import plain
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
 from rrpolicy.govern.compare.comparison import Row
@@ -74,6 +76,15 @@ class Asked:
         stated = {f"{one.model}: {words(one, registry)}": one for one in policy.requirements}
         return cls(requirements, gates, _shared([policy for policy, _ in policies]), stated, draws, measured)
 
+    def told(self) -> list[Json]:
+        """Return every question with its limits and options, as plain data."""
+        requirements: list[Json] = [
+            [name, one.model, one.options.model_dump(mode="json"), plain(one.where), one.max_records]
+            for name, one in self.requirements.items()
+        ]
+        gates: list[Json] = [[name, gate.options.model_dump(mode="json")] for name, (gate, _) in self.gates.items()]
+        return [requirements, gates, list(self.shared), list(self.first)]
+
     def risks(self, rows: Sequence[Row]) -> tuple[Quantity, ...]:
         """Return the requirements that something is known of."""
         found = []
@@ -112,9 +123,9 @@ class Asked:
 
     def unmet(self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int) -> Iterator[str]:
         """Yield the requirements of the first candidate's file that this one falls short of, and what it attains."""
-        own = {finding.requirement: finding for finding in assessment.findings}
+        own = {f"{one.model.partition('/')[0]}: {one.requirement}": one for one in assessment.findings}
         for text, requirement in self.first.items():
-            finding = own.get(text.partition(": ")[2]) or held_against(plan, registry, requirement, original)
+            finding = own.get(text) or held_against(plan, registry, requirement, original)
             if finding is None or finding.verdict is not Verdict.SATISFIED:
                 achieved = None if finding is None else finding.achieved
                 yield f"{text} ({'not known' if achieved is None else f'attains {shown(achieved)}'})"

@@ -195,7 +195,7 @@ def _key(policy: Policy, registry: Registry, asked: Asked, original: Original | 
         plain(software(registry)),
         policy.digest(),
         [governance.digest(), call.terms.today.isoformat() if dated else "", call.terms.waivers],
-        [[*asked.requirements], [*asked.gates], [*asked.shared], [*asked.first]],
+        asked.told(),
         [asked.draws, SEED, asked.measured],
     )
 

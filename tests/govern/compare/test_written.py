@@ -216,6 +216,15 @@ def test_what_changed_is_planned_again(policy, tmp_path, changed):
     assert found.to_json() == rrpolicy.compare(policy, source=table, draws=draws).to_json()
 
 
+def test_what_another_candidate_asks_for_is_held_anew(policy, tmp_path):
+    """The verdict on another one's requirement follows from its limit, which no name of an entry tells."""
+    other, kept = tmp_path / "other.toml", tmp_path / "kept.jsonl"
+    for k, verdict in ((2, "satisfied"), (40_000, "failed")):
+        other.write_text(POLICY.replace('model = "local-dp"\nepsilon = 3', f'model = "pk-anonymity"\nk = {k}'))
+        found = rrpolicy.compare(policy, other, resume=kept)
+        assert found.rows[0].findings["privacy/pk-anonymity"].verdict == verdict
+
+
 def test_another_file_is_left_alone(policy, tmp_path, capsys):
     other = tmp_path / "other.jsonl"
     for content in (b"", b"notes\n", b'{"schema": "x"}\n'):
