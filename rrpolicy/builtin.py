@@ -32,6 +32,9 @@ OF_TABLES = ("delta-presence",)
 ON_ANATOMY = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
 """Privacy models that dealt groups are assessed by as well."""
 
+ON_SETS = ("l-diversity", "t-closeness")
+"""Privacy models that sets are assessed by as well."""
+
 ON_SUPPRESSION = (
     "attribute-disclosure",
     "identity-disclosure",
@@ -99,8 +102,8 @@ def rrpolicy_assessors() -> Iterable[Offer]:
     ]
     of_anatomy = [_functions("anatomy", name, "anatomy") for name in ON_ANATOMY]
     of_suppression = [_functions("suppression", name, "suppression") for name in ON_SUPPRESSION]
-    of_sets = Offer("l-diversity", "rrpolicy.privacy.addition.assessors:assessors", "product")
-    return [*of_models, *of_anatomy, *of_suppression, of_sets]
+    of_sets = [_functions("addition", name, "product") for name in ON_SETS]
+    return [*of_models, *of_anatomy, *of_suppression, *of_sets]
 
 
 def _functions(room: str, model: str, channel: str) -> Offer:

@@ -258,8 +258,8 @@ class Assessor:
             otherwise, see `Requirement`.
         sufficient: tests of classes that suffice where all but generalised quasi-identifiers is released as it is, for
             requirements that `per_class` cannot tell; None if there are none.
-        least: with a planned channel and the table at hand, why no release whatever satisfies the requirement (RR510);
-            None if one may. Asked before anything is assessed.
+        least: with a planned channel and the table at hand, why no release whatever satisfies the requirement (RR510,
+            RR570); None if one may. Asked before anything is assessed.
         frequency: given the sensitive attribute, the l of diversity by frequency from which on the requirement holds of
             whatever is suppressed to reach it; None if none is known.
     """

@@ -1,230 +1,38 @@
-"""l-diversity of released sets: no value stands in more than one of l entries, and what a set tells nevertheless.
-
-A record releases a set of l distinct values. Among the entries of all sets of a group of records each value therefore
-has a relative frequency of at most 1/l, whatever the group (Sei, Ohsuga). That bounds how often a value is *named*. An
-attacker who knows how the values go with the quasi-identifiers weighs the entries: the posterior of a record's own
-value u is c_u / (c_u + sum of c over the others), c the shares in the record's group, at worst with the l-1 rarest of
-the others; 1 where l-1 values do not occur in the group.
-
-References:
-    Sei, Ohsuga: randomised addition of sensitive values; Xiao, Tao 2006, "Anatomy", definition 2 (frequency).
-"""
+"""The assessors of released sets: of how often a value is named, and of what a set tells of its record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING
-
+from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.engine.arrays import as_numpy, listed, places
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
-from rrpolicy.policy.model import Policy, Requirement, Role
-from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.model import Assessor, Written, conclude, foreign
-from rrpolicy.privacy.models.l_diversity import NAME, Kind, Options
-from rrpolicy.source.protocol import MULTIPLICITY
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from rrpolicy.canonical import Value
-    from rrpolicy.source.counts import Ints
-    from rrpolicy.source.protocol import Original
-
-REFERENCE = "Sei, Ohsuga: randomised addition; Xiao, Tao 2006, definition 2"
-ADVERSARY = (
-    "Knows a person's quasi-identifiers, reads the sets of all records that agree, and takes every entry for equally "
-    "likely."
-)
-ENTRIES = "of all entries of the released sets of any group of records, no value has more than one in so many"
-ALONE = "the same of this attribute by itself: combinations that differ in the other one may share its value"
+from rrpolicy.finding import Basis
+from rrpolicy.privacy.addition import closeness, diversity
+from rrpolicy.privacy.model import Assessor
+from rrpolicy.privacy.models import l_diversity, t_closeness
 
 
-@dataclass(frozen=True, slots=True)
-class Achieved:
-    """What one axis of sets reaches for the attributes of an entry.
-
-    Attributes:
-        axis: the axis; None for an attribute that is not released as sets, which reaches 1.
-        attributes: those of the entry that it releases.
-        l: one over the largest relative frequency.
-    """
-
-    axis: Sets | None
-    attributes: tuple[str, ...]
-    l: Fraction
-
-
-def assessors() -> tuple[Assessor, ...]:
+def l_diversity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of `l-diversity` for product channels with sets."""
     return (
         Assessor(
-            NAME, Product, (Axis,), Basis.CHANNEL, REFERENCE, assess, supports=supports, measure=measure, needs=(Sets,)
+            *(l_diversity.NAME, Product, (Axis,), Basis.CHANNEL, diversity.REFERENCE),
+            *(diversity.assess, diversity.supports),
+            measure=diversity.measure,
+            needs=(Sets,),
         ),
     )
 
 
-def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse every kind but frequency, and subgroups by what is not taken to be known."""
-    del axes
-    options = requirement.options
-    if options.kind is not Kind.FREQUENCY:
-        return f'sets bound how often a value is named: ask for kind = "frequency", not "{options.kind.value}"'
-    known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
-    return foreign(requirement, known, "which is no quasi-identifier")
-
-
-def assess(requirement: Requirement[Options], channel: Product, original: Original | int) -> Finding:
-    """Return the frequency bound of the sets; beside it, with the original at hand, the largest posterior."""
-    from rrpolicy.privacy.epsilon.protection import protection
-
-    records = original if isinstance(original, int) else original.records
-    found = _reached(requirement, channel)
-    posteriors: list[Companion] = []
-    profile: Profile | None = None
-    if not isinstance(original, int):
-        for each in found:
-            if each.axis is not None:
-                companions, spread_of = _posterior(requirement, channel, original, each.axis)
-                posteriors += companions
-                profile = profile or spread_of
-    return _finding(requirement, channel, found, (*posteriors, *protection(channel, records)), profile)
-
-
-def measure(requirement: Requirement[Options], policy: Policy, channel: Product, written: Written) -> Finding:
-    """Return the same from the written sets: each must hold as many distinct values of its domain as is promised."""
-    from rrpolicy.privacy.epsilon.protection import protection
-
-    del policy
-    records, least = _least_distinct(channel, written)
-    found = [
-        each
-        if each.axis is None or least[each.axis.attributes] >= each.axis.set_size
-        else Achieved(each.axis, each.attributes, Fraction(least[each.axis.attributes]))
-        for each in _reached(requirement, channel)
-    ]
-    return _finding(requirement, channel, found, protection(channel, records), None)
-
-
-def _reached(requirement: Requirement[Options], channel: Product) -> list[Achieved]:
-    """Return what each axis reaches for the entry's attributes; of attributes taken together, for combinations."""
-    of_sets = {name: axis for axis in channel.axes if isinstance(axis, Sets) for name in axis.attributes}
-    named = requirement.options.sensitive or tuple(of_sets)
-    found: list[Achieved] = []
-    for name in named:
-        axis = of_sets.get(name)
-        if axis is None:
-            found.append(Achieved(None, (name,), Fraction(1)))
-        elif set(axis.attributes) <= set(named):
-            if all(each.axis is not axis for each in found):
-                found.append(Achieved(axis, axis.attributes, Fraction(axis.set_size)))
-        else:
-            found.append(Achieved(axis, (name,), alone(axis, name)))
-    return found
-
-
-def alone(axis: Sets, attribute: str) -> Fraction:
-    """Return one over the largest share of a set's entries that may have one value of an attribute."""
-    own = next(len(d.labels) for d in axis.original if d.attribute == attribute)
-    return Fraction(axis.set_size, min(axis.set_size, axis.original_size // own))
-
-
-def _finding(
-    requirement: Requirement[Options],
-    channel: Product,
-    found: Sequence[Achieved],
-    companions: Sequence[Companion],
-    profile: Profile | None,
-) -> Finding:
-    worst = min(each.l for each in found)
-    return conclude(
-        requirement,
-        Measure(float(worst)),
-        worst >= requirement.options.l,
-        Basis.CHANNEL,
-        ADVERSARY,
-        (*_together(found), *exposure(channel).assumptions),
-        (*_each(found), *companions),
-        profile=profile,
+def t_closeness_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of `t-closeness` for sets beside columns that are released as they are."""
+    return (
+        Assessor(
+            *(t_closeness.NAME, Product, (Identity, Sets), Basis.ORIGINAL, closeness.REFERENCE),
+            *(closeness.assess, closeness.supports),
+            needs=(Sets,),
+            adversary=closeness.ADVERSARY,
+            monotone=True,
+            least=closeness.least,
+        ),
     )
-
-
-def _together(found: Sequence[Achieved]) -> Iterator[str]:
-    for each in found:
-        if len(each.attributes) > 1:
-            names = " and ".join(f"'{name}'" for name in each.attributes)
-            yield f"{names} are taken together as one attribute: l counts combinations, not values of one of them."
-
-
-def _each(found: Sequence[Achieved]) -> Iterator[Companion]:
-    for each in found:
-        if len(found) > 1:
-            of = " x ".join(each.attributes)
-            yield Companion(f"frequency l of {of}", Measure(float(each.l)), Basis.CHANNEL, ENTRIES)
-        if each.axis is not None and len(each.attributes) > 1:
-            for name in each.attributes:
-                bound = Measure(float(alone(each.axis, name)))
-                yield Companion(f"frequency l of {name} alone", bound, Basis.CHANNEL, ALONE)
-
-
-def _posterior(
-    requirement: Requirement[Options], channel: Product, original: Original, axis: Sets
-) -> tuple[tuple[Companion, ...], Profile | None]:
-    """Return the largest posterior over everybody that the entry speaks of, and for how many it is 1."""
-    import numpy as np
-
-    from rrpolicy.privacy.disclosure.attribute import chosen
-    from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
-    from rrpolicy.privacy.disclosure.unlisted import largest_posteriors
-    from rrpolicy.privacy.evidence import gather, sides
-
-    evidence = gather(original, sides(channel, original.policy, axis.attributes[0]))
-    group, value = np.nonzero(chosen(evidence, requirement, None, ()))
-    of = " x ".join(axis.attributes)
-    worst, companions = largest_posteriors(evidence, group, value, of)
-    if not len(worst):
-        return companions, None
-    people = evidence.histograms[group, value]
-    before = people / evidence.n[group]
-    top = at_the_top(evidence, worst, people, group)
-    return companions, spread(f"largest posterior of {of}", worst, before, people, top)
-
-
-def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple[str, ...], int]]:
-    """Return the number of written records, and how many distinct values the smallest set of each axis holds."""
-    import numpy as np
-
-    sets = [axis for axis in channel.axes if isinstance(axis, Sets)]
-    least = {axis.attributes: axis.original_size for axis in sets}
-    records = 0
-    for batch in written.distinct("data"):
-        records += int(as_numpy(batch.column(MULTIPLICITY)).sum())
-        for axis in sets:
-            held = [_held(batch.column(c.name), c.spelled) for c in axis.columns()]
-            owner = held[0][0]
-            if any(len(other) != len(owner) or (other != owner).any() for other, _ in held):
-                least[axis.attributes] = 0
-                continue
-            known = np.all([code >= 0 for _, code in held], axis=0)
-            flat = owner
-            for (_, code), column in zip(held, axis.columns(), strict=True):
-                flat = flat * len(column.labels) + code
-            distinct = np.unique(flat[known]) // axis.original_size
-            sizes = np.bincount(distinct, minlength=batch.num_rows)
-            least[axis.attributes] = min(least[axis.attributes], int(sizes.min(initial=axis.original_size)))
-    return records, least
-
-
-def _held(lists: pa.Array, labels: Sequence[Value]) -> tuple[Ints, Ints]:
-    """Return (entries,) the row of each entry and its place among the labels; -1 for what is none of them."""
-    import numpy as np
-    import pyarrow.compute as pc
-
-    entries = lists.flatten()
-    known = listed(labels, entries.type)
-    code = places(entries, known)
-    return as_numpy(pc.list_parent_indices(lists)).astype(np.int64), code

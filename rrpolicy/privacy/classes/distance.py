@@ -41,7 +41,8 @@ def hierarchical(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Intege
 
     from rrpolicy.privacy.classes.histograms import Histograms, fits
 
-    records = max(int(histograms.sizes.sum()), 1)
+    whole = histograms.whole
+    records = max(int(whole.sum()), 1)
     height = len(levels)
     kind = fits(2 * height * records * int(histograms.sizes.max(initial=0)))
     size = histograms.sizes.astype(kind)
@@ -51,7 +52,9 @@ def hierarchical(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Intege
         grouped = Histograms.of_cells(
             histograms.group, level[histograms.value], histograms.n, classes=histograms.classes, values=groups
         )
-        total = grouped.totals.astype(kind)[grouped.value]
+        totals = np.zeros(groups, dtype=np.int64)
+        np.add.at(totals, level, whole)
+        total = totals.astype(kind)[grouped.value]
         apart = np.abs(grouped.n.astype(kind) * records - total * size[grouped.group])
         above = above + grouped.sums(apart) + size * (records - grouped.sums(total))
     return above * (size > 0), 2 * height * records * np.maximum(size, 1)
@@ -67,10 +70,10 @@ def ordered(histograms: Histograms) -> tuple[Integers, Integers]:
 
     from rrpolicy.privacy.classes.histograms import fits
 
-    records, values = max(int(histograms.sizes.sum()), 1), histograms.values
+    records, values = max(int(histograms.whole.sum()), 1), histograms.values
     kind = fits(2 * max(values, 1) * records * int(histograms.sizes.max(initial=0)))
     size = histograms.sizes.astype(kind)
-    achieved = np.cumsum(histograms.totals)
+    achieved = np.cumsum(histograms.whole)
     prefix = np.concatenate(([0], np.cumsum(achieved))).astype(kind)
     n = histograms.n.astype(kind)
     running = np.cumsum(n)

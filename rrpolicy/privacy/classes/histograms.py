@@ -40,12 +40,15 @@ class Histograms:
         value: (cells,) position of the sensitive value among the attribute's values; increasing within a class.
         n: (cells,) records; all > 0.
         values: how many values the attribute has, occurring or not.
+        beyond: (values,) records with each value of the whole that classes are compared with, where they do not make
+            it up themselves.
     """
 
     start: Ints
     value: Ints
     n: Ints
     values: int
+    beyond: Ints | None = None
 
     @classmethod
     def of_dense(cls, counts: Ints) -> Histograms:
@@ -114,6 +117,11 @@ class Histograms:
         totals = np.zeros(self.values, dtype=np.int64)
         np.add.at(totals, self.value, self.n)
         return totals
+
+    @property
+    def whole(self) -> Ints:
+        """Return (values,) the records with each value of the whole that classes are compared with."""
+        return self.totals if self.beyond is None else self.beyond
 
     @cached_property
     def entropy(self) -> Array:

@@ -181,7 +181,8 @@ def make_plan(  # noqa: PLR0917 each is another thing
     Raises:
         PolicyError: if the policy asks for what cannot be (RR22x, RR23x), or discloses what it does not accept (RR238),
             or accepts what it can never disclose (RR224).
-        RequirementError: RR102 if the requirements cannot be achieved, RR510 if no release of the table can keep one.
+        RequirementError: RR102 if the requirements cannot be achieved, RR510 or RR570 if no release of the table can
+            keep one.
         DataError: RR328 if a series' people are told apart by what may be spelled otherwise next time.
         RefusedError: RR444 if the series was begun otherwise.
     """
@@ -249,7 +250,7 @@ def refuse_unreachable(
     """Refuse limits that no release of a table keeps.
 
     Raises:
-        RequirementError: RR510.
+        RequirementError: RR510, RR570.
     """
     if isinstance(original, int):
         return

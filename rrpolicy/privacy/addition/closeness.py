@@ -1,0 +1,248 @@
+"""t-closeness of released sets: how far what a set tells of its record may be from the distribution of the whole table.
+
+A record of group alpha that releases the set R has the value u with the posterior
+
+    p(u | alpha, R) = c_u / (sum of c_w over w in R)    for u in R,
+
+c the shares of the values in the group (uniform addition: every set that holds a value is equally likely from it). The
+finding is the largest distance of p from the shares q of the whole table, over all groups and all sets that can occur.
+
+Which sets need to be tried. Values that do not occur in the group have weight 0: R matters by T, its values that do.
+Of S values s occur, so that T has between k = max(1, l - (S - s)) and min(l, s) of them. The posterior on T is the
+mixture, with weights in proportion to c(T'), of those on its subsets T' of k values, and a distance is convex in p (Li
+et al. 2007, section 3): the largest is found on k values. By the same mixture subsets of fewer values give an upper
+bound, which is shown as one where there are too many of k to list.
+
+What is told lies in R: whatever the group, the variational distance is at least 1 - q(R).
+
+References:
+    Li, Li, Venkatasubramanian 2007, "t-Closeness", definition 2, sections 3 and 4; Sei, Ohsuga: randomised addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain, combinations
+from math import comb
+from typing import TYPE_CHECKING
+
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.sets import Sets
+from rrpolicy.channel.base import Axis
+from rrpolicy.channel.probability import round_up
+from rrpolicy.errors import Problem
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
+from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.privacy.classes.assessor import known
+from rrpolicy.privacy.epsilon.exposure import exposure
+from rrpolicy.privacy.model import conclude, foreign
+
+if TYPE_CHECKING:
+    from rrpolicy.channel.product.channel import Product
+    from rrpolicy.privacy.classes.histograms import Mask
+    from rrpolicy.privacy.evidence import Evidence
+    from rrpolicy.privacy.models.t_closeness import Options
+    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.protocol import Original
+
+REFERENCE = "Li, Li, Venkatasubramanian 2007, definition 2, sections 3 and 4; Sei, Ohsuga: randomised addition"
+ADVERSARY = (
+    "Knows which released record is a person's, the person's quasi-identifiers, and how often each sensitive value "
+    "goes with them; reads the record's set, and everything else that is released of it."
+)
+REVEALED = "The other sensitive attributes, whose sets stand in the same record, are counted as if they were known: {}."
+OF_ONE = (
+    "distance of what a set tells of its record from the whole table, for the group and the set where it is largest"
+)
+UNSEEN = "the same of sets that hold all values: what the quasi-identifiers tell by themselves, which no set lowers"
+LEAST = (
+    "what the variational distance is at least, whatever the groups: 1 less the share, in the whole table, of the "
+    "values of the set that holds the rarest"
+)
+MOST_SETS = 1 << 20
+"""Sets that are listed of all groups with so many values together."""
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Told:
+    """What sets tell of one attribute.
+
+    Attributes:
+        attribute: its name.
+        largest: distance, exactly.
+        exact: whether it is the largest itself, and not an upper bound.
+        over: (groups,) those with a set that may be over the limit.
+        people: (groups,) in each group.
+        revealed: attributes that are counted as if they were known.
+        unseen: the largest distance of a group's own shares, quasi-identifiers alone being known.
+        floor: the least variational distance of sets so large; None where it is not told.
+    """
+
+    attribute: str
+    largest: Fraction
+    exact: bool
+    over: Mask
+    people: Ints
+    revealed: tuple[str, ...]
+    unseen: Fraction
+    floor: Fraction | None
+
+    @property
+    def measure(self) -> Measure:
+        """Return the largest distance with its standing."""
+        return Measure(round_up(self.largest), Standing.EXACT if self.exact else Standing.UPPER_BOUND)
+
+
+def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+    """Refuse other axes, and subgroups by what is not taken to be known."""
+    other = sorted({axis.kind for axis in axes if not issubclass(axis, (Identity, Sets))})
+    if other:
+        return f"what a set tells is known where all else is released as it is, and {', '.join(other)} axes are not"
+    return foreign(requirement, known(policy), "by which no group can be told")
+
+
+def assess(requirement: Requirement[Options], channel: Product, original: Original) -> Finding:
+    """Return the largest distance of each protected attribute by itself; the worst decides."""
+    limit = requirement.options.t
+    found = [_told(requirement, channel, original, name) for name in requirement.protects(original.policy)]
+    worst = max(found, key=lambda each: each.largest)
+    achieved = worst.measure
+    if worst.largest == limit:  # rounded up, the limit itself would read as more
+        achieved = replace(achieved, value=float(limit))
+    revealed = dict.fromkeys(name for each in found for name in each.revealed)
+    assumed = (REVEALED.format(", ".join(f"'{name}'" for name in revealed)),) if revealed else ()
+    return conclude(
+        requirement,
+        achieved,
+        worst.largest <= limit,
+        Basis.ORIGINAL,
+        ADVERSARY,
+        (*exposure(channel).assumptions, *assumed),
+        tuple(_beside(requirement.options, found)),
+        groups_over=int(worst.over.sum()),
+        people_over=int(worst.people[worst.over].sum()),
+        reference=REFERENCE,
+    )
+
+
+def least(requirement: Requirement[Options], channel: Product, original: Original) -> Problem | None:
+    """Return why no size of sets keeps t (RR570): a group's own shares are farther; None if one may."""
+    options = requirement.options
+    for name in requirement.protects(original.policy):
+        evidence = _evidence(channel, original, name, others=False)
+        apart, over, _ = _farthest(requirement, evidence, original, name, None)
+        if apart <= options.t:
+            continue
+        people = int(evidence.n[over].sum())
+        message = (
+            f"no sets of '{name}' bring the {options.distance.value} distance under {float(options.t):g}: the shares "
+            f"of a group are {round_up(apart):.6g} from those of the whole table, and sets of all values, which say "
+            f"nothing, leave them so; {int(over.sum()):,} of {len(over):,} groups with {people:,} people are over t"
+        )
+        hint = "coarsen the quasi-identifiers, choose a mechanism that hides them too, or raise t to that distance"
+        return Problem("RR570", message, requirement.place, f"t of at least {round_up(apart):.6g}", hint)
+    return None
+
+
+def _told(requirement: Requirement[Options], channel: Product, original: Original, name: str) -> Told:
+    options = requirement.options
+    evidence = _evidence(channel, original, name, others=True)
+    unread = _evidence(channel, original, name, others=False)
+    axis = evidence.sensitive
+    size = axis.set_size if isinstance(axis, Sets) else 1
+    largest, over, listed = _farthest(requirement, evidence, original, name, size)
+    unseen, *_ = _farthest(requirement, unread, original, name, None)
+    return Told(
+        attribute=name,
+        largest=largest,
+        exact=listed and not evidence.revealed,
+        over=over,
+        people=evidence.n,
+        revealed=evidence.revealed,
+        unseen=unseen,
+        floor=_floor(evidence, size) if evidence.part is None and not options.distance.placed else None,
+    )
+
+
+def _beside(options: Options, found: Sequence[Told]) -> Iterator[Companion]:
+    what = f"{options.distance.value} t of"
+    for told in found:
+        if len(found) > 1:
+            yield Companion(f"{what} {told.attribute}", told.measure, Basis.ORIGINAL, OF_ONE)
+        yield Companion(
+            f"{what} {told.attribute}, sets of all values", Measure(round_up(told.unseen)), Basis.ORIGINAL, UNSEEN
+        )
+        if told.floor is not None:
+            yield Companion(
+                f"least {what} {told.attribute}, sets so large", Measure(float(told.floor)), Basis.ORIGINAL, LEAST
+            )
+
+
+def _evidence(channel: Product, original: Original, name: str, *, others: bool) -> Evidence:
+    """Return the groups; with the other sensitive attributes known, unless one is hidden together with them."""
+    from rrpolicy.privacy.evidence import gather, sides
+
+    told = replace(sides(channel, original.policy, name, known_sensitive=others), siblings=())
+    assert told.sensitive is not None
+    sizes = [len(original.policy.attributes[a].domain or ()) for a in told.sensitive.attributes]
+    return gather(original, told).of(name, sizes)
+
+
+def _floor(evidence: Evidence, size: int) -> Fraction:
+    """Return 1 - q(R) of the set that holds the rarest values, one that occurs among them: the least one can be."""
+    whole = sorted(int(n) for n in evidence.histograms.sum(axis=0))
+    rarest, occurring = whole[:size], next(n for n in whole if n)
+    held = sum(rarest) or occurring
+    return 1 - Fraction(held, evidence.records)
+
+
+def _farthest(
+    requirement: Requirement[Options], evidence: Evidence, original: Original, name: str, size: int | None
+) -> tuple[Fraction, Mask, bool]:
+    """Return the largest distance, (groups,) which may be over t, and whether all sets that matter were listed.
+
+    Args:
+        requirement: the entry.
+        evidence: the groups.
+        original: for the hierarchy.
+        name: the attribute.
+        size: l; None for sets of all values.
+    """
+    import numpy as np
+
+    from rrpolicy.privacy.cells import alike_rows
+    from rrpolicy.privacy.classes.histograms import Histograms, at_most, largest
+    from rrpolicy.privacy.disclosure.attribute import chosen
+
+    options, hierarchy = requirement.options, original.policy.attributes[name].hierarchy
+    cells, whole = evidence.joint, evidence.histograms.sum(axis=0)
+    part = np.arange(cells.shape[1]) if evidence.part is None else evidence.part
+    rows = np.flatnonzero(np.any(chosen(evidence, requirement, None, ()), axis=1))
+    first, alike = alike_rows(cells[rows])
+    distinct = cells[rows][first]
+    occur = np.count_nonzero(distinct, axis=1)
+    worst, listed, beyond = Fraction(0), True, np.zeros(len(distinct), dtype=bool)
+    for many in np.unique(occur).tolist():
+        here = np.flatnonzero(occur == many)
+        least = many if size is None else max(1, size - (cells.shape[1] - many))
+        taken = next(k for k in range(least, 0, -1) if k == 1 or comb(many, k) * len(here) <= MOST_SETS)
+        listed &= taken == least
+        subsets = np.fromiter(chain.from_iterable(combinations(range(many), taken)), dtype=np.int64)
+        subsets = subsets.reshape(-1, taken)
+        step = max(1, _CHUNK // subsets.size)
+        for low in range(0, len(here), step):
+            some = here[low : low + step]
+            values = np.nonzero(distinct[some])[1].reshape(len(some), many)[:, subsets]
+            n = np.take_along_axis(distinct[some][:, None, :], values, axis=2).reshape(-1)
+            sets = len(some) * len(subsets)
+            group = np.repeat(np.arange(sets), taken)
+            told = Histograms.of_cells(group, part[values].reshape(-1), n, classes=sets, values=len(whole))
+            apart = options.distance.of(replace(told, beyond=whole), hierarchy)
+            worst = max(worst, largest(*apart, np.ones(sets, dtype=bool)) or Fraction(0))
+            beyond[some] = ~at_most(*apart, options.t).reshape(len(some), -1).all(axis=1)
+    over = np.zeros(len(cells), dtype=bool)
+    over[rows] = beyond[alike]
+    return worst, over, listed
