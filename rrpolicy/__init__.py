@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         sign,
         verify,
         verify_ledger,
+        what_holds,
         write_pack,
     )
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
@@ -66,6 +67,7 @@ __all__ = [
     "sign",
     "verify",
     "verify_ledger",
+    "what_holds",
     "write_pack",
 ]
 _ERRORS = frozenset({"DataError", "PolicyError", "Problem", "RRPolicyError", "RefusedError", "RequirementError"})

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rrpolicy.attest.signing import Signature
     from rrpolicy.canonical import Value
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.uncorrected.holds import Holds
     from rrpolicy.evidence.written import Written
     from rrpolicy.govern.cases.run import Tested
     from rrpolicy.govern.compare.comparison import Comparison
@@ -853,6 +854,48 @@ def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] 
 
     registry = load_registry(plugins)
     return opened(Path(path), verify=verify, formats=registry.formats, estimators=registry.estimators)
+
+
+@blaming
+def what_holds(
+    source: Table,
+    columns: Sequence[str],
+    *,
+    randomised: Sequence[str] | None = None,
+    doubly_stochastic: Sequence[str] = (),
+    half: Sequence[str] = (),
+    table: str | None = None,
+    plugins: Sequence[str] = (),
+) -> Holds:
+    """Say which analyses of two randomised columns hold without the matrices that they were randomised by.
+
+    What is known of the matrices is declared, and believed: it cannot be seen in the data. Each randomised column has
+    one of its own over the categories that occur, and was randomised by itself, not together with another column. Of
+    a release of rrpolicy, `open_release(…).what_holds()` knows more, of all columns.
+
+    Args:
+        source: the released table, as for `plan`. Missing values are a category of their own.
+        columns: the column in the rows, and the one in the columns.
+        randomised: those of them that are; default: both.
+        doubly_stochastic: those whose matrix has rows that add up to 1 as its columns do, such as retention's.
+        half: those whose categories are each kept with a probability of at least one half.
+        table: the table or view inside a database.
+        plugins: as for `init`.
+
+    Returns:
+        The statements, each with what is computed of this table. Of a table of two categories by two, each column's
+        second category in sorted order is the one that is present.
+
+    Raises:
+        PolicyError: RR505 if not two columns are named; RR506 if what is declared contradicts itself; RR268 if they
+            have too many categories.
+        DataError: RR3xx if the table cannot be read, or lacks a column; RR507 if a column has one category.
+        RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
+    """
+    from rrpolicy.measuring.uncorrected import what_holds as held
+    from rrpolicy.source.memory.handed import handed
+
+    return held(handed(source), table, columns, randomised, doubly_stochastic, half, plugins)
 
 
 @blaming

@@ -55,6 +55,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "evidence": "Write what a release shows of what a law or standard asks.",
         "estimate": "Estimate counts, with standard errors and intervals, from a release.",
         "query": "Ask a release in SQL.",
+        "what-holds": "Say which analyses hold on randomised data as they are, without their matrices.",
     },
     "program": {
         "demo": "Write the demo table and a policy for it.",

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
-    from rrpolicy.estimate.invert.uncorrected import Holds
     from rrpolicy.estimate.results.answer import Answer
     from rrpolicy.estimate.rules.rules import Rules
     from rrpolicy.estimate.sums.change import Changes
     from rrpolicy.estimate.sums.cube import Cube
     from rrpolicy.estimate.sums.means import Means
+    from rrpolicy.estimate.uncorrected.holds import Holds
 
 
 _LISTED = (
@@ -332,7 +332,7 @@ class Release:
 
     def what_holds(self) -> Holds:
         """Return which analyses of the released data, uncorrected, stay valid, which keep order, and which do not."""
-        from rrpolicy.estimate.invert.uncorrected import what_holds
+        from rrpolicy.estimate.uncorrected.released import what_holds
 
         return what_holds(self)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,15 +126,7 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
             RR313 if a value has no place in an order or hierarchy, RR337 if what is said of the population does not
             fit the table.
     """
-    from rrpolicy.source.duckdb.snapshot import TableSnapshot
-
-    _no_folder(asked.uri)
-    source, uri = engine(asked.uri, registry.sources, Path())
-    reading, spelled = reading_of(uri, asked.policy, asked.named, scratch)
-    with snapshot_of(source, uri, asked.table, scratch, reading) as opened:
-        if not isinstance(opened, TableSnapshot):
-            raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
-        snapshot = as_released(opened, uri)
+    with grouped(asked, registry, scratch) as (snapshot, spelled):
         columns = Columns.of(asked, snapshot)
         reference = read_reference(asked.said, columns.known, snapshot, registry, scratch)
         found = columns.count(snapshot, asked, {}, reference)
@@ -164,6 +157,29 @@ def measure_table(asked: Asked, registry: Registry, scratch: Path) -> TableCheck
         remarks,
         measured,
     )
+
+
+@contextmanager
+def grouped(asked: Asked, registry: Registry, scratch: Path) -> Iterator[tuple[TableSnapshot, str | None]]:
+    """Open a table whose records can be grouped, with what must be said of how its file is spelled.
+
+    Args:
+        asked: which table.
+        registry: of engines.
+        scratch: folder for spilling; the caller wipes it.
+
+    Raises:
+        DataError: RR300 to RR309 if it cannot be read.
+    """
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+
+    _no_folder(asked.uri)
+    source, uri = engine(asked.uri, registry.sources, Path())
+    reading, spelled = reading_of(uri, asked.policy, asked.named, scratch)
+    with snapshot_of(source, uri, asked.table, scratch, reading) as opened:
+        if not isinstance(opened, TableSnapshot):
+            raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
+        yield as_released(opened, uri), spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +216,6 @@ class Columns:
         if sensitive is None:
             sensitive = tuple(n for n, a in attributes.items() if a.role is Role.SENSITIVE and n not in known)
         _sensible(known, sensitive, snapshot)
-        _no_lists((*known, *sensitive), snapshot)
         return cls(known, sensitive, attributes, tuple(lacking) if asked.known is None else ())
 
     def count(
@@ -279,7 +294,7 @@ def _split(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[str, .
 
 
 def _sensible(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: TableSnapshot) -> None:
-    """Raise if columns are missing, or named twice."""
+    """Raise if columns are missing, named twice, or hold lists."""
     if not known:
         hint = "name the quasi-identifiers with --qi, or give a --policy that has some of the table's columns"
         raise PolicyError(Problem("RR250", "nothing makes a class", hint=hint))
@@ -287,11 +302,21 @@ def _sensible(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: Tabl
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise PolicyError(Problem("RR250", f"'{twice[0]}' is named twice", expected="each column once"))
-    for name in named:
+    of_values(named, snapshot)
+
+
+def of_values(names: Sequence[str], snapshot: TableSnapshot) -> None:
+    """Check that columns are there and hold one value a record.
+
+    Raises:
+        DataError: RR311 if one is missing, RR312 if it holds lists.
+    """
+    for name in names:
         if name not in snapshot.stored:
             near = difflib.get_close_matches(name, snapshot.stored, n=1) or _alike(name, snapshot.stored)
             like = f"did you mean '{near[0]}'?" if near else None
             raise DataError(Problem("RR311", f"{snapshot.name}: there is no column '{name}'", hint=like))
+    _no_lists(names, snapshot)
 
 
 def _alike(name: str, names: Iterable[str]) -> list[str]:

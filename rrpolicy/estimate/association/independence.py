@@ -121,10 +121,17 @@ def independence(release: Release, row: str, column: str, where: str | None, met
         table = grid(release.crosstab([row, column], where, "population"))
         return _by_wald(names, where, table)
     codes, n = count(release.data, axes, condition.filter, condition.parameters)
-    return _by_release(names, where, dense([len(a.released) for a in axes], codes, n))
+    return by_release(names, where, dense([len(a.released) for a in axes], codes, n))
 
 
-def _by_release(names: tuple[str, str], where: str | None, x: Array) -> Independence:
+def by_release(names: tuple[str, str], where: str | None, x: Array) -> Independence:
+    """Test a released table as it is.
+
+    Args:
+        names: of the columns in its rows and columns.
+        where: the condition, as asked.
+        x: (rows, columns) released counts.
+    """
     x = x[x.sum(axis=1) > 0][:, x.sum(axis=0) > 0]
     df = (x.shape[0] - 1) * (x.shape[1] - 1) if x.size else 0
     if df == 0:

@@ -1,0 +1,147 @@
+"""Under which matrices measures of association never grow, and which keep their order (Guo 2010, chapter 4).
+
+Guo asks of M, U and tau that both matrices be doubly stochastic. One is enough: no matrix adds information, a doubly
+stochastic one lowers neither the entropy of the rows (which M divides by) nor that of the columns (U), and shortens
+every vector, by which tau's numerator shrinks and its denominator does not. `tests/estimate/test_uncorrected.py`
+holds each statement to tables and matrices, and shows a counterexample for each condition that is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from rrpolicy.estimate.uncorrected.known import Known
+
+Needed: TypeAlias = Callable[[Known], bool]
+
+
+def any_matrix(known: Known) -> bool:
+    """Whether the column has a matrix of its own."""
+    return known.apart
+
+
+def doubly_stochastic(known: Known) -> bool:
+    """Whether the column's own matrix is doubly stochastic."""
+    return known.apart and known.doubly
+
+
+def two_categories(known: Known) -> bool:
+    """Whether the column's own matrix is 2 x 2."""
+    return known.apart and known.two
+
+
+def two_kept_by_half(known: Known) -> bool:
+    """Whether the column's own matrix is 2 x 2 with a diagonal of at least one half."""
+    return two_categories(known) and known.half
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Measures that are no larger in the expected released proportions than in the original ones.
+
+    Attributes:
+        measures: by name; those that are 1 where there is no association by their distance from 1.
+        analysis: in words, of tables of a column with any other.
+        row: what the rows' matrix must be.
+        column: what the columns' matrix must be.
+        because: why it holds.
+    """
+
+    measures: tuple[str, ...]
+    analysis: str
+    row: Needed
+    column: Needed
+    because: str
+
+    @property
+    def of_both(self) -> bool:
+        """Whether it asks the same of both columns."""
+        return self.row is self.column
+
+
+BOUNDS = (
+    Bound(
+        ("chi2", "g2", "mutual_information"),
+        "chi-square and G2 statistics and mutual information",
+        any_matrix,
+        any_matrix,
+        "true of any matrices",
+    ),
+    Bound(
+        ("m",),
+        "M, with this column in the rows",
+        doubly_stochastic,
+        any_matrix,
+        "the rows' matrix is doubly stochastic, so their entropy does not fall, and no matrix adds information",
+    ),
+    Bound(
+        ("u", "tau"),
+        "U and tau, with this column in the columns",
+        any_matrix,
+        doubly_stochastic,
+        "the columns' matrix is doubly stochastic, so their uncertainty does not fall, and no matrix adds information",
+    ),
+    Bound(
+        ("m", "u", "tau", "phi", "risk_difference", "ps"),
+        "M, U, tau, |phi|, |risk difference| and |Piatetsky-Shapiro| of 2 x 2 tables",
+        two_categories,
+        two_categories,
+        "two categories by two, any matrices",
+    ),
+    Bound(
+        ("certainty", "added_value", "kappa", "odds_ratio", "interest", "conviction", "collective_strength"),
+        "distance from independence of certainty, added value, kappa, odds ratio, interest, conviction and collective "
+        "strength in 2 x 2 tables",
+        two_kept_by_half,
+        two_kept_by_half,
+        "each category of two is kept with probability one half or more",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A measure of 2 x 2 tables whose absolute value orders tables as in the original, if they are randomised alike.
+
+    Attributes:
+        measure: by name.
+        analysis: in words.
+        alone: which of the two columns must be the only one that is randomised; None if both may be.
+        because: why it holds.
+    """
+
+    measure: str
+    analysis: str
+    alone: Literal["row", "column"] | None
+    because: str
+
+    def holds(self, row: Known, column: Known) -> bool:
+        """Return whether it holds of tables of these columns."""
+        others = {"row": column, "column": row}
+        still = self.alone is None or not others[self.alone].randomised
+        return two_categories(row) and two_categories(column) and still
+
+
+_UNTOUCHED = "both are multiplied by the same factor, as the margin that it divides by is untouched"
+ORDERS = (
+    Order(
+        "ps",
+        "|Piatetsky-Shapiro| of two 2 x 2 pairs randomised alike",
+        None,
+        "both are multiplied by the same factor if the pairs are randomised alike",
+    ),
+    Order(
+        "risk_difference",
+        "|risk difference| of two 2 x 2 pairs randomised alike, the row column alone",
+        "row",
+        _UNTOUCHED,
+    ),
+    Order(
+        "added_value",
+        "|added value| of two 2 x 2 pairs randomised alike, the other column alone",
+        "column",
+        _UNTOUCHED,
+    ),
+)

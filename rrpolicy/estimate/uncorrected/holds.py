@@ -1,0 +1,111 @@
+"""Which analyses of the released data, uncorrected, stay valid (Guo 2010, chapter 4).
+
+What is said of measures and orders holds for expected released proportions; a single release fluctuates around them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rrpolicy.canonical import Json
+from rrpolicy.estimate.results.result import number
+from rrpolicy.untrusted.printable import line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Verdict: TypeAlias = Literal["valid", "level kept", "never larger", "order kept", "biased"]
+MEANING = {
+    "valid": "may be done on the released data as they are",
+    "level kept": "a test on the released data keeps its level and loses power",
+    "never larger": "no larger than in the original, in the expected proportions; larger by chance in a single release",
+    "order kept": "biased, but in the expected proportions the order of two of them is the original one; in a single "
+    "release close ones may change places",
+    "biased": "do it on corrected counts",
+}
+NOTE = (
+    "measures and orders are those of the expected released proportions: a single release fluctuates around them, and "
+    "association in it is no proof of association in the original; test it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What holds for one kind of analysis.
+
+    Attributes:
+        analysis: in words.
+        columns: which columns it speaks of; empty for any.
+        verdict: see `MEANING`.
+        because: the reason, in a sentence.
+        released: what is computed of the table at hand, uncorrected, by name; NaN where an empty cell leaves a measure
+            undefined. Empty where no table was counted.
+    """
+
+    analysis: str
+    columns: tuple[str, ...]
+    verdict: Verdict
+    because: str
+    released: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Holds:
+    """What holds on the released data as they are.
+
+    Attributes:
+        statements: one for each kind of analysis.
+        table: which table was counted, in words; "" if none was.
+    """
+
+    statements: tuple[Statement, ...] = field()
+    table: str = ""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame: analysis, columns, verdict, because, released."""
+        import pandas as pd
+
+        return pd.DataFrame([{**_row(s), "columns": ", ".join(s.columns)} for s in self.statements])
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return plain data; numbers that are not there are null."""
+        return {
+            "schema": "rrpolicy.what-holds/1",
+            "table": self.table or None,
+            "note": NOTE,
+            "statements": [_row(s) for s in self.statements],
+        }
+
+    def summary(self) -> str:
+        """Return the statements as text, by verdict."""
+        lines = [self.table] if self.table else []
+        for verdict, meaning in MEANING.items():
+            chosen = [s for s in self.statements if s.verdict == verdict]
+            if chosen:
+                lines += [f"{verdict}: {meaning}"]
+                for s in chosen:
+                    lines += [f"  - {s.analysis}{_named(s.columns)}: {s.because}"]
+                    lines += [f"    as released: {_computed(s.released)}"] if s.released else []
+        return "\n".join(map(line, [*lines, f"note: {NOTE}"]))
+
+
+def _row(statement: Statement) -> dict[str, Json]:
+    return {
+        "analysis": statement.analysis,
+        "columns": list(statement.columns),
+        "verdict": statement.verdict,
+        "because": statement.because,
+        "released": {name: number(value) for name, value in statement.released.items()},
+    }
+
+
+def _named(columns: Sequence[str]) -> str:
+    return f" ({', '.join(columns)})" if columns else ""
+
+
+def _computed(released: Mapping[str, float]) -> str:
+    told = (f"{value:.4g}" if math.isfinite(value) else "undefined" for value in released.values())
+    return ", ".join(f"{name} = {value}" for name, value in zip(released, told, strict=True))
