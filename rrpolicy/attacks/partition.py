@@ -53,10 +53,10 @@ def _classes(target: Target, product: Product, sensitive: str) -> Iterator[Attac
     assert found.sensitive is not None
     axes = (*found.known, found.sensitive)
     knows = knows_class([name for axis in found.known for name in axis.attributes])
-    why = ""
     if not all(map(certain, axes)):
-        why = "the release is no partition: what he knows, or the value, is randomised"
-    elif not all(map(listed, axes)):
+        return  # no partition: what he knows, or the value, is randomised
+    why = ""
+    if not all(map(listed, axes)):
         why = "released values cannot be listed"
     elif len(found.sensitive.attributes) > 1:
         why = "it is released together with another attribute"

@@ -95,8 +95,8 @@ def round_down(value: Fraction) -> float:
 
 
 def round_up(value: Fraction) -> float:
-    """Return the smallest double that is not below a rational."""
-    return -round_down(-value)
+    """Return the smallest double that is not below a rational; of 0, the one without a sign."""
+    return 0.0 - round_down(-value)
 
 
 def largest_ratio(rows: tuple[tuple[Fraction, ...], ...]) -> Fraction | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -61,11 +62,23 @@ def check_all(
     worst = max(one.status for one in found)
     show(wanted, tuple, lambda: _document(found, worst), lambda: _outcome(found, worst))
     if worst == 0 and wanted.form is Output.TEXT:
-        from rrpolicy.cli.text.pasting import command_line
-
-        several = f"all {len(files)} policies are sound"
-        print(f"next: {command_line('plan', files[0])}" if len(files) == 1 else several)
+        print(f"next: {_next(found[0])}" if len(files) == 1 else f"all {len(files)} policies are sound")
     return worst
+
+
+def _next(one: Looked) -> str:
+    """Return how a policy is planned: where its table is not at hand, with another one or without data."""
+    from rrpolicy.cli.text.pasting import command_line
+
+    uri = "" if one.checked is None else one.checked.policy.source.uri
+    file = Path(one.name).parent / uri
+    if re.search(r"^[A-Za-z][A-Za-z0-9+.-]+:|[*?\[]", uri) or file.exists():  # of an engine, or several files
+        return command_line("plan", one.name)
+    with_table, without = ({"--source": "TABLE"}, {"--expected-rows": "N"})
+    return (
+        f"{command_line('plan', one.name, options=with_table)} (there is no table at {uri}); "
+        f"without data, {command_line('plan', one.name, options=without)}"
+    )
 
 
 def _files(policies: Sequence[str]) -> Iterator[str]:
@@ -111,7 +124,6 @@ def _check(name: str, asked: Callable[[str], Checked], *, text: bool) -> Looked:
 
 
 def _outcome(found: Sequence[Looked], status: int) -> Outcome:
-    from rrpolicy.cli.text.pasting import command_line
     from rrpolicy.outputs import subjects
 
     told = [
@@ -120,7 +132,7 @@ def _outcome(found: Sequence[Looked], status: int) -> Outcome:
         else subjects.of_check(one.name, one.checked)
         for one in found
     ]
-    next_step = command_line("plan", found[0].name) if status == 0 and len(found) == 1 else ""
+    next_step = _next(found[0]) if status == 0 and len(found) == 1 else ""
     return subjects.outcome("check", status, told, next_step)
 
 

@@ -61,8 +61,6 @@ def of_check(file: str, checked: Checked) -> Subject:
 def of_plan(file: str, outlook: Outlook) -> Subject:
     """Return what `plan` found."""
     plan, policy = outlook.plan, outlook.plan.policy
-    from rrpolicy.releasing.plan.derived import to_accept
-
     entries = [requirement(f, accepted=policy.release.accept) for f in outlook.assessment.findings]
     decision = outlook.decision
     waived = {one.what: one.waiver for one in decision.waived}
@@ -72,8 +70,7 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
     entries += faults(problem for problem in decision.problems if problem.code in DUE)
     weighed = outlook.weighed
     entries += faults(() if weighed is None else weighed.problems)
-    line = to_accept(policy, plan.derived)
-    accept = (f"to accept what it tells, under [release]: {line}",) if line else ()
+    accept = (f"to accept what it tells, under [release]: {outlook.accept}",) if outlook.accept else ()
     notes = [
         Note("declared by people", declared_lines(outlook.governance)),
         Note("derived from the data", (*map(str, plan.derived), *accept)),
@@ -265,5 +262,4 @@ def _unchanged(outlook: Outlook) -> list[str]:
 
 def _errors(outlook: Outlook) -> list[str]:
     """Return the expected error of each attribute by itself."""
-    single = [(e.attributes[0], e.error) for e in outlook.errors if len(e.attributes) == 1]
-    return [f"{name}: unknown without data" if error is None else f"{name}: {error:.4g}" for name, error in single]
+    return [f"{e.attributes[0]}: {e.told}" for e in outlook.errors if len(e.attributes) == 1]

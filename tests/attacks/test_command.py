@@ -43,7 +43,7 @@ def test_a_release_is_attacked(bundles: list[Path], capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "audit-class: keep this where audit/ lies"
     assert "  without the release, who knows the same is to be expected to attain 1" in shown
-    assert shown[-1] == "adversarial test: 5 as predicted, 0 not as predicted, 2 undecided"
+    assert shown[-1] == "adversarial test: 5 as predicted, 0 not as predicted, 0 undecided"
     status, found = document(capsys, bundles[0])
     assert status == 0
     assert found == rrpolicy.attack(bundles[0], source="demo:survey").to_json()

@@ -240,6 +240,7 @@ def test_logarithms_near_one_keep_their_digits() -> None:
 def test_rounding_encloses(value: Fraction) -> None:
     assert F(round_down(value)) <= value <= F(round_up(value))
     assert round_up(value) in {round_down(value), math.nextafter(round_down(value), 2)}
+    assert str(round_up(F(0))) == "0.0"
 
 
 def test_blocks_by_labels_make_a_block_diagonal_matrix() -> None:

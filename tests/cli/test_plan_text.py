@@ -99,3 +99,65 @@ def test_each_term_is_explained_once_where_it_first_appears(plan):
         first = next(i for i, line in enumerate(found) if term in line and not line.startswith(("satisfied", "FAILED")))
         assert first < said[0]
         assert not any(line.startswith(("satisfied", "FAILED")) for line in found[first : said[0]])
+
+
+def test_what_to_accept_is_told_where_a_requirement_waits_for_it(tmp_path, plan, capsys: pytest.CaptureFixture[str]):
+    asked = 'model = "attribute-disclosure"\nthreshold = "9/10"'
+    found = plan(asked, 'name = "rr-both"')
+    assert found["derived from the data"]
+    assert not any("to accept" in line for line in found["derived from the data"])
+
+    path = tmp_path / "policy.toml"
+    path.write_text(POLICY.format(f'{asked}\n[[privacy]]\nmodel = "local-dp"\nepsilon = 50', 'name = "rr-both"'))
+    assert main(["plan", str(path)]) == 1
+    assert "to accept what it tells, under [release]: accept = [" in capsys.readouterr().out
+
+
+def test_a_set_of_all_values_is_not_said_to_want_data(plan):
+    found = plan('model = "l-diversity"\nkind = "frequency"\nl = 2', 'name = "sensitive-addition"')
+    (errors,) = (lines for title, lines in found.items() if title.startswith("expected error"))
+    assert "ill: cannot be estimated" in errors
+
+
+@pytest.mark.parametrize(
+    ("others", "mechanism", "fails"),
+    [
+        (('t-closeness"\nt = "1/1000',), "node = { town = 0 }", "t-closeness"),
+        (
+            ('attribute-disclosure"\nthreshold = "1/100', 'identity-disclosure"\nthreshold = "1/50'),
+            "",
+            "attribute-disclosure",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("plan")
+def test_only_what_fails_at_the_coarsest_node_is_named(tmp_path: Path, others, mechanism, fails, capsys):
+    entries = [f'model = "{entry}"' for entry in ('k-anonymity"\nk = "60', *others)]
+    path = tmp_path / "policy.toml"
+    path.write_text(
+        POLICY.format("\n[[privacy]]\n".join(entries).replace('"60"', "60"), f'name = "l-diversity"\n{mechanism}')
+    )
+    assert main(["plan", str(path)]) == 1
+    assert f"there fail {fails}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", ["epsilon = 3", 'epsilon = 3\nscope = "attribute"', "k = 2"])
+def test_what_generalised_values_never_reach_is_refused_before_any_data(tmp_path: Path, plan, asked: str, capsys):
+    del plan
+    path = tmp_path / "policy.toml"
+    model = "pk-anonymity" if asked == "k = 2" else "local-dp"
+    path.write_text(POLICY.format(f'model = "{model}"\n{asked}', 'name = "l-diversity"'))
+    assert main(["check", str(path)]) == 2
+    assert "generalised values are not randomised" in capsys.readouterr().err
+
+
+def test_a_table_that_is_not_there_is_planned_otherwise(tmp_path: Path, plan, capsys):
+    plan('model = "k-anonymity"\nk = 60', 'name = "l-diversity"')
+    path = str(tmp_path / "policy.toml")
+    assert main(["check", path]) == 0
+    assert capsys.readouterr().out.endswith(f"next: rrpolicy plan {path}\n")
+    (tmp_path / "people.csv").unlink()
+    assert main(["check", path]) == 0
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told.startswith(f"next: rrpolicy plan {path} --source TABLE (there is no table at ")
+    assert told.endswith(f"without data, rrpolicy plan {path} --expected-rows N")

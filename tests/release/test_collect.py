@@ -100,6 +100,9 @@ def test_the_bundle_says_that_there_is_no_original(village: Path) -> None:
     assert (
         "none: each record was randomised before it was sent" in (village / "bundle" / "audit/report.html").read_text()
     )
+    readme = (village / "bundle" / "public" / "README.md").read_text()
+    assert "collected in the field" in readme
+    assert "- `questionnaire.json`: " in readme
     assert "randomised before they were sent" in (village / "bundle" / "public" / "croissant.json").read_text()
     assert all(row["original"] is None for m in report(village)["marginals"] for row in m["rows"])
     for name, document in (("release", release), ("audit", audit), ("questionnaire", asked.to_json())):
@@ -147,6 +150,9 @@ def test_files_are_collected_and_analysts_need_nothing_else(
 def test_requirements_are_held_against_the_records_that_came_in(village: Path, tmp_path: Path) -> None:
     with pytest.raises(rrpolicy.RequirementError, match="RR101.*pk-anonymity: k >= 3 does not hold"):
         rrpolicy.collect(village / "plan.json", frame(village).head(200), tmp_path / "bundle")
+    with pytest.raises(rrpolicy.RequirementError, match="these 200 records are randomised already") as refused:
+        rrpolicy.collect(village / "plan.json", frame(village).head(200), tmp_path / "bundle")
+    assert "smaller keep probabilities" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []
 
 

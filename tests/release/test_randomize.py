@@ -251,7 +251,10 @@ def test_what_is_asked_and_promised_can_be_read(
 ) -> None:
     assert main(["randomize", str(tmp_path / "plan.questionnaire.json"), "--questions"]) == 0
     told = capsys.readouterr().out
-    assert "age: 0-39, 40-64, 65+ (or what lies in one)" in told
+    assert (
+        "age: 0-39, 40-64, 65+; answer with one of them, or with a number from 0, which becomes the one that it lies in"
+        in told
+    )
     # e^epsilon of one record: 7, (3/5)/(1/5) and (2/3)/(1/6), the largest ratio of each row
     assert f"epsilon {math.log(7 * 3 * 4):.6g}: " in told
     assert asked.digest in told

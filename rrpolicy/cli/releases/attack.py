@@ -82,7 +82,10 @@ def _lines(attack: Attack) -> Iterator[str]:
     if attack.without is not None:
         yield f"  without the release, who knows the same is to be expected to attain {_number(attack.without)}"
     held = f"predicted {_number(attack.predicted)}, from {_number(attack.lowest)} to {_number(attack.highest)}"
-    yield f"  {held}; chance of such a deviation at most {attack.tail:.2g} ({attack.basis})"
+    unusual = (
+        f"; chance of such a deviation at most {attack.tail:.2g}" if attack.tail is not None and attack.tail < 1 else ""
+    )
+    yield f"  {held}{unusual} ({attack.basis})"
 
 
 def _number(value: float | None) -> str:

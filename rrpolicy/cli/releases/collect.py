@@ -53,6 +53,9 @@ def command(  # noqa: PLR0917 each option is one
         return 0
     policy = found.policy
     print(line(f"released {policy.name} {policy.version} into {out}; there is no original, and no key"))
+    print(
+        "taken on trust, as no record can show it: that each was randomised by this plan's questionnaire, once a person"
+    )
     sign = [command_line("sign", out, options={"--key": "FILE"})] if policy.release.require_signatures else []
     signed = ["FILE.pub"] * policy.release.require_signatures
     verify = command_line("verify", out, options={"--plugin": policy.plugins, "--signed-by": signed})

@@ -132,9 +132,12 @@ def _lines(found: Verification) -> list[str]:
     lines += [f"{p.code}: {p.message}" for p in found.problems]
     if found.problems:
         lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
-    stated = dict.fromkeys(claim.meaning for claim in found.claims)
+    stated: dict[str, dict[str, None]] = {}
+    for claim in found.claims:
+        stated.setdefault(claim.file, {})[claim.meaning] = None
     lines += [f"note: {note}" for note in found.told]
-    lines += [f"stated, not verified: {'; '.join(stated)}"] if stated else []
+    lines += ["stated, not verified:"] if stated else []
+    lines += [f"  {file}: {'; '.join(meanings)}" for file, meanings in stated.items()]
     return [*lines, found.last_line()]
 
 

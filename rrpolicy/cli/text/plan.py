@@ -9,7 +9,6 @@ from rrpolicy.channel.axes.recode import ANYTHING
 from rrpolicy.channel.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
 from rrpolicy.channel.promises import built_in
 from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict, by_value
-from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
@@ -34,7 +33,7 @@ def lines(outlook: Outlook) -> list[str]:
     text += _section("extends", policy.baselines)
     text += _section("rests on", outlook.assessment.assumptions)
     text += _section("declared by people", list(declared_lines(outlook.governance)))
-    text += _section("derived from the data", _derived(plan))
+    text += _section("derived from the data", _derived(outlook))
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("waived", [*map(str, outlook.decision.waived)])
     text += _section("warnings", [remark.text for remark in outlook.decision.warnings])
@@ -62,10 +61,10 @@ def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
     return ["", title, *(f"  {item}" for item in items)] if items else []
 
 
-def _derived(plan: Plan) -> list[str]:
-    """Return what the release will tell of the table, and what to paste to accept it."""
-    line = to_accept(plan.policy, plan.derived)
-    return [*map(str, plan.derived), *([f"to accept what it tells, under [release]: {line}"] if line else [])]
+def _derived(outlook: Outlook) -> list[str]:
+    """Return what the release will tell of the table, and what to paste to accept it, if that is asked for."""
+    accept = [f"to accept what it tells, under [release]: {outlook.accept}"] if outlook.accept else []
+    return [*map(str, outlook.plan.derived), *accept]
 
 
 def _weighed(outlook: Outlook) -> list[str]:
@@ -208,11 +207,7 @@ def _errors(outlook: Outlook) -> list[str]:
         why = "the channel is a plugin's own" if own else "nothing is randomised"
         return [f"  none: {'it depends on how values go with the other columns' if dealt else why}"]
     spread = {name for d in outlook.plan.channel.decoders() if isinstance(d, RecodeDecoder) for name in d.attributes}
-    rows = [
-        f"  {' x '.join(e.attributes)}: {'unknown without data' if e.error is None else f'{e.error:.4g}'}"
-        for e in outlook.errors
-        if not spread & set(e.attributes)
-    ]
+    rows = [f"  {' x '.join(e.attributes)}: {e.told}" for e in outlook.errors if not spread & set(e.attributes)]
     if spread:
         names = ", ".join(name for name in outlook.plan.policy.attributes if name in spread)
         rows.append(f"  {names}: no random error; counts are spread evenly over what a label stands for, and")

@@ -113,6 +113,8 @@ class Options(BaseModel):
             raise ValueError("a threshold lies over 0 and is at most 1")
         if self.measure.guessed and (self.threshold is None or self.thresholds):
             raise ValueError(f'"{self.measure}" is one number for all values of a group: `threshold`, no `thresholds`')
+        if self.measure.guessed and self.threshold == 1:
+            raise ValueError(f'no chance exceeds 1: "{self.measure}" at most 1 limits nothing')
         if self.measure is not Limited.RISK and self.decided_by == "estimate":
             raise ValueError(f'there is no estimate of "{self.measure}" that could decide: take `decided_by` out')
         return self

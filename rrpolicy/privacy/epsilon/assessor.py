@@ -46,8 +46,7 @@ def assessor(
 
     def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
         """Return why the requirement cannot be assessed, or never holds, under a policy; None if it can."""
-        del axes
-        return everybody if requirement.where else never_bounded(policy, record=record(requirement))
+        return everybody if requirement.where else never_bounded(policy, axes, record=record(requirement))
 
     def smooth(requirement: Requirement, channel: Product, original: Original | int) -> Smooth:
         """Return the cap on epsilon as a constraint on keep probabilities."""

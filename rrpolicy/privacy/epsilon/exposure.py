@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import log_up, round_down, round_up
 from rrpolicy.channel.product.channel import Product
@@ -234,13 +235,19 @@ def unlinkable_companions(exposed: Exposure, original: Original | int) -> tuple[
     )
 
 
-def never_bounded(policy: Policy, *, record: bool) -> str | None:
+def never_bounded(policy: Policy, axes: Sequence[type[Axis]], *, record: bool) -> str | None:
     """Return why epsilon is infinite under a policy, as far as no data are needed to say it; None if it need not be.
 
     Args:
         policy: its mechanism's options are read for `blocks` and `attributes`.
+        axes: kinds of axes that will be planned. Generalising everybody into one group is not counted as a way out.
         record: whether unchanged attributes count (record scope).
     """
+    if any(issubclass(axis, Recode) for axis in axes):
+        return (
+            "generalised values are not randomised: people of two groups are told apart with certainty, which gives "
+            "k = 1 and an infinite epsilon; randomise the quasi-identifiers instead, or ask for something of classes"
+        )
     options = policy.mechanism.options
     blocks = getattr(options, "blocks", None) or {}
     several = [name for name, parts in blocks.items() if len(parts) > 1]

@@ -105,15 +105,18 @@ def guess_minimum(
     low = at_retention(channel, Fraction(0), free)
     every = everything(channel, original)
     pairs = zip(cases(requirement, low, original), cases(requirement, every, original), strict=True)
-    return tuple(_floor(held, whole) for (_, _, held), (_, _, whole) in pairs if len(held.group))
+    return tuple(_floor(told, held, whole) for (told, _, held), (_, _, whole) in pairs if len(held.group))
 
 
-def _floor(held: Guesses, whole: Guesses) -> MinimumRisk:
+def _floor(told: Parts, held: Guesses, whole: Guesses) -> MinimumRisk:
     over = held.over()
     at = held.decisive(over)
     achieved = float(held.number[at])
     alike = over & (held.most == held.people)
     hints = ["coarsen a domain: fewer categories or wider bins make larger groups, and more even ones"]
+    if told.beside:
+        names = ", ".join(f"'{name}'" for name in told.beside)
+        hints.insert(0, f"leave out of the release what stands in the same record and counts as read: {names}")
     if achieved < 1:
         hints.append(f"raise the threshold to {achieved:.6g}: `threshold = {attainable(achieved)}`")
     if not held.gain:

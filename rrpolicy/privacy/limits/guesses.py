@@ -50,11 +50,13 @@ class Parts:
     Attributes:
         evidence: the parts.
         group: (parts,) the group of each.
-        seen: names of what parts the groups and is not released as it is.
+        beside: names of what parts the groups: what else stands in a record, and counts as read.
+        seen: those of them that are not released as they are.
     """
 
     evidence: Evidence
     group: Ints
+    beside: tuple[str, ...]
     seen: tuple[str, ...]
 
     @property
@@ -142,10 +144,15 @@ class Guesses(Held):
             f"{len(over):,} groups with {int(self.people[over].sum()):,} people are over the limit"
         )
         hint = (
-            'limit what the release adds to it (`measure = "gain"`), coarsen the quasi-identifiers or the sensitive '
-            "attribute, or raise the threshold to the floor"
+            'limit what the release adds to it (`measure = "gain"`), or coarsen the quasi-identifiers or the sensitive '
+            "attribute, for larger groups"
         )
-        return Problem("RR510", message, requirement.place, f"a threshold of at least {floor:.6g}", hint)
+        if floor == 1:
+            return Problem(
+                "RR510", message, requirement.place, "groups in which not everybody has the same value", hint
+            )
+        raised = "; or raise the threshold to the floor"
+        return Problem("RR510", message, requirement.place, f"a threshold of at least {floor:.6g}", hint + raised)
 
 
 def parts(channel: Product, original: Original, sensitive: str, *, others_known: bool) -> Parts:
@@ -174,7 +181,8 @@ def parts(channel: Product, original: Original, sensitive: str, *, others_known:
     columns = [place for place, name in enumerate(evidence.names) if name in known]
     _, group = np.unique(evidence.values[:, columns], axis=0, return_inverse=True)
     hidden = tuple(name for axis in rest if not isinstance(axis, Identity) for name in axis.attributes)
-    return Parts(evidence, group.ravel().astype(np.int64), hidden)
+    beside = (*(name for axis in rest for name in axis.attributes), *(c.attribute for c in carried))
+    return Parts(evidence, group.ravel().astype(np.int64), beside, hidden)
 
 
 def _seen(axis: Axis) -> bool:

@@ -167,7 +167,7 @@ def _unguessed(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] 
 
 def foreseen(requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
     """Refuse a limit of the best guess of what is released as it is."""
-    if requirement.options.measure is not Limited.BEST_GUESS or requirement.limit == 1:
+    if requirement.options.measure is not Limited.BEST_GUESS:
         return None
     plain = {name for names, kind in axes for name in names if issubclass(kind, Identity)}
     open_to_all = [name for name in requirement.protects(policy) if name in plain]

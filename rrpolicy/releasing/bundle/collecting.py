@@ -28,7 +28,7 @@ from rrpolicy.releasing.field.questionnaire import Questionnaire
 from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.file import ReadPlan, read_plan
-from rrpolicy.releasing.plan.gate import gate
+from rrpolicy.releasing.plan.gate import Decision, gate
 from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.releasing.plan.plan import Plan, refuse_contradictions
 from rrpolicy.releasing.plan.planning import Progress
@@ -40,6 +40,8 @@ from rrpolicy.source.opening import open_original, unreadable
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original, Source
 
+LIMITS = ("RR101", "RR104")
+"""Codes of a requirement, or a utility gate, that is not met."""
 _RECORDS = 1 << 16
 """Distinct rows handed on at a time."""
 
@@ -92,7 +94,7 @@ def _execute(  # noqa: PLR0917 likewise
         progress("assessing", 0.2)
         _refuse_implausible(product, table)
         assessment = assess(plan.policy, registry, product, table.records, plan.derived)
-        gate(assessment, policy, terms).require()
+        _told(gate(assessment, policy, terms), planned.records, table.records).require()
         progress("writing", 0.5)
         written = _write(plan, product, table, staging, registry.formats)
         table.unchanged()
@@ -117,6 +119,17 @@ def _execute(  # noqa: PLR0917 likewise
             questionnaire=questionnaire,
         )
         published(executed, account)
+
+
+def _told(decision: Decision, expected: int, records: int) -> Decision:
+    """Return a decision on records that are randomised already: none of them can be hidden more."""
+    hint = (
+        f"these {records:,} records are randomised already, and nothing can be hidden more: the plan counts on "
+        f"{expected:,}. Collect more of them; if no more will come, they cannot be released under this policy"
+    )
+    return replace(
+        decision, problems=tuple(replace(p, hint=hint) if p.code in LIMITS else p for p in decision.problems)
+    )
 
 
 @contextmanager

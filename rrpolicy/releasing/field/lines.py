@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rrpolicy.canonical import Value, category_text
 from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.policy.model import Bins
 from rrpolicy.releasing.field.questionnaire import Questionnaire
 from rrpolicy.untrusted.document import UnreadableError, read_object
 from rrpolicy.untrusted.printable import line, listed
@@ -101,9 +103,18 @@ def questions(questionnaire: Questionnaire) -> Iterator[str]:
     head = questionnaire.policy
     yield line(f"{head.name} {head.version}, {head.owner}: {head.purpose}")
     for question in questionnaire.questions:
-        kind = "" if question.bins is None else " (or what lies in one)"
+        kind = "" if question.bins is None else _what_lies_in(question.bins)
         none = "" if question.nulls is None else f"; no answer counts as {question.nulls}"
         other = "" if question.outside is None else f"; anything else counts as {question.outside}"
         yield line(f"  {question.attribute}: {listed(map(category_text, question.categories))}{kind}{none}{other}")
     yield line(f"epsilon {questionnaire.epsilon.value:.6g}: {questionnaire.promise}")
     yield f"digest {questionnaire.digest}"
+
+
+def _what_lies_in(bins: Bins) -> str:
+    """Return which answers fall into bins, in words."""
+    what = "a date or time" if any(isinstance(edge, str) for edge in bins.edges) else "a number"
+    told = [edge if isinstance(edge, str) else f"{edge:.15g}" for edge in bins.edges]
+    ends = [f"from {told[0]}"] if bins.edges[0] != -math.inf else []
+    ends += [f"to {told[-1]}"] if bins.edges[-1] != math.inf else []
+    return f"; answer with one of them, or with {' '.join([what, *ends])}, which becomes the one that it lies in"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -41,10 +42,22 @@ MOST_PAIRS = 400
 
 @dataclass(frozen=True, slots=True)
 class MarginalError:
-    """The root mean squared error of a marginal's reconstructed shares, of this table; None if it cannot be told."""
+    """The root mean squared error of a marginal's reconstructed shares, of this table.
+
+    Attributes:
+        attributes: of the marginal.
+        error: infinite if nothing can be reconstructed; None if it takes data to tell.
+    """
 
     attributes: tuple[str, ...]
     error: float | None = field(metadata=called("rmse"))
+
+    @property
+    def told(self) -> str:
+        """Return the error in words."""
+        if self.error is None:
+            return "unknown without data"
+        return "cannot be estimated" if math.isinf(self.error) else f"{self.error:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +91,13 @@ class Outlook(Decided):
         """Return what stands in the way of a release: at the gate, and of the budget."""
         return self.decision.problems + (() if self.weighed is None else self.weighed.problems)
 
+    @property
+    def accept(self) -> str | None:
+        """Return the line to paste below [release] if a requirement holds only on condition of what is not accepted."""
+        policy = self.plan.policy
+        needed = any(set(f.given) - set(policy.release.accept) for f in self.assessment.findings)
+        return to_accept(policy, self.plan.derived) if needed else None
+
     def to_json(self) -> dict[str, Json]:
         """Return the document of `plan --json` and `plan --out`."""
         policy = self.plan.policy
@@ -88,7 +108,7 @@ class Outlook(Decided):
             "findings": plain(self.assessment.findings),
             "utility": plain(self.assessment.utility),
             "assumptions": list(self.assessment.assumptions),
-            "accept": to_accept(self.plan.policy, self.plan.derived),
+            "accept": self.accept,
             "expected_errors": plain(self.errors),
             "dropped": [a.name for a in policy.attributes.values() if a.role.dropped],
             "unchanged": list(unchanged(self.plan)),
@@ -198,6 +218,6 @@ def marginal_errors(plan: Plan, original: Original | int) -> tuple[MarginalError
         try:
             return root_mean_squared_error(channel, original, attributes)
         except DataError:
-            return None
+            return math.inf
 
     return tuple(MarginalError(attributes, error(attributes)) for attributes in wanted)

@@ -73,10 +73,10 @@ CLAIMS = (
     (PLAN, "the table that parameters were chosen on", "plan_on"),
     (FINDINGS, "where the policy asks for it", "findings.place"),
 )
+"""What audit/ states and needs the source, the key or the policy as written to be confirmed: file, meaning, fields."""
 CHOICE = ("origins", "unrounded", "remarks", "derived")
 NOT_HERE = frozenset({"RR215", "RR240", "RR289"})
 """Codes of a policy that reads what does not stand beside it."""
-"""What audit/ states and needs the source, the key or the policy as written to be confirmed: file, meaning, fields."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from rrpolicy.releasing.verify.records import scan
 from rrpolicy.scratch import says_full, scratch
 from rrpolicy.source.protocol import Source
 from rrpolicy.untrusted.document import UnreadableError
+from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -197,13 +198,20 @@ def open_source(opening: AbstractContextManager[Original]) -> Iterator[Original]
 
             if unreadable(error):
                 raise
-            raise DataError([_another(problem) for problem in error.problems]) from error
+            raise DataError(_another(error.problems)) from error
         yield original
 
 
-def _another(problem: Problem) -> Problem:
-    message = f"this is not the table that was released: it does not pass the release's policy: {problem.message}"
-    hint = f"name the release's own source, as it was; {problem.code} explains what is wrong with this table"
+_SHOWN = 3
+"""Things that are wrong with a table that is not the source; one is enough to tell that it is not."""
+
+
+def _another(problems: Sequence[Problem]) -> Problem:
+    told = "; ".join(problem.message for problem in problems[:_SHOWN])
+    more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+    message = f"this is not the table that was released: it does not pass the release's policy: {told}{more}"
+    codes = listed(dict.fromkeys(problem.code for problem in problems[:_SHOWN]))
+    hint = f"name the release's own source, as it was; `rrpolicy explain` says of {codes} what is wrong with this table"
     return Problem("RR327", message, expected="the table that the release was made from", hint=hint)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.solve.recode.class_tests import ClassTests, class_tests, sufficient, tables
+from rrpolicy.solve.recode.class_tests import class_tests, sufficient, tables
 from rrpolicy.solve.recode.lattice import Choice, ClassTest, Search
 from rrpolicy.solve.recode.levels import Goal, Recoded, axes_at
 from rrpolicy.solve.recode.loss import Loss
@@ -76,7 +76,10 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
     search = Search(counted, tests.tests, Loss(goal.loss, counted, weights), most, accept, lasting)
     best = search.best()
     if best is None:
-        raise infeasible(search, tests, goal, len(np.ravel(search.loss.bounds())))
+        coarsest = search.choice(tuple(size - 1 for size in counted.shape))
+        whole = channel_of(coarsest)
+        failing = {r.model for r, a in tests.others if not a.accepts(r, whole, original)}
+        raise infeasible(search, coarsest, failing, goal, len(np.ravel(search.loss.bounds())))
     levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
     return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
 
@@ -87,24 +90,30 @@ def axes_of(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool)
     return axes_at(attributes, choice.node, suppressed)
 
 
-def infeasible(search: Search, tests: ClassTests, goal: Goal, nodes: int) -> RequirementError:
-    """Return the error that says what stands in the way at the coarsest node, and what would help."""
-    top = tuple(size - 1 for size in search.tables.shape)
-    coarsest = search.choice(top)
-    failing = sorted(
-        {t.name for t in search.tests if Search(search.tables, [t], search.loss, 0).choice(top).suppressed}
-        | ({r.model for r, _ in tests.others} if search.satisfies(coarsest) else set())
-    )
-    records = search.tables.records
+def infeasible(search: Search, coarsest: Choice, failing: Collection[str], goal: Goal, nodes: int) -> RequirementError:
+    """Return the error that says what stands in the way at the coarsest node, and what would help.
+
+    Args:
+        search: that found nothing.
+        coarsest: its coarsest node.
+        failing: models that an assessor of the whole channel decides, and that fail there.
+        goal: its place is used, and how many records may be suppressed.
+        nodes: of the lattice.
+    """
+    records, most = search.tables.records, search.most
     stands = f"even at the coarsest of {nodes} nodes, {coarsest.suppressed} of {records} records would be suppressed"
+    if search.satisfies(coarsest):
+        names, hint = set(failing), "ask for less: what stands in the way is no matter of classes"
+    else:
+        alone = {t.name: Search(search.tables, [t], search.loss, 0) for t in search.tests}
+        needed = {name: one.choice(coarsest.node).suppressed for name, one in alone.items()}
+        names = {name for name, n in needed.items() if n > most} or {name for name, n in needed.items() if n}
+        share = f"{float(goal.suppression):.4g}"
+        hint = (
+            f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
+        )
     message = f"no generalisation satisfies every requirement: {stands}" + (
-        f"; there fail {', '.join(failing)}" if failing else ""
-    )
-    share = f"{float(goal.suppression):.4g}"
-    hint = (
-        f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
-        if search.tables.shape and not search.satisfies(coarsest)
-        else "ask for less: what stands in the way is no matter of classes"
+        f"; there fail {', '.join(sorted(names))}" if names else ""
     )
     return RequirementError(Problem("RR105", message, goal.place, hint=hint))
 
