@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from rrpolicy.report import MapMark, RiskMap, Tick
 
 STEPS = 4
+"""Grid lines of a scale, about."""
+ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
+"""Of which grid lines stand a power of ten times one apart."""
+NEAR = (0.03, 0.05)
+"""Marks so near to each other, across and up, share one label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,7 @@ def risk_map(points: Mapping[int, Point], front: Sequence[int], *, risk_up: bool
         return None
     up = _Scale([one.risk for one in finite.values()])
     across = _Scale([one.error + sign * one.spread for one in finite.values() for sign in (-1, 1)])
+    labels = _labels({i: (across.at(one.error), up.at(one.risk)) for i, one in finite.items()})
     marks = tuple(
         MapMark(
             i,
@@ -50,11 +56,21 @@ def risk_map(points: Mapping[int, Point], front: Sequence[int], *, risk_up: bool
             across.at(one.error - one.spread),
             across.at(one.error + one.spread),
             one.passes,
+            labels.get(i, ""),
         )
         for i, one in finite.items()
     )
     steps = sorted((mark.across, mark.up) for mark in marks if mark.candidate in front)
     return RiskMap(across.ticks(negative=error_up), up.ticks(negative=risk_up), marks, tuple(steps))
+
+
+def _labels(places: Mapping[int, tuple[float, float]]) -> Mapping[int, str]:
+    """Return what stands beside marks: their numbers, those of marks near one another together, beside the first."""
+    together: dict[int, list[int]] = {}
+    for i, (across, up) in places.items():
+        near = (j for j in together if abs(places[j][0] - across) < NEAR[0] and abs(places[j][1] - up) < NEAR[1])
+        together.setdefault(next(near, i), []).append(i)
+    return {first: ", ".join(map(str, all_of_them)) for first, all_of_them in together.items()}
 
 
 class _Scale:
@@ -71,6 +87,11 @@ class _Scale:
         return (cost - self._low) / (self._high - self._low)
 
     def ticks(self, *, negative: bool) -> tuple[Tick, ...]:
+        """Return grid lines at round numbers."""
         sign = -1 if negative else 1
-        costs = [self._low + (self._high - self._low) * i / STEPS for i in range(STEPS + 1)]
-        return tuple(Tick(self.at(cost), f"{sign * cost:.3g}") for cost in costs)
+        apart = (self._high - self._low) / STEPS
+        power = 10.0 ** math.floor(math.log10(apart))
+        step = next(power * one for one in ROUND if power * one >= apart * (1 - 1e-9))
+        first, last = math.ceil(self._low / step - 1e-9), math.floor(self._high / step + 1e-9)
+        digits = 2 + math.ceil(math.log10(max(abs(self._low), abs(self._high)) / step))
+        return tuple(Tick(self.at(step * i), f"{sign * step * i + 0.0:.{digits}g}") for i in range(first, last + 1))
