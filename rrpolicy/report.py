@@ -231,7 +231,7 @@ class MapMark:
     low: float = field(metadata={"help": "the better end of its error, three standard errors off"})
     high: float = field(metadata={"help": "the worse end"})
     passes: bool = field(metadata={"help": "whether a release of it would pass"})
-    label: str = field(metadata={"help": "the numbers of the candidates that stand there; empty beside another's label"})
+    label: str = field(metadata={"help": "the numbers of the candidates that stand there; empty if another has it"})
 
 
 @dataclass(frozen=True, slots=True)
