@@ -640,8 +640,8 @@ def attack(
         bundles: a release, or several of one table, each with public/ and audit/.
         source: the original table, as for `verify`.
         plugins: distributions that may be imported if a bundle names them, such as `acme-oue>=1.2`.
-        write: put what is found into audit/ of the one bundle that is named, as audit/attack.json, and into its
-            audit report, whatever the outcome; otherwise nothing is written.
+        write: put what is found of the first bundle, and of it together with the others, into its audit/, as
+            audit/attack.json, and into its audit report, whatever the outcome; otherwise nothing is written.
         progress: as for `plan`.
 
     Returns:
@@ -650,11 +650,11 @@ def attack(
         of the original: it belongs where audit/ lies.
 
     Raises:
-        PolicyError: RR250 if no bundle is named, or several to be written into; RR260 if one lacks public/ or audit/.
+        PolicyError: RR250 if no bundle is named; RR260 if one lacks public/ or audit/.
         RequirementError: RR110 to RR137 if the files of a bundle are not what it says; RR551 if no attack could be run
             and it is to be written.
         DataError: RR327 if the table does not pass the release's policy, RR3xx if it cannot be read.
-        RefusedError: RR553 if a bundle is to be written into that is signed; RR407 if it cannot be; RR404, RR412 for
+        RefusedError: RR553 if the first bundle is to be written into and is signed; RR407 if it cannot be; RR404, RR412 for
             plugins; RR408, RR421 for scratch.
     """
     from rrpolicy.errors import PolicyError, Problem

@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.attacks.linked import NOBODY, released_alike, shown_alone
 from rrpolicy.attacks.result import Attack, Outcome, undecided
-from rrpolicy.attacks.score import Law, forward, held
+from rrpolicy.attacks.score import Law, held
 from rrpolicy.attacks.sets import ListedSets
 from rrpolicy.attacks.target import MOST_CELLS, TOO_LARGE, Target, cells, listed, size
 from rrpolicy.channel.axes.sets import Sets
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.channel.product.read import certain
-from rrpolicy.privacy.evidence import sides
 from rrpolicy.untrusted.printable import listed as in_words
 
 if TYPE_CHECKING:
+    from rrpolicy.attacks.linked import Mask
     from rrpolicy.attacks.target import Cells
-    from rrpolicy.channel.base import Axis
     from rrpolicy.source.counts import Array
 
 NAME = "intersection of sets"
@@ -61,18 +60,17 @@ def _intersected(one: tuple[Target, Sets], other: tuple[Target, Sets], of: str, 
     (target, first), (again, second) = one, other
     assert isinstance(target.channel, Product)
     assert isinstance(again.channel, Product)
-    known = sides(target.channel, target.policy, first.attributes[0]).known
-    shared: list[Axis] = [axis for axis in known if certain(axis) and axis in again.channel.axes and listed(axis)]
+    shared = released_alike(target, [target.channel, again.channel], first)
     knows = f"{in_words([name for axis in shared for name in axis.attributes]) or 'nothing'} of everybody"
     if not (listed(first) and listed(second)):
         return undecided(NAME, of, knows, "there are too many sets")
     if max(size([*shared, first]), size([*shared, second])) > MOST_CELLS:
         return undecided(NAME, of, knows, TOO_LARGE)
     counted = cells(target, target.channel, [*shared, first]), cells(again, again.channel, [*shared, second])
-    alone = forward(counted[0].axes[:-1], counted[0].original.sum(axis=-1)) == 1
+    alone = shown_alone(counted[0])
     people = int(alone.sum())
     if not people:
-        return undecided(NAME, of, knows, "nobody is alone in what is released as it is")
+        return undecided(NAME, of, knows, NOBODY)
     sets = [_sets(each, alone) for each in counted]
     common = (sets[0] * sets[1]).sum(axis=-1)
     chance = comb(first.original_size - first.set_size, second.set_size - 1)
@@ -83,7 +81,7 @@ def _intersected(one: tuple[Target, Sets], other: tuple[Target, Sets], of: str, 
     return held(words, float((common == 1).sum()), law, impossible=impossible, times=times)
 
 
-def _sets(counted: Cells, alone: Array) -> Array:
+def _sets(counted: Cells, alone: Mask) -> Array:
     """Return (people, values) whether the set that each of those who stand alone released holds a value."""
     axis = counted.axes[-1]
     assert isinstance(axis, ListedSets)

@@ -88,7 +88,8 @@ class Attacked(Decided):
         source: unkeyed fingerprint of the original table.
         records: in the table.
         version: of rrpolicy, which ran the attacks.
-        attacks: in order.
+        attacks: on each release by itself, in order.
+        together: on several of them.
     """
 
     releases: tuple[str, ...]
@@ -96,24 +97,30 @@ class Attacked(Decided):
     records: int
     version: str
     attacks: tuple[Attack, ...]
+    together: tuple[Attack, ...] = ()
+
+    @property
+    def every(self) -> tuple[Attack, ...]:
+        """Return all attacks."""
+        return (*self.attacks, *self.together)
 
     @property
     def decided(self) -> bool:
         """Return whether any attack was run."""
-        return any(attack.outcome is not Outcome.UNDECIDED for attack in self.attacks)
+        return any(attack.outcome is not Outcome.UNDECIDED for attack in self.every)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Return what did not come out as predicted; RR551 if nothing was decided."""
         if self.decided:
-            return tuple(attack.problem for attack in self.attacks if attack.problem is not None)
-        reasons = "; ".join(dict.fromkeys(attack.reason for attack in self.attacks if attack.reason))
+            return tuple(attack.problem for attack in self.every if attack.problem is not None)
+        reasons = "; ".join(dict.fromkeys(attack.reason for attack in self.every if attack.reason))
         message = f"no attack could be run against this release: {reasons or 'none is known'}"
         return (Problem("RR551", message, expected="at least one attack that is run", hint="see docs/attack.md"),)
 
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""
-        number = {outcome: sum(a.outcome is outcome for a in self.attacks) for outcome in Outcome}
+        number = {outcome: sum(a.outcome is outcome for a in self.every) for outcome in Outcome}
         return "adversarial test: " + ", ".join(f"{number[outcome]} {outcome}" for outcome in Outcome)
 
     def to_json(self) -> dict[str, Json]:
@@ -128,6 +135,7 @@ class Attacked(Decided):
             "rrpolicy": self.version,
             "false_alarm": str(FALSE_ALARM),
             "attacks": plain(self.attacks),
+            "together": plain(self.together),
         }
 
     @classmethod
@@ -138,9 +146,9 @@ class Attacked(Decided):
             ValueError: if an attack lacks a field, or holds one that is unknown or of another type.
             KeyError: if the document lacks a field.
         """
-        attacks = tuple(read(Attack, attack) for attack in document["attacks"])
+        attacks, together = (tuple(read(Attack, one) for one in document[key]) for key in ("attacks", "together"))
         releases = tuple(map(str, document["releases"]))
-        return cls(releases, document["source"], document["records"], document["rrpolicy"], attacks)
+        return cls(releases, document["source"], document["records"], document["rrpolicy"], attacks, together)
 
 
 def undecided(name: str, of: str, knows: str, reason: str) -> Attack:

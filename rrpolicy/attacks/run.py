@@ -9,6 +9,7 @@ from rrpolicy.attacks.averaging import average
 from rrpolicy.attacks.inference import infer
 from rrpolicy.attacks.intersection import intersect
 from rrpolicy.attacks.linkage import link
+from rrpolicy.attacks.linked import infer_together
 from rrpolicy.attacks.membership import member
 from rrpolicy.attacks.partition import classes, groups
 from rrpolicy.attacks.reconstruction import reconstruct
@@ -29,26 +30,27 @@ ATTACKS: Mapping[type[Channel], tuple[Run, ...]] = {
 """The attacks on one release, by its channel."""
 
 
-def attacks(targets: Sequence[Target]) -> Iterator[Attack]:
-    """Yield the attacks on each of some releases of one table, and those on several together."""
-    for number, target in enumerate(targets):
-        yield from attacks_on(target, f"release {number + 1}" if len(targets) > 1 else "")
-    yield from average(targets)
-    yield from intersect(targets)
-
-
-def attacks_on(target: Target, release: str = "") -> Iterator[Attack]:
-    """Yield the attacks on one release.
-
-    Args:
-        target: the release.
-        release: what it is called where there are several.
-    """
+def attacks(target: Target) -> Iterator[Attack]:
+    """Yield the attacks on one release."""
     runs = ATTACKS.get(type(target.channel))
     if runs is None:
         reason = f"no attack on a channel of the kind {target.channel.kind} is known"
-        yield undecided("attribute inference and record linkage", release, "", reason)
+        yield undecided("attribute inference and record linkage", "", "", reason)
         return
     for run in runs:
-        for found in run(target):
-            yield replace(found, of=": ".join(filter(None, (release, found.of))))
+        yield from run(target)
+
+
+def attacks_on_each(targets: Sequence[Target]) -> Iterator[Attack]:
+    """Yield the attacks on each of some releases of one table; of several, each says of which it is."""
+    for number, target in enumerate(targets, 1):
+        name = f"release {number}" if len(targets) > 1 else ""
+        for found in attacks(target):
+            yield replace(found, of=": ".join(filter(None, (name, found.of))))
+
+
+def attacks_together(targets: Sequence[Target]) -> Iterator[Attack]:
+    """Yield the attacks on what some releases of one table give away together."""
+    yield from average(targets)
+    yield from intersect(targets)
+    yield from infer_together(targets)

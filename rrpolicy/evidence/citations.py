@@ -250,7 +250,7 @@ def _finding(finding: Finding, release: Release) -> Citation:
 
 
 def _attack(release: Release) -> Iterator[Citation]:
-    for attack in () if release.attacked is None else release.attacked.attacks:
+    for attack in () if release.attacked is None else release.attacked.every:
         of = f" ({attack.of})" if attack.of else ""
         told = f"{attack.outcome}: "
         if attack.successes is None or attack.predicted is None:

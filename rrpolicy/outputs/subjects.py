@@ -182,7 +182,7 @@ def of_verification(found: Verification, bundle: Path, status: int, *, strict: b
 
 def of_attacks(found: Attacked, bundles: Sequence[Path]) -> Subject:
     """Return what `attack` came to; audit-class, as what it found."""
-    entries = [*map(_attack, found.attacks), *(() if found.decided else faults(found.problems))]
+    entries = [*map(_attack, found.every), *(() if found.decided else faults(found.problems))]
     name, file = ", ".join(bundle.name for bundle in bundles), str(bundles[0] / "public" / "release.json")
     status, summary = found.exit_status, found.last_line()
     return Subject(name, "", file if Path(file).is_file() else "", status, tuple(entries), summary)

@@ -61,7 +61,7 @@ def test_two_releases_are_averaged(bundles: list[Path], capsys: pytest.CaptureFi
     status, found = document(capsys, *bundles)
     assert status == 0
     assert len(found["releases"]) == 2
-    *_, average = found["attacks"]
+    (average,) = found["together"]
     assert (average["name"], average["of"], average["outcome"]) == (
         "averaging over releases",
         "releases 1 and 2",
@@ -73,8 +73,8 @@ def test_the_same_draw_twice_is_found(bundles: list[Path], tmp_path: Path, capsy
     shutil.copytree(bundles[0], tmp_path / "again")
     status, found = document(capsys, bundles[0], tmp_path / "again")
     assert status == 1
-    assert found["attacks"][-1]["outcome"] == "not as predicted"
-    assert found["attacks"][-1]["successes"] == pytest.approx(1)
+    assert found["together"][-1]["outcome"] == "not as predicted"
+    assert found["together"][-1]["successes"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rrpolicy.attacks import run
 from rrpolicy.attacks.averaging import average, coincidence
 from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD, by_person, by_record
 from rrpolicy.attacks.linkage import NAME as LINKAGE
@@ -21,7 +22,6 @@ from rrpolicy.attacks.partition import BACKGROUND, HOMOGENEITY
 from rrpolicy.attacks.reconstruction import NAME as RECONSTRUCTION
 from rrpolicy.attacks.reconstruction import weights
 from rrpolicy.attacks.result import FALSE_ALARM, Attack, Outcome
-from rrpolicy.attacks.run import attacks_on
 from rrpolicy.attacks.score import law
 from rrpolicy.attacks.target import Target, cells
 from rrpolicy.channel.axes.identity import Identity
@@ -70,7 +70,7 @@ def target(
 
 
 def attacked(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, Attack]:
-    return {found.name: found for found in attacks_on(target(promised, original, table, policy))}
+    return {found.name: found for found in run.attacks(target(promised, original, table, policy))}
 
 
 ORIGINALS = [[(0, 0), (0, 0), (1, 1)], [(0, 0), (0, 1), (1, 2)], [(0, 2), (1, 2), (1, 2)], [(0, 0), (0, 1), (0, 1)]]

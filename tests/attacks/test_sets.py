@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rrpolicy.attacks import run
 from rrpolicy.attacks.averaging import average
 from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
 from rrpolicy.attacks.intersection import intersect
 from rrpolicy.attacks.membership import NAME as MEMBERSHIP
 from rrpolicy.attacks.result import Attack, Outcome
-from rrpolicy.attacks.run import attacks_on
 from rrpolicy.attacks.sets import ListedSets
 from rrpolicy.attacks.target import Target
 from rrpolicy.channel.axes.identity import Identity
@@ -43,7 +43,7 @@ def channel(qi: str, labels: tuple[str, ...], set_size: int) -> Product:
 
 
 def attacks(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, Attack]:
-    return {found.name: found for found in attacks_on(target(promised, original, table, policy))}
+    return {found.name: found for found in run.attacks(target(promised, original, table, policy))}
 
 
 @pytest.mark.parametrize(("size", "drawn_of"), [(4, 2), (5, 3), (7, 4), (6, 5)])

@@ -9,10 +9,10 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from rrpolicy.attacks import run
 from rrpolicy.attacks.linkage import NAME as LINKAGE
 from rrpolicy.attacks.partition import BACKGROUND, HOMOGENEITY
 from rrpolicy.attacks.result import Attack, Outcome
-from rrpolicy.attacks.run import attacks_on
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -41,7 +41,7 @@ def world(seed: int) -> tuple[TableInMemory, SuppressionChannel, list[Person], l
 
 
 def attacks(promised: SuppressionChannel, original: TableInMemory, table: pa.Table) -> dict[str, Attack]:
-    return {found.name: found for found in attacks_on(target(promised, original, table, POLICY))}
+    return {found.name: found for found in run.attacks(target(promised, original, table, POLICY))}
 
 
 @pytest.mark.parametrize("seed", range(20))

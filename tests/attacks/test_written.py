@@ -211,11 +211,30 @@ def test_a_signed_release_is_not_written_into(
     assert rrpolicy.verify(bundle, source=SOURCE, signed_by=[tmp_path / "steward.pem.pub"]).passed
 
 
-def test_several_are_not_written(released: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = digests(released)
-    assert main(["attack", str(released), str(released), "--source", SOURCE, "--write"]) == 2
-    assert "RR250" in capsys.readouterr().err
-    assert digests(released) == before
+def test_what_several_give_away_is_written_into_the_first(
+    released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle, policy = Path(shutil.copytree(released, tmp_path / "bundle")), str(released.with_name("policy.toml"))
+    assert main(["release", policy, "--out", str(tmp_path / "other")]) == 0
+    before = digests(tmp_path / "other")
+    assert main(["attack", str(bundle), str(tmp_path / "other"), "--source", SOURCE, "--write"]) == 0
+    capsys.readouterr()
+    assert digests(tmp_path / "other") == before
+    document = load(bundle / "audit" / "attack.json")
+    jsonschema.validate(document, SCHEMA)
+    assert [a["name"] for a in document["together"]] == ["averaging over releases"]
+    assert not any(a["of"].startswith("release") for a in document["attacks"])
+    other = load(tmp_path / "other" / "public" / "release.json")["digest"]
+    assert document["releases"] == [load(bundle / "public" / "release.json")["digest"], other]
+    assert f"release 2 has the digest {other}" in (bundle / "audit" / "report.html").read_text()
+
+    found = rrpolicy.verify(bundle, source=SOURCE)
+    assert found.passed, found.problems
+    assert {c.field for c in found.claims if c.file == "audit/attack.json"} == {"together", "releases", "rrpolicy"}
+    reseal(bundle, lambda d: d["attacks"][0].update(successes=1.0))
+    assert failures(bundle, source=SOURCE) == {"RR552"}
+    reseal(bundle, lambda d: d["releases"].pop())
+    assert "RR121" in failures(bundle)
 
 
 def test_a_bundle_that_cannot_be_written_is_as_it_was(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attack, Attacked
     from rrpolicy.outputs.outcome import Subject
 
-WRITE = "Put the test into audit/ of the bundle, and into its audit report; `verify` and `evidence` then read it there."
+WRITE = "Put the test into audit/ of the first bundle, and into its report; `verify` and `evidence` then read it there."
 
 
 def command(
@@ -62,7 +62,7 @@ def _subjects(found: Attacked, bundles: list[Path]) -> list[Subject]:
 
 def _text(found: Attacked, written: Path | None) -> Iterator[str]:
     yield "audit-class: keep this where audit/ lies"
-    for attack in found.attacks:
+    for attack in found.every:
         yield from _lines(attack)
     if written is not None:
         yield f"written into {written / 'audit'}: attack.json, and the audit report"

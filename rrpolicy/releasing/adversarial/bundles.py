@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import rrpolicy
 from rrpolicy.attacks.result import Attacked
-from rrpolicy.attacks.run import attacks
+from rrpolicy.attacks.run import attacks, attacks_on_each, attacks_together
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.releasing.plan.plan import fingerprint
 from rrpolicy.releasing.verify.attacked import target_of
@@ -62,32 +62,35 @@ def attack(
         folder: that a relative uri starts from.
         plugins: distributions that may be imported if a bundle names them.
         engines: of tables in memory, by the scheme of their uris.
-        write: put what is found into the bundle's audit/.
+        write: put what is found of the first bundle, and of it together with the others, into its audit/.
         progress: called with (what is being done, share done).
     """
-    from rrpolicy.releasing.adversarial.write import refuse_unwritable, write_into
+    from rrpolicy.releasing.adversarial.write import write_into
+    from rrpolicy.releasing.afterwards import refuse_signed
 
     if write:
-        refuse_unwritable(bundles)
+        refuse_signed(bundles[0], "the test")
     with ExitStack() as stack:
         opened = []
         for number, bundle in enumerate(bundles):
             progress("opening", number / len(bundles) / 2)
             opened.append(_open(stack, bundle, source, folder, plugins, engines or {}))
         progress("attacking", 0.5)
-        original = opened[0].original
+        original, targets = opened[0].original, [each.target for each in opened]
         found = Attacked(
             releases=tuple(each.digest for each in opened),
             source=fingerprint(original),
             records=original.records,
             version=rrpolicy.__version__,
-            attacks=tuple(attacks([each.target for each in opened])),
+            attacks=tuple(attacks_on_each(targets)),
+            together=tuple(attacks_together(targets)),
         )
         if write:
             if not found.decided:
                 found.require()
             progress("writing", 0.9)
-            write_into(bundles[0], found, opened[0].registry)
+            own = found if len(targets) == 1 else replace(found, attacks=tuple(attacks(targets[0])))
+            write_into(bundles[0], own, opened[0].registry)
     return found
 
 

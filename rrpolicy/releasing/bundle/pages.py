@@ -140,7 +140,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         models=registry.privacy_models,
         formats=registry.formats,
         policy_file=policy_file,
-        attacks=() if attacked is None else attacked.attacks,
+        attacked=attacked,
         compared=compared,
     )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-from rrpolicy.attacks.result import Attack
+from rrpolicy.attacks.result import Attack, Attacked
 from rrpolicy.report import AttackRow, Spread
 from rrpolicy.section import figure, percent
 
 
-def attack_rows(attacks: Sequence[Attack]) -> tuple[AttackRow, ...]:
-    """Return what the report shows of attacks, in their order."""
-    return tuple(map(_row, attacks))
+def attack_rows(found: Attacked) -> tuple[AttackRow, ...]:
+    """Return what the report shows of attacks, in their order; those on several releases say which they are."""
+    others = (f"release {number} has the digest {digest}" for number, digest in enumerate(found.releases[1:], 2))
+    which = "; ".join(["release 1 is this one", *others])
+    together = (replace(attack, basis="; ".join(filter(None, (attack.basis, which)))) for attack in found.together)
+    return tuple(map(_row, (*found.attacks, *together)))
 
 
 def _row(attack: Attack) -> AttackRow:

@@ -23,7 +23,7 @@ from rrpolicy.report import FindingRow, Report, UtilityRow
 from rrpolicy.section import Fact, Section, figure
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.result import Attack
+    from rrpolicy.attacks.result import Attacked
     from rrpolicy.finding import UtilityFinding
 
 EXACT_DRAW = "exact: no probability is rounded"
@@ -58,7 +58,7 @@ class AuditPieces:
         models: privacy models by name, which say themselves what they do not cover.
         formats: of data files, by name.
         policy_file: the policy's own file, as places name it; it stands in audit/ as policy.toml.
-        attacks: of the adversarial test, if one was written.
+        attacked: the adversarial test, if one was written.
         compared: what the release was compared with, if that was written.
     """
 
@@ -74,7 +74,7 @@ class AuditPieces:
     models: Mapping[str, object] = field(default_factory=dict)
     formats: Formats = field(default_factory=lambda: CORE)
     policy_file: str | None = None
-    attacks: tuple[Attack, ...] = ()
+    attacked: Attacked | None = None
     compared: ComparedWith | None = None
 
 
@@ -156,7 +156,7 @@ def audit_report(
         utility=useful,
         sections=audit.sections,
         provenance=(*page.provenance, Fact("Digest of release.json", manifest.digest), *audit.provenance),
-        attacks=attack_rows(audit.attacks),
+        attacks=() if audit.attacked is None else attack_rows(audit.attacked),
         alternatives=alternatives(audit.compared),
     )
 

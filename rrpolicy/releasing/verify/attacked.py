@@ -61,11 +61,11 @@ def check_attacked(log: Log, audit: AuditSide, side: PublicSide, original: Origi
     if not log.check(f"{file}: its source", right, "RR552", failure):
         return
     try:
-        found = tuple(attacks([target_of(side.folder.parent.name, side, audit, original, scratch)]))
+        found = tuple(attacks(target_of(side.folder.parent.name, side, audit, original, scratch)))
     except RequirementError as error:
         log.check(f"{file}: run again", False, "RR552", error.problems[0].message)  # noqa: FBT003 it fails
         return
-    again = Attacked(stated.releases, stated.source, original.records, stated.version, found)
+    again = Attacked(stated.releases, stated.source, original.records, stated.version, found, stated.together)
     by = "" if stated.version == rrpolicy.__version__ else f"rrpolicy {stated.version}"
     failure = f"{file} is not what the attacks come to"
     log.again(f"{file}: run again", same(stated.to_json(), again.to_json()), "RR552", failure, by)

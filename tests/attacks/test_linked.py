@@ -1,0 +1,106 @@
+"""Rows of several releases that are one person's, read together: what is predicted, by enumeration, and what is found."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product as all_of
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rrpolicy.attacks.linked import NAME, best_guess, infer_together
+from rrpolicy.attacks.result import Outcome
+from rrpolicy.attacks.target import Target
+from rrpolicy.channel.axes.identity import Identity
+from rrpolicy.channel.axes.retention import Retention
+from rrpolicy.channel.product.channel import Product
+from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.testing import policy_of
+from rrpolicy.testing.draws import drawn
+from rrpolicy.testing.memory import TableInMemory
+
+from .test_law import target
+
+PEOPLE = 1_500
+PLACE, ILL = tuple(f"p{i}" for i in range(PEOPLE)), ("no", "flu", "hiv")
+POLICY = policy_of([Attribute("place", Role.QUASI_IDENTIFIER, PLACE), Attribute("ill", Role.SENSITIVE, ILL)])
+SHARES = [0.5, 0.3, 0.2]
+ORIGINAL = TableInMemory.of(
+    POLICY, {"place": list(range(PEOPLE)), "ill": np.random.default_rng(3).choice(3, PEOPLE, p=SHARES).tolist()}
+)
+
+
+def channel(keep: Fraction) -> Product:
+    axis = Retention.uniform("ill", ILL, keep)
+    return Product((Identity.of("place", PLACE), axis), (), ("place", "ill"), "records")
+
+
+def released(keep: Fraction, seed: int, promised: Fraction | None = None, series: str | None = None) -> Target:
+    """Return a release that was drawn with one keep probability, and promises one."""
+    table = drawn(channel(keep), ORIGINAL, seed)["data"]
+    made = target(channel(promised or keep), ORIGINAL, table, POLICY)
+    return Target(made.name, made.policy, made.channel, made.original, made.read, series)
+
+
+def run(*releases: Target) -> Any:
+    (found,) = infer_together(releases)
+    assert found.name == NAME
+    return found
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(data=st.data(), size=st.integers(2, 4), releases=st.integers(1, 3))
+def test_it_is_the_best_guess_of_all_by_enumeration(data: Any, size: int, releases: int) -> None:
+    counts = st.lists(st.integers(1, 9), min_size=size, max_size=size)
+    shares = np.array(data.draw(counts), dtype=float)
+    matrices = []
+    for _ in range(releases):
+        columns = np.array([data.draw(counts) for _ in range(size)], dtype=float).T
+        matrices.append(columns / columns.sum(axis=0))
+    named, right = best_guess(shares, matrices)
+
+    attained = dict.fromkeys(range(size), 0.0)
+    best = 0.0
+    for shown in all_of(range(size), repeat=releases):
+        weights = [shares[u] * np.prod([m[v, u] for m, v in zip(matrices, shown, strict=True)]) for u in range(size)]
+        u = int(named[shown])
+        assert weights[u] == pytest.approx(max(weights))
+        attained[u] += weights[u] / shares[u]
+        best += max(weights)
+    assert right == pytest.approx([attained[u] for u in range(size)])
+    assert float(right @ shares) == pytest.approx(best)
+
+
+def test_three_draws_tell_more_than_one_and_as_much_as_predicted() -> None:
+    keep, total = Fraction(3, 5), 0.0
+    for seed in range(40):
+        found = run(*(released(keep, 3 * seed + i) for i in range(3)))
+        assert found.outcome is Outcome.AS_PREDICTED
+        assert found.of == "releases 1, 2, 3: ill"
+        total += found.successes
+    p, n = found.predicted / PEOPLE, 40 * PEOPLE
+    assert abs(total / 40 - found.predicted) < 6.5 * (n * p * (1 - p)) ** 0.5 / 40
+    two = run(released(keep, 1), released(keep, 2))
+    assert found.without < two.predicted < found.predicted
+    assert found.without == (ORIGINAL.counts("ill").dense()).max()
+
+
+@pytest.mark.parametrize(
+    "releases",
+    [
+        lambda: [released(Fraction(3, 5), 1) for _ in range(3)],
+        lambda: [released(Fraction(2, 5), i, Fraction(3, 5)) for i in range(3)],
+    ],
+    ids=["one draw three times", "another sampler"],
+)
+def test_wrong_draws_are_found(releases: Any) -> None:
+    assert run(*releases()).outcome is Outcome.NOT_AS_PREDICTED
+
+
+def test_a_series_counts_as_one_release() -> None:
+    one, other = (released(Fraction(3, 5), 1, series="s") for _ in range(2))
+    assert list(infer_together([one, other])) == []
+    assert run(one, other, released(Fraction(3, 5), 2)).of == "releases 1, 3: ill"
