@@ -654,8 +654,8 @@ def attack(
         RequirementError: RR110 to RR137 if the files of a bundle are not what it says; RR551 if no attack could be run
             and it is to be written.
         DataError: RR327 if the table does not pass the release's policy, RR3xx if it cannot be read.
-        RefusedError: RR553 if the first bundle is to be written into and is signed; RR407 if it cannot be; RR404, RR412 for
-            plugins; RR408, RR421 for scratch.
+        RefusedError: RR553 if the first bundle is to be written into and is signed; RR407 if it cannot be; RR404,
+            RR412 for plugins; RR408, RR421 for scratch.
     """
     from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.releasing.adversarial.bundles import attack as attacked
