@@ -26,9 +26,6 @@ MODELS = {
 }
 """Privacy model -> its class; the module's function `assessors` returns its assessors."""
 
-OF_TABLES = ("delta-presence",)
-"""Privacy models that `check-table` alone decides, against a reference table."""
-
 ON_ANATOMY = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
 """Privacy models that dealt groups are assessed by as well."""
 
@@ -44,6 +41,7 @@ ON_SUPPRESSION = (
     "alpha-k-anonymity",
     "beta-likeness",
     "delta-disclosure",
+    "k-map",
 )
 """Privacy models that releases by tuple suppression are assessed by as well."""
 
@@ -95,11 +93,7 @@ def rrpolicy_privacy_models() -> Iterable[Offer]:
 @hookimpl
 def rrpolicy_assessors() -> Iterable[Offer]:
     """Offer the assessors of the core's models."""
-    of_models = [
-        Offer(name, f"{where.partition(':')[0]}:assessors", "product")
-        for name, where in MODELS.items()
-        if name not in OF_TABLES
-    ]
+    of_models = [Offer(name, f"{where.partition(':')[0]}:assessors", "product") for name, where in MODELS.items()]
     of_anatomy = [_functions("anatomy", name, "anatomy") for name in ON_ANATOMY]
     of_suppression = [_functions("suppression", name, "suppression") for name in ON_SUPPRESSION]
     of_sets = [_functions("addition", name, "product") for name in ON_SETS]

@@ -565,6 +565,7 @@ def verify(
     key: PathLike | None = None,
     level: Level | Literal["public", "audit", "source", "key"] | None = None,
     plan_on: Table | None = None,
+    reference: Table | None = None,
     ledger: PathLike | None = None,
     superseded: bool = False,
     plugins: Sequence[str] = (),
@@ -582,6 +583,7 @@ def verify(
         key: the release's key file, or the secret that it is derived from, as for `plan`.
         level: up to which; default: the highest that the inputs allow.
         plan_on: the table that the parameters were chosen on, if not the source.
+        reference: the population that people were counted in, where the policy names one.
         ledger: the ledger that the release must stand in, as it says itself, and that knows no release under a newer
             version of its policy.
         superseded: such a newer one is no problem.
@@ -607,9 +609,9 @@ def verify(
     from rrpolicy.releasing.verify.outcome import Level
     from rrpolicy.releasing.verify.verify import verify as verified
     from rrpolicy.source.memory.handed import handed
-    from rrpolicy.source.memory.kinds import PLAN_ON
+    from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE
 
-    original, elsewhere = handed(source), handed(plan_on, PLAN_ON)
+    original, elsewhere, people = handed(source), handed(plan_on, PLAN_ON), handed(reference, REFERENCE)
     keys, auditors = trusted(signed_by), trusted(verified_by)
     found = verified(
         Path(bundle),
@@ -617,8 +619,9 @@ def verify(
         source=original.uri,
         key=_key(key),
         plan_on=elsewhere.uri,
+        reference=people.uri,
         plugins=plugins,
-        engines={**original.engines, **elsewhere.engines},
+        engines={**original.engines, **elsewhere.engines, **people.engines},
         today=today,
         progress=progress,
     )

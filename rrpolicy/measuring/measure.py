@@ -43,7 +43,7 @@ class Measurer:
         told, options = class_models(self.registry)[requirement.model], requirement.options
         subgroup = " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
         where = f" where {subgroup}" if subgroup else ""
-        _refuse_unknown(requirement.model, told, options, tally)
+        _refuse_unknown(requirement, told, tally)
         if "sensitive" not in model.options.model_fields:
             found = told.find(options, (), tally.classes)
             words = model.describe(options) + where
@@ -87,14 +87,14 @@ class Measurer:
         return Protected.of(attribute, name, len(tally.values[name]) - len(attribute.domain))
 
 
-def _refuse_unknown(model: str, told: ClassModel, options: object, tally: Tally) -> None:
-    """Raise RR250 if options cannot be held to classes of which too little is known of the population."""
+def _refuse_unknown(requirement: Requirement, told: ClassModel, tally: Tally) -> None:
+    """Raise RR250 if it cannot be held to classes of which too little is known of the population."""
     people = tally.classes.population
-    if told.population(options) and (people is None or (told.counted and people.standing is not Standing.EXACT)):
+    if requirement.needs_reference and (people is None or (told.counted and people.standing is not Standing.EXACT)):
         hint = "name a table of the population with --reference"
         if not told.counted:
             hint += ", or say --weights or --sampling-fraction for an estimate"
-        raise PolicyError(Problem("RR250", f"{model} needs to know of the population", hint=hint))
+        raise PolicyError(Problem("RR250", f"{requirement.model} needs to know of the population", hint=hint))
 
 
 def _refuse(told: ClassModel, options: object, column: Protected) -> None:

@@ -211,7 +211,8 @@ class Columns:
                 lacking.append(attribute.name)
         known = _split(asked.known, snapshot)
         if known is None:
-            known = tuple(name for name, attribute in attributes.items() if _links(attribute))
+            linking = asked.policy.linking if asked.policy else ()
+            known = tuple(name for name, attribute in attributes.items() if attribute in linking)
         sensitive = _split(asked.sensitive, snapshot)
         if sensitive is None:
             sensitive = tuple(n for n, a in attributes.items() if a.role is Role.SENSITIVE and n not in known)
@@ -349,12 +350,6 @@ def _no_folder(uri: str) -> None:
         found = next((path for path in likely if path.is_file()), None)
         hint = f"did you mean {found}?" if found else None
         raise DataError(Problem("RR301", f"{uri} is a folder", expected="a file", hint=hint))
-
-
-def _links(attribute: Attribute) -> bool:
-    if attribute.role is Role.QUASI_IDENTIFIER:
-        return True
-    return attribute.role is Role.INSENSITIVE and attribute.assume_unlinkable is None
 
 
 def _requirements(policy: Policy | None) -> tuple[Requirement, ...]:

@@ -118,6 +118,8 @@ RULES: Mapping[str, Rule] = {
     "utility.max": Rule(Direction.APPENDED, _REQUIRED),
     "utility.min": Rule(Direction.APPENDED, _REQUIRED),
     "utility.*": Rule(Direction.APPENDED, _REQUIRED),
+    "reference.uri": Rule(Direction.CHANGED, "another table would be taken for the population"),
+    "reference.table": Rule(Direction.CHANGED, "another table would be taken for the population", NAME),
     "release.format": Rule(Direction.NEVER, "the same values are written"),
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),

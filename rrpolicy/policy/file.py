@@ -375,6 +375,13 @@ class ReleaseTable(Table):
     )
 
 
+class ReferenceTable(Table):
+    """The population: everybody that the records are of, one record a person. It is read as [source] is spelled."""
+
+    uri: Line | None = Field(None, description="The table, such as register.parquet; its columns are named as here.")
+    table: Line | None = Field(None, description="The table or view inside a database.")
+
+
 class BudgetEntry(PrivacyEntry):
     """What must hold of all releases of the same people together; as an entry of [[privacy]]."""
 
@@ -422,3 +429,6 @@ class PolicyFile(Table):
     context: ContextTable = Field(ContextTable(), description="What people declare of the release.")
     waivers: list[WaiverEntry] = Field([], description="What may stay as it is for a while, and who lets it.")
     ledger: LedgerTable | None = Field(None, description="The ledger of releases of the same people.")
+    reference: ReferenceTable | None = Field(
+        None, description="The population, against which k-map and delta-presence are counted."
+    )

@@ -53,6 +53,7 @@ def load_policy(
     settings = resolver.source(None if source is None else absolute(source))
     attributes = resolver.attributes()
     release = resolver.release()
+    reference = resolver.reference()
     resolver.formula_names(release, attributes)
     declared = governance(merged.root, head, problems)
     known = resolver.catalogue(catalogue)
@@ -80,6 +81,7 @@ def load_policy(
         release=release,
         governance=declared,
         ledger=None if ledger is None else replace(ledger, budget=_of_units(ledger.budget, settings.max_records)),
+        reference=reference,
         folder=os.path.dirname(path) or ".",  # noqa: PTH120
         places={key: node.place for key, node in merged.root.walk()},
         files=_files(merged.root),

@@ -195,6 +195,11 @@ class Requirement(Generic[Options_co]):
         return bool(getattr(self.options, "monotone", True))
 
     @property
+    def needs_reference(self) -> bool:
+        """Return whether it needs to know of the population, which a policy's reference table holds."""
+        return bool(getattr(self.options, "needs_reference", False))
+
+    @property
     def called(self) -> str:
         """Return what findings name its model, such as `attribute-disclosure/gain`."""
         return str(getattr(self.options, "called", self.model))
@@ -358,6 +363,21 @@ class SourceSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ReferenceSettings:
+    """The [reference] table: everybody of the population that the records are of, one record a person.
+
+    That there is one is part of the digest; where it is, is not.
+
+    Attributes:
+        uri: of the table, relative to the policy's folder; None where what was read does not hold it.
+        table: inside a database.
+    """
+
+    uri: str | None = field(default=None, metadata=UNWRITTEN)
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseSettings:
     """The [release] table.
 
@@ -423,6 +443,7 @@ class Policy:
     gates: tuple[Gate, ...]
     release: ReleaseSettings
     ledger: LedgerSettings | None = None
+    reference: ReferenceSettings | None = None
     governance: Governance = field(default=Governance(), compare=False)
     folder: str = field(default=".", compare=False)
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
@@ -443,6 +464,15 @@ class Policy:
     def released(self) -> tuple[Attribute, ...]:
         """Return every attribute that is not dropped, in the policy's order."""
         return tuple(a for a in self.attributes.values() if not a.role.dropped)
+
+    @property
+    def linking(self) -> tuple[Attribute, ...]:
+        """Return what makes classes: quasi-identifiers, and what is released beside them and may link somebody."""
+        return tuple(
+            a
+            for a in self.released
+            if a.role is Role.QUASI_IDENTIFIER or (a.role is Role.INSENSITIVE and a.assume_unlinkable is None)
+        )
 
     @property
     def unit(self) -> str | None:
@@ -472,7 +502,7 @@ class Policy:
 
     def to_json(self) -> Json:
         """Return the resolved meaning as plain data: no uri, no paths, no spelling."""
-        kept = {} if self.ledger is None else {"ledger": plain(self.ledger)}
+        kept = {key: plain(one) for key in ("ledger", "reference") if (one := getattr(self, key)) is not None}
         return {
             "schema": 1,
             "policy": {

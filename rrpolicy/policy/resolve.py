@@ -15,7 +15,15 @@ from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.policy.attributes import resolve_attribute
 from rrpolicy.policy.catalogue import Catalogue
-from rrpolicy.policy.file import LedgerTable, PolicyTable, PrivacyEntry, ReleaseTable, SourceTable, UtilityEntry
+from rrpolicy.policy.file import (
+    LedgerTable,
+    PolicyTable,
+    PrivacyEntry,
+    ReferenceTable,
+    ReleaseTable,
+    SourceTable,
+    UtilityEntry,
+)
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import (
     Attribute,
@@ -23,6 +31,7 @@ from rrpolicy.policy.model import (
     Gate,
     LedgerSettings,
     MechanismChoice,
+    ReferenceSettings,
     ReleaseSettings,
     Requirement,
     Role,
@@ -118,6 +127,16 @@ class Resolver:
             table.max_records,
             table.other_columns,
         )
+
+    def reference(self) -> ReferenceSettings | None:
+        """Read [reference]."""
+        node = self.root.get("reference")
+        if node is None or node.wrong:
+            return None
+        self.need(node, "uri", 'a table of everybody in the population, such as "register.parquet"')
+        self.secret(node.get("uri"))
+        table = ReferenceTable.model_validate(node.plain())
+        return ReferenceSettings(table.uri, table.table)
 
     def units(self, source: SourceSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
         """Refuse a `unit` that is released or unknown, and a `max_records` that no column lets be tested."""

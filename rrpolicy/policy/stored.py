@@ -17,6 +17,7 @@ from rrpolicy.policy.model import (
     LedgerSettings,
     MechanismChoice,
     Policy,
+    ReferenceSettings,
     ReleaseSettings,
     Requirement,
     SourceSettings,
@@ -68,6 +69,7 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
         ),
         release=read(ReleaseSettings, document["release"]),
         ledger=_ledger(document["ledger"], catalogue, source.max_records) if "ledger" in document else None,
+        reference=read(ReferenceSettings, document["reference"], {"uri": None}) if "reference" in document else None,
         folder=folder,
     )
 

@@ -124,6 +124,9 @@ class PerClass:
         where: the subgroup it is limited to; only classes that may hold a record of it need to satisfy it.
         peaks: what it needs besides of (classes, values) counts and the most records of each value that agree in the
             untouched quasi-identifiers: mask (classes,). None if `holds` tells all.
+        people: what it needs besides of (classes,) records and (classes,) people of the reference table: mask
+            (classes,). Where there are no records, the people are of no class. None if it asks nothing of them.
+        hidden: whether suppressed records must satisfy `people` as well, as one class.
     """
 
     sensitive: str | None
@@ -132,6 +135,8 @@ class PerClass:
     monotone_with_suppression: bool
     where: Mapping[str, Value] = field(default_factory=dict)
     peaks: Callable[[Ints, Ints], Mask] | None = None
+    people: Callable[[Ints, Ints], Mask] | None = None
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +297,13 @@ class Assessor:
         """Return the least that recomputes its number where a unit may have so many records."""
         return self.basis if max_records == 1 or self.units is None else self.units
 
+    def rests_on(self, requirement: Requirement) -> Basis:
+        """Return the least that recomputes its number for a requirement; the population is no part of a release."""
+        return Basis.ORIGINAL if requirement.needs_reference else self.basis_of(requirement.max_records)
+
     def finding(self, requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
         """Return the finding; undecided if the table is needed and only the number of records is given."""
-        basis = self.basis_of(requirement.max_records)
+        basis = self.rests_on(requirement)
         if basis > Basis.CHANNEL and isinstance(original, int):
             adversary = requirement.adversary or self.adversary or "decided by who has the table"
             assumed = self.assumptions if requirement.assumptions is None else requirement.assumptions
@@ -303,7 +312,7 @@ class Assessor:
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
         """Return whether the requirement holds; no data are read that the verdict does not need."""
-        if self.basis_of(requirement.max_records) <= Basis.CHANNEL:
+        if self.rests_on(requirement) <= Basis.CHANNEL:
             original = original if isinstance(original, int) else original.records
         elif isinstance(original, int):
             return False

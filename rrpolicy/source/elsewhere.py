@@ -46,7 +46,7 @@ def open_elsewhere(policy: Policy, sources: Mapping[str, Source], scratch: Path)
     places = {**policy.places}
     if (place := policy.place("mechanism.plan_on")) is not None:
         places["source.uri"] = place
-    with open_original(replace(policy, source=source, places=places), sources, scratch) as original:
+    with open_original(replace(policy, source=source, reference=None, places=places), sources, scratch) as original:
         yield original
 
 
@@ -79,6 +79,11 @@ class Resized:
         if units is None:
             return None
         return Units({size: n * self.records // whole for size, n in units.sizes.items() if n * self.records >= whole})
+
+    @property
+    def reference(self) -> None:
+        """Return none: no policy that names a population chooses parameters on another table."""
+        return
 
     def counts(self, *attributes: str) -> Counts:
         """Return the contingency table of categorical attributes."""

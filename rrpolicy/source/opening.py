@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.blame.returned import hold_members, returning
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.policy.model import Policy, Reading
-from rrpolicy.source.memory.kinds import PLAN_ON, SCHEME
+from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE, SCHEME
 from rrpolicy.source.protocol import SNAPSHOT, Snapshot, Source
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def unreadable(error: DataError) -> bool:
 
 @contextmanager
 def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal]:
-    """Open the policy's table and read it.
+    """Open the policy's table and read it, and the reference table with it, where the policy says where that is.
 
     Args:
         policy: says where the table is; relative paths start in the policy's folder.
@@ -38,13 +38,46 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
         scratch: where the engine spills; made with mode 0700 if missing, wiped by the caller.
 
     Raises:
-        DataError: RR300 to RR321.
+        DataError: RR300 to RR321; RR337 if the reference table lacks people of the table.
         RefusedError: RR410 if the table changes meanwhile.
     """
     from rrpolicy.source.original import read
 
-    with open_snapshot(policy, sources, scratch) as snapshot:
-        yield read(policy, snapshot)
+    with (
+        open_snapshot(policy, sources, scratch) as snapshot,
+        with_reference(read(policy, snapshot), sources, scratch / "reference") as original,
+    ):
+        yield original
+
+
+@contextmanager
+def with_reference(original: TableOriginal, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal]:
+    """Read the reference table beside an original; yield that as it is, if its policy does not say where one lies.
+
+    Args:
+        original: with observed domains filled in; both tables have the same.
+        sources: engines by scheme or ending.
+        scratch: as for `open_original`.
+
+    Raises:
+        DataError: RR300 to RR321 if it cannot be read, or does not fit the policy; RR337 if it lacks people of the
+            table.
+        RefusedError: RR410 if it changes meanwhile.
+    """
+    from rrpolicy.source.original import read
+    from rrpolicy.source.reference import of_people, of_reference, refuse_strangers
+
+    policy = of_people(original.policy)
+    if policy is None:
+        yield original
+        return
+    with ExitStack() as stack:
+        try:
+            people = read(policy, stack.enter_context(open_snapshot(policy, sources, scratch)))
+        except DataError as error:
+            raise DataError([of_reference(problem, policy) for problem in error.problems]) from error
+        refuse_strangers(original, people)
+        yield replace(original, reference=people)
 
 
 @contextmanager
@@ -97,7 +130,7 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
     """
     place = policy.place("source.uri") if policy else None
     scheme = _SCHEME.fullmatch(uri)
-    if scheme and scheme[1] in {SCHEME, PLAN_ON} and scheme[1] not in sources:
+    if scheme and scheme[1] in {SCHEME, PLAN_ON, REFERENCE} and scheme[1] not in sources:
         message = "the policy's table is one in memory, and none was handed over"
         hint = 'in Python, `rrpolicy.release("policy.toml", "bundle", source=frame)`; in a shell, --source FILE'
         raise PolicyError(Problem("RR294", message, place, "a table for this call", hint))

@@ -94,6 +94,7 @@ class TableOriginal:
         records: N.
         types: attribute -> engine type of its released values.
         units: how many units of protection have how many records; None if that was not counted.
+        reference: the population, read under the same policy; None if that names none, or it is not at hand.
     """
 
     policy: Policy
@@ -101,6 +102,7 @@ class TableOriginal:
     records: int
     types: Mapping[str, str]
     units: Units | None = None
+    reference: TableOriginal | None = None
     _tables: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
 
     @property
@@ -214,8 +216,10 @@ class TableOriginal:
         return any(names.issuperset(columns) for names in self._tables)
 
     def unchanged(self) -> None:
-        """Raise `RefusedError` (RR410) if the table changed since it was opened."""
+        """Raise `RefusedError` (RR410) if the table, or the reference table, changed since it was opened."""
         self.snapshot.unchanged()
+        if self.reference is not None:
+            self.reference.unchanged()
 
     def first_look(self) -> Iterator[Problem]:
         """Count what the policy needs to know first, and yield what it refuses."""

@@ -125,6 +125,11 @@ class Original(Protocol):
         """Return how many units of protection have how many records; None if that was not counted."""
         ...
 
+    @property
+    def reference(self) -> Original | None:
+        """Return the population: a table of what makes classes, read under the same policy; None if none is at hand."""
+        ...
+
     def counts(self, *attributes: str) -> Counts:
         """Return the contingency table of categorical attributes; memoised, and rolled up from finer ones."""
         ...

@@ -229,7 +229,7 @@ def _check_without_data(
 def _check_undecided(mechanism: Mechanism[Any], policy: Opened, table: Original) -> None:
     """Plan with the number of records alone where a requirement needs the table: that it is undecided is no failure."""
     options, task = _task(mechanism, policy, table)
-    known = [(r, a) for r, a in task.requirements if a.basis_of(r.max_records) <= Basis.CHANNEL]
+    known = [(r, a) for r, a in task.requirements if a.rests_on(r) <= Basis.CHANNEL]
     asked = (
         *task.requirements,
         *(_of_the_table(mechanism, policy, table) if len(known) == len(task.requirements) else ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -33,12 +33,14 @@ class TableInMemory:
         codes: categorical attribute -> (records,) positions in its domain.
         carried: other released column -> its values.
         units: how many units of protection have how many records; None as of an engine that does not count them.
+        others: the people of the population who are not in the table; None if no population is at hand.
     """
 
     policy: Policy
     codes: Mapping[str, npt.NDArray[np.int32]]
     carried: Mapping[str, pa.Array] = field(default_factory=dict)
     units: Units | None = None
+    others: TableInMemory | None = None
 
     @classmethod
     def of(cls, policy: Policy, columns: Mapping[str, Sequence[int]]) -> TableInMemory:
@@ -48,6 +50,8 @@ class TableInMemory:
     @classmethod
     def random(cls, policy: Policy, records: int, seed: int, uneven: float = 0.0) -> TableInMemory:
         """Build a table whose categorical attributes depend on one another, the same for the same seed.
+
+        Where the policy names a population, thrice as many others are of it.
 
         Args:
             policy: every domain declared; a column without one gets whole numbers.
@@ -67,18 +71,22 @@ class TableInMemory:
                 codes[attribute.name] = np.clip(np.floor((score + 2) * size / 4), 0, size - 1).astype(np.int32)
             else:
                 carried[attribute.name] = pa.array(np.clip(np.rint(score), -2, 2).astype(np.int64))
-        return cls(policy, codes, carried)
+        if policy.reference is None:
+            return cls(policy, codes, carried)
+        alone = replace(policy, reference=None)
+        return cls(policy, codes, carried, others=cls.random(alone, 3 * records, seed + 1, uneven))
 
     @classmethod
     def copy(cls, original: Original) -> TableInMemory:
-        """Return another table's records."""
+        """Return another table's records; everybody of its population is another person."""
         names = [a.name for a in original.policy.released]
         whole = pa.Table.from_batches(original.rows(*names)).combine_chunks()
         coded = {a.name for a in original.policy.released if a.categorical}
         columns = {name: whole.column(name).combine_chunks() for name in names}
         codes = {name: column.to_numpy(zero_copy_only=False) for name, column in columns.items() if name in coded}
         rest = {name: column for name, column in columns.items() if name not in coded}
-        return cls(original.policy, codes, rest, original.units)
+        others = None if original.reference is None else cls.copy(original.reference)
+        return cls(original.policy, codes, rest, original.units, others)
 
     def neighbour(self) -> TableInMemory:
         """Return the table in which one record has other categories."""
@@ -86,12 +94,20 @@ class TableInMemory:
         changed = {name: codes.copy() for name, codes in self.codes.items()}
         for name, codes in changed.items():
             codes[0] = (codes[0] + 1) % sizes[name]
-        return TableInMemory(self.policy, changed, self.carried, self.units)
+        return replace(self, codes=changed)
 
     def alike(self) -> TableInMemory:
         """Return a table of as many records that all have the categories of the first."""
         codes = {name: np.full_like(codes, codes[0]) for name, codes in self.codes.items()}
-        return TableInMemory(self.policy, codes, self.carried, self.units)
+        return replace(self, codes=codes)
+
+    @cached_property
+    def reference(self) -> TableInMemory | None:
+        """Return the population: the people of the table, and the others."""
+        if self.others is None:
+            return None
+        codes = {name: np.concatenate([self.codes[name], theirs]) for name, theirs in self.others.codes.items()}
+        return TableInMemory(self.others.policy, codes)
 
     @property
     def records(self) -> int:

@@ -89,7 +89,7 @@ def run() -> list[Ratio]:
                 assessors = (*k_anonymity.assessors(), *l_diversity.assessors())
                 pairs = list(zip(policy.requirements, assessors, strict=True))
                 tests = class_tests(pairs, policy, attributes, suppressing=suppression > 0)
-                counted = tables(original, attributes, tests.sensitive).finest
+                counted = tables(original, attributes, tests).finest
                 taken = least(lambda a=attributes, t=tests, c=counted, s=suppression: _search(a, t, c, s), ROUNDS)
                 goal = GOAL if names == FOUR else None
                 what = f"lattice search, {len(names)} quasi-identifiers, suppression {suppression:.0%} / one GROUP BY"

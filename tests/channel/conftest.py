@@ -18,6 +18,8 @@ from rrpolicy.source.protocol import MULTIPLICITY
 class MemoryOriginal:
     """A table in memory: codes of categorical attributes, values of carried columns."""
 
+    reference = None
+
     def __init__(
         self,
         domains: Mapping[str, Sequence[Any]],

@@ -66,6 +66,7 @@ BASE = {
     "attributes.hours": {"role": '"insensitive"'},
     "privacy": {},
     "mechanism": {"name": '"flip"', "plan_on": '"census.duckdb"', "plan_on_table": '"people"'},
+    "reference": {"uri": '"register.duckdb"', "table": '"people"'},
     "release": {"accept": '["marginal:sex"]', "require_signatures": "2", "series": '"monthly"'},
     "context": {
         "recipients": '["students", "schools"]',
@@ -130,6 +131,14 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "mechanism.plan_on_table": [
         ("mechanism", "plan_on_table", '"others"', True),
         ("mechanism", "plan_on_table", '"people"', False),
+    ],
+    "reference.uri": [
+        ("reference", "uri", '"survey.csv"', True),
+        ("reference", "uri", '"register.duckdb"', False),
+    ],
+    "reference.table": [
+        ("reference", "table", '"others"', True),
+        ("reference", "table", '"people"', False),
     ],
     "source.missing": [
         ("source", "missing", '["NA", "?"]', True),

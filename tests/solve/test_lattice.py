@@ -44,7 +44,7 @@ def search_of(task, loss, suppression, weights=None):
     found = [recoded(a) for a in class_attributes(task.policy)]
     most = int(suppression * task.records)
     wanted = class_tests(task.requirements, task.policy, found, suppressing=most > 0)
-    counted = tables(task.original, found, wanted.sensitive)
+    counted = tables(task.original, found, wanted)
     shares = np.full(len(found), 1 / len(found)) if weights is None else np.array(weights) / sum(weights)
 
     def accept(choice):

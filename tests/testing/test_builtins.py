@@ -161,6 +161,19 @@ MECHANISMS = {
     "rr-both": '[mechanism]\nname = "rr-both"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "7/10"',
     "rr-qi": '[mechanism]\nname = "rr-qi"\n[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "7/10"',
     "rr-s": '[mechanism]\nname = "rr-s"\n[[privacy]]\nmodel = "local-dp"\nepsilon = 3\nscope = "attribute"',
+    "full-domain, population": """
+        [mechanism]
+        name = "l-diversity"
+        [reference]
+        uri = "everybody.parquet"
+        [[privacy]]
+        model = "k-map"
+        k = 60
+        [[privacy]]
+        model = "delta-presence"
+        max = "1/3"
+        min = "1/20"
+        """,
     "sensitive-addition": '[mechanism]\nname = "sensitive-addition"\n[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 2',
     "anatomy": '[mechanism]\nname = "anatomy"\n[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 2',
     "anatomy, disclosure": """
@@ -264,6 +277,7 @@ def test_assessors(name):
 
 
 ASKED = {
+    "k-map, estimated": '[[privacy]]\nmodel = "k-map"\nk = 40\nsampling_fraction = "1/20"\ndecided_by = "estimate"',
     "t-closeness": '[[privacy]]\nmodel = "t-closeness"\nt = "1/2"',
     "beta-likeness": '[[privacy]]\nmodel = "beta-likeness"\nbeta = 3\nlikeness = "enhanced"',
     "delta-disclosure": '[[privacy]]\nmodel = "delta-disclosure"\ndelta = 3\nvalues = "occurring"',
@@ -308,7 +322,10 @@ def test_nothing_is_left_out():
         )
         for p in policies
         for r in p.policy.requirements
-    } | {(model, "suppression") for model in ("t-closeness", "alpha-k-anonymity", "beta-likeness", "delta-disclosure")}
+    } | {
+        (model, "suppression")
+        for model in ("t-closeness", "alpha-k-anonymity", "beta-likeness", "delta-disclosure", "k-map")
+    }
 
     assert {p.policy.mechanism.name for p in policies} == set(REGISTRY.mechanisms)
     assert offered <= checked

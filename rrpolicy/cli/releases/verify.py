@@ -33,6 +33,9 @@ def command(  # noqa: PLR0917 each option is one
     plan_on: Annotated[
         str | None, typer.Option("--plan-on", help="The table that the parameters were chosen on, if not the source.")
     ] = None,
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="The population that people were counted in, if any were.")
+    ] = None,
     today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
     ledger: Annotated[
         Path | None, typer.Option("--ledger", help="The ledger that the release must stand in.", metavar="FILE")
@@ -78,6 +81,7 @@ def command(  # noqa: PLR0917 each option is one
             key=key,
             level=level,
             plan_on=plan_on,
+            reference=reference,
             ledger=ledger,
             superseded=superseded,
             plugins=plugins or (),

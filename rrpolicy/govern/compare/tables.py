@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.canonical import canonical
 from rrpolicy.codec.writing import plain
 from rrpolicy.policy.model import Policy
-from rrpolicy.source.opening import open_snapshot
+from rrpolicy.source.opening import open_snapshot, with_reference
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
@@ -46,7 +46,9 @@ class Tables:
         if key not in self._open:
             opening = open_snapshot(policy, registry.sources, self.folder / f"table-{len(self._open)}")
             self._open[key] = self._stack.enter_context(opening)
-        self._read.append(read(policy, self._open[key]))
+        scratch = self.folder / f"people-{len(self._read)}"
+        opening_people = with_reference(read(policy, self._open[key]), registry.sources, scratch)
+        self._read.append(self._stack.enter_context(opening_people))
         return self._read[-1]
 
 
@@ -57,5 +59,6 @@ def _read_alike(one: Policy, other: Policy) -> bool:
     extra = stated.keys() - asked.keys()  # columns that nobody names, and that are excluded
     same = {name: a for name, a in stated.items() if name not in extra} == asked
     unnamed = not extra or (one.source.other_columns == other.source.other_columns == "excluded")
-    where = (one.source, one.folder, one.release.series) == (other.source, other.folder, other.release.series)
+    where = all(getattr(one, key) == getattr(other, key) for key in ("source", "folder", "reference"))
+    where &= one.release.series == other.release.series
     return same and unnamed and where and not any(not one.attributes[name].role.dropped for name in extra)

@@ -40,7 +40,7 @@ class _Stated:
 
 
 def settings(old: Side, new: Side) -> Iterator[Altered]:
-    """Yield each key of [policy], [source], [release], [context] and [ledger] that changed, and `plan_on`."""
+    """Yield each key of [policy], [source], [reference], [release], [context], [ledger] that changed, and `plan_on`."""
     kept = all(side.policy.ledger is not None for side in (old, new))
     yield from _altered(old, new, *({**_settings(side), **_ledger(side, kept=kept)} for side in (old, new)))
 
@@ -90,6 +90,7 @@ def _settings(side: Side) -> dict[str, _Stated]:
         **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
         **{f"source.csv.{field.name}": getattr(source.csv, field.name) for field in fields(source.csv)},
         **{f"mechanism.{name}": getattr(policy.mechanism, name) for name in ("plan_on", "plan_on_table")},
+        **{f"reference.{name}": getattr(policy.reference, name, None) for name in ("uri", "table")},
         **{f"release.{field.name}": getattr(policy.release, field.name) for field in fields(policy.release)},
         **{f"context.{field.name}": getattr(context, field.name) for field in fields(context)},
     }

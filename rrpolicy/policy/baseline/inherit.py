@@ -165,6 +165,7 @@ def _fold(base: Node, child: Node) -> Node:
         folded.table["mechanism"] = child.table["mechanism"]
     _rebase(folded, base, child, "source", "uri")
     _rebase(folded, base, child, "mechanism", "plan_on")
+    _rebase(folded, base, child, "reference", "uri")
     _rebase(folded, base, child, "ledger", "file")
     return folded
 

@@ -13,7 +13,7 @@ from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.base import Axis, Layout
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor, PerClass, Written, foreign
 
@@ -30,6 +30,7 @@ READER = (
     "Knows that a person is in the table, their quasi-identifiers and everything else that is released but the "
     "sensitive attributes, and reads the records that agree."
 )
+SEARCHED = "Knows that the person is in the population, not whether in the table, and everything that makes a class."
 SUPPRESSED = (
     "Records whose quasi-identifiers are all suppressed are in no class, and the requirement is not held to them."
 )
@@ -114,8 +115,8 @@ class ClassModel:
         placed: whether options need every value to have a place in the domain that is declared.
         layout: as of `Assessor`.
         called: by option, what a caller's threshold is called where that is another name.
-        population: whether options cannot be held to classes whose population is not known.
-        counted: whether it must have been counted, and an estimate tells nothing.
+        counted: whether the people of a population must have been counted, and an estimate tells nothing; read of
+            options that need to know of these.
     """
 
     reference: str
@@ -128,7 +129,6 @@ class ClassModel:
     placed: Callable[[Any], bool] = lambda _: False
     layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
     called: Mapping[str, str] = field(default_factory=dict)
-    population: Callable[[Any], bool] = lambda _: False
     counted: bool = False
 
     def held(self, requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
@@ -184,6 +184,22 @@ def conclude(
     )
 
 
+def of_people(found: Finding, classes: Classes) -> Finding:
+    """Return a finding on classes with what it rests on, as far as it speaks of a population.
+
+    Undecided if it needs to know of one and nothing is known. What was counted in a reference table is no part of the
+    release, and public/ shows none of it.
+    """
+    from rrpolicy.privacy.population.people import COUNTED
+
+    found = replace(found, adversary=SEARCHED)
+    if classes.population is None:
+        found = replace(found, achieved=None, verdict=Verdict.UNDECIDED, groups_over=None, people_over=None)
+        return replace(found, assumptions=(*found.assumptions, COUNTED), basis=Basis.ORIGINAL)
+    basis = Basis.ORIGINAL if classes.population.standing is Standing.EXACT else found.basis
+    return replace(found, assumptions=(*found.assumptions, classes.population.assumption), basis=basis)
+
+
 def named(finding: Finding, kind: str) -> Finding:
     """Return a finding under the name of its kind, such as `l-diversity/entropy`."""
     name = f"{finding.model}/{kind}"
@@ -215,6 +231,19 @@ def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]
             "or pk-anonymity"
         )
     return foreign(requirement, known(policy), "by which no class can be told")
+
+
+def uncounted(policy: Policy) -> str | None:
+    """Return why a plan cannot count the people of a population; None if it can."""
+    if policy.reference is None:
+        return (
+            "the policy names no table of the population: state it, `[reference]` with its `uri`, or hold the release "
+            "to one with `rrpolicy check-table --reference`"
+        )
+    apart = [a.name for a in policy.linking if not a.categorical]
+    if apart:
+        return f"'{apart[0]}' makes classes and has no categories in which people could be counted: give it a domain"
+    return None
 
 
 def known(policy: Policy) -> frozenset[str]:

@@ -21,10 +21,12 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 from rrpolicy.privacy.evidence import Sides, gather
+from rrpolicy.privacy.population.people import Population
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
     from rrpolicy.channel.table import Column
+    from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
@@ -92,25 +94,21 @@ def expected_classes(
     """Return the classes that a channel without chance will release.
 
     Args:
-        requirement: its `where` limits the classes concerned.
+        requirement: its `where` limits the classes concerned; people are counted in them if it needs to know of these.
         channel: every axis deterministic.
         original: the table.
         sensitive: the attributes to count.
     """
     seen = view(channel, original.policy, sensitive)
     parts = [gather(original, Sides(seen.known, seen.carried, target)) for target in seen.sensitive or (None,)]
-    people, values = parts[0].n, parts[0].values
-    released: list[Codes] = []
+    people, released = parts[0].n, _released(seen, parts[0].values)
     concerned = np.ones(len(people), dtype=bool)
+    place = 0
     for axis in seen.known:
-        codes = _recoded(axis, values[:, len(released) : len(released) + len(axis.attributes)])
         for column, images in _images(axis, requirement, original.policy).items():
-            concerned &= np.isin(codes[:, column], images)
-        released += list(codes.T)
-    released += list(values[:, len(released) :].T)
-    kept = np.ones(len(people), dtype=bool)
-    if seen.suppressed is not None:
-        kept = np.any([r != len(c.labels) - 1 for r, c in zip(released, seen.known[0].columns(), strict=True)], axis=0)
+            concerned &= np.isin(released[place + column], images)
+        place += len(axis.attributes)
+    kept = _kept(seen, released)
     group, classes = numbered([r[kept] for r in released], int(kept.sum()))
     sizes = np.zeros(classes, dtype=np.int64)
     np.add.at(sizes, group, people[kept])
@@ -123,7 +121,54 @@ def expected_classes(
         value = _recoded(axis, code[:, None])[:, 0].astype(np.int64)
         width = len(axis.columns()[0].labels)
         histograms[name] = Histograms.of_cells(group[cell], value, counts[cell, code], classes=classes, values=width)
-    return Classes(sizes, histograms, held, int(people[~kept].sum()))
+    population = None
+    if requirement.needs_reference and original.reference is not None:
+        population = _people(seen, original.reference, [r[kept] for r in released], group, classes)
+    return Classes(sizes, histograms, held, int(people[~kept].sum()), population)
+
+
+def _released(seen: View, values: Codes) -> list[Codes]:
+    """Return what groups are released as, by column of what makes the classes.
+
+    Args:
+        seen: what makes them.
+        values: (groups, attributes) their original codes.
+    """
+    released: list[Codes] = []
+    for axis in seen.known:
+        released += list(_recoded(axis, values[:, len(released) : len(released) + len(axis.attributes)]).T)
+    return [*released, *values[:, len(released) :].T]
+
+
+def _kept(seen: View, released: Sequence[Codes]) -> Mask:
+    """Return (groups,) which are in a class, and not suppressed."""
+    if seen.suppressed is None:
+        return np.ones(len(released[0]) if released else 1, dtype=bool)
+    labels = [len(column.labels) - 1 for column in seen.known[0].columns()]
+    kept: Mask = np.any([codes != last for codes, last in zip(released, labels, strict=True)], axis=0)
+    return kept
+
+
+def _people(seen: View, reference: Original, released: Sequence[Codes], group: Ints, classes: int) -> Population:
+    """Return the people of a reference table by class: everybody's values become what those of a record would.
+
+    Args:
+        seen: what makes the classes.
+        reference: the population.
+        released: by column, (groups,) what the groups of the table are released as.
+        group: (groups,) the class of each.
+        classes: how many there are.
+    """
+    found = gather(reference, Sides(seen.known, (), None))
+    theirs = _released(seen, found.values)
+    kept = _kept(seen, theirs)
+    both = [np.concatenate([r, t[kept]]) for r, t in zip(released, theirs, strict=True)]
+    number, distinct = numbered(both, len(group) + int(kept.sum()))
+    image = np.full(distinct, classes, dtype=np.int64)  # the last is of those whose class the table lacks
+    image[number[: len(group)]] = group
+    people = np.zeros(classes + 1, dtype=np.int64)
+    np.add.at(people, image[number[len(group) :]], found.n[kept])
+    return Population.counted(people[:-1], int(people[-1]), int(found.n[~kept].sum()))
 
 
 def written_classes(

@@ -12,6 +12,7 @@ References:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -24,11 +25,26 @@ from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, conclude
+from rrpolicy.privacy.classes import assessor as class_assessor
+from rrpolicy.privacy.classes.assessor import (
+    SEARCHED,
+    SUPPRESSED,
+    ClassModel,
+    Outcome,
+    Protected,
+    Words,
+    assessor,
+    conclude,
+    of_people,
+    uncounted,
+)
 from rrpolicy.privacy.model import Assessor, Order, PerClass
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.classes.histograms import Classes
+    from rrpolicy.channel.base import Axis
+    from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
+    from rrpolicy.privacy.population.people import Population
+    from rrpolicy.source.counts import Ints
 
 NAME = "delta-presence"
 REFERENCE = "Nergiz, Atzori, Clifton 2007"
@@ -36,6 +52,10 @@ NOT_COVERED = (
     "Which record is whose, and what it says: k-anonymity, l-diversity.",
     "Adversaries who know another population than the reference table.",
 )
+HIDDEN = (
+    "Records whose quasi-identifiers are all suppressed are one more class, which the requirement is held to as well."
+)
+ABSENT = "people of the population whose class the table lacks"
 LEAST = "least probability that somebody of the population is in the table"
 WORDS = Words(
     NAME, "presence", "largest probability that somebody of the population is in the table", REFERENCE, least=False
@@ -62,6 +82,11 @@ class Options(BaseModel):
         if not 0 <= self.min <= self.max <= 1:
             raise ValueError(f"0 <= min <= max <= 1, got {exact(self.min)} and {exact(self.max)}")
         return self
+
+    @property
+    def needs_reference(self) -> bool:
+        """Return that people are to be counted in a reference table."""
+        return True
 
     @property
     def limit(self) -> Fraction:
@@ -98,12 +123,17 @@ class DeltaPresence:
 
 
 def assessors() -> tuple[Assessor, ...]:
-    """Return none: a plan has no reference table, and what is released is held to one by `check-table`."""
-    return ()
+    """Return the assessors of the model."""
+    return (replace(assessor(NAME, OF_CLASSES), supports=supports, adversary=SEARCHED),)
+
+
+def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+    """Refuse a policy for which nobody can be counted, and what no classes tell."""
+    return class_assessor.supports(requirement, policy, axes) or uncounted(policy)
 
 
 def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
-    """Return what classes reach, held against both limits."""
+    """Return what classes reach, held against both limits; undecided if nothing is known of the population."""
     del columns
     return _reached(classes, options)
 
@@ -116,42 +146,70 @@ def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
 
 
 def _reached(classes: Classes, options: Options | None) -> Finding:
-    from rrpolicy.privacy.classes.histograms import at_most, largest
+    from rrpolicy.privacy.classes.histograms import largest
 
-    known = classes.population
-    if known is None or known.standing is not Standing.EXACT:
+    limit, known = None if options is None else options.max, classes.population
+    if known is None:
+        return of_people(conclude(WORDS, [Outcome("", Measure(0.0), None)], classes, limit), classes)
+    if known.standing is not Standing.EXACT:
         raise TypeError("delta-presence needs a reference table")
-    most = largest(classes.sizes, known.n, classes.concerned)
-    inverse = largest(known.n, classes.sizes, classes.concerned)
+    records, people, concerned = _with_suppressed(classes, known)
+    most = largest(records, people, concerned)
+    inverse = largest(people, records, concerned)
     least = Fraction(0) if known.elsewhere or inverse is None else 1 / inverse
-    passes = None
-    if options is not None:
-        below, above = known.n * options.min.numerator, classes.sizes * options.min.denominator
-        passes = at_most(classes.sizes, known.n, options.max) & at_most(below, above, Fraction(1))
     beside = [
-        Companion("least presence", Measure(round_down(least)), Basis.RELEASE, LEAST),
-        Companion(
-            "absent", Measure(known.elsewhere), Basis.RELEASE, "people of the population whose class the table lacks"
-        ),
+        Companion("least presence", Measure(round_down(least)), Basis.ORIGINAL, LEAST),
+        Companion("absent", Measure(known.elsewhere), Basis.ORIGINAL, ABSENT),
     ]
+    passes = None if options is None else within(options, records, people)
+    each = None if passes is None else passes[: len(classes.sizes)]
     achieved = Measure(0.0 if most is None else round_up(most))
-    found = conclude(WORDS, [Outcome("", achieved, passes)], classes, None if options is None else options.max, beside)
-    found = replace(found, assumptions=(*found.assumptions, known.assumption))
-    if options is not None and options.min > 0 and known.elsewhere:
-        return replace(found, verdict=Verdict.FAILED)
-    return found
+    found = of_people(conclude(WORDS, [Outcome("", achieved, each)], classes, limit, beside), classes)
+    if len(records) > len(classes.sizes):
+        found = replace(found, assumptions=tuple(HIDDEN if a == SUPPRESSED else a for a in found.assumptions))
+    elsewhere = options is not None and options.min > 0 and known.elsewhere
+    hidden = passes is not None and not passes[len(classes.sizes) :].all()
+    return replace(found, verdict=Verdict.FAILED) if elsewhere or hidden else found
+
+
+def _with_suppressed(classes: Classes, known: Population) -> tuple[Integers, Integers, Mask]:
+    """Return (classes,) records, people, and whether they are concerned; the suppressed last, where they are known."""
+    if not classes.suppressed or math.isnan(known.suppressed):
+        return classes.sizes, known.n, classes.concerned
+    import numpy as np
+
+    ends = ((classes.sizes, classes.suppressed), (known.n, int(known.suppressed)), (classes.concerned, True))
+    records, people, concerned = (np.append(array, last) for array, last in ends)
+    return records, people, concerned
+
+
+def within(options: Options, records: Integers, people: Integers) -> Mask:
+    """Return (classes,) whether min <= records/people <= max, in integers; 0/0 is in any limits."""
+    from rrpolicy.privacy.classes.histograms import at_most
+
+    below, above = people * options.min.numerator, records * options.min.denominator
+    return at_most(records, people, options.max) & at_most(below, above, Fraction(1))
 
 
 def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
-    """Return none: single classes do not tell."""
-    del requirement, policy
-    return ()
+    """Return the requirement on single classes: merged, they have a presence between theirs."""
+    del policy
+    asked = requirement.options
+
+    def whoever(histograms: Ints) -> Mask:
+        mask: Mask = histograms.sum(axis=1) >= 0
+        return mask
+
+    def held(records: Ints, people: Ints) -> Mask:
+        return within(asked, records, people)
+
+    of_all = PerClass(None, whoever, monotone=True, monotone_with_suppression=False, where=requirement.where)
+    return (replace(of_all, people=held, hidden=True),)
 
 
 OF_CLASSES = ClassModel(
     *(REFERENCE, find, measure, per_class),
     asks="max",
     called={"max": "presence_max", "min": "presence_min"},
-    population=lambda _: True,
     counted=True,
 )

@@ -22,12 +22,22 @@ from rrpolicy.channel.base import Axis
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, supports
+from rrpolicy.privacy.classes import assessor as class_assessor
+from rrpolicy.privacy.classes.assessor import (
+    SEARCHED,
+    ClassModel,
+    Outcome,
+    Protected,
+    Words,
+    assessor,
+    conclude,
+    of_people,
+    uncounted,
+)
 from rrpolicy.privacy.model import Assessor, Order, PerClass
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
-    from rrpolicy.privacy.population.people import Population
     from rrpolicy.source.counts import Ints
 
 NAME = "k-map"
@@ -64,6 +74,16 @@ class Options(BaseModel):
         if self.sampling_fraction is not None and not 0 < self.sampling_fraction <= 1:
             raise ValueError(f"sampling_fraction lies in (0, 1], got {exact(self.sampling_fraction)}")
         return self
+
+    @property
+    def needs_reference(self) -> bool:
+        """Return whether people are to be counted in a reference table: always, unless a fraction is stated."""
+        return self.sampling_fraction is None
+
+    @property
+    def implied_by(self) -> Fraction:
+        """Return the l from which on l-diversity by frequency implies it: its classes have l records, and people."""
+        return self.k * (self.sampling_fraction or Fraction(1))
 
     @property
     def limit(self) -> Fraction:
@@ -114,32 +134,31 @@ class KMap:
 
 def assessors() -> tuple[Assessor, ...]:
     """Return the assessors of the model."""
-    return (replace(assessor(NAME, OF_CLASSES), supports=estimable, estimates=True),)
+    return (replace(assessor(NAME, OF_CLASSES), supports=supports, estimates=True, adversary=SEARCHED),)
 
 
-def estimable(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse what no plan can decide: a plan has no reference table."""
-    if requirement.options.sampling_fraction is None or requirement.decided_by != "estimate":
-        return (
-            "a plan knows of the population by a sampling fraction alone, which gives an estimate; say "
-            '`sampling_fraction` and `decided_by = "estimate"`, or hold the release to a reference table with '
-            "`rrpolicy check-table --reference`"
-        )
-    return supports(requirement, policy, axes)
+def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+    """Refuse an entry for which nobody can be counted, or estimated to decide, and what no classes tell."""
+    refused = class_assessor.supports(requirement, policy, axes)
+    asked = requirement.options
+    if asked.needs_reference:
+        other = '; or say `sampling_fraction` and `decided_by = "estimate"`'
+        return refused or (f"{why}{other}" if (why := uncounted(policy)) is not None else None)
+    if refused is None and asked.decided_by != "estimate":
+        return 'a sampling fraction gives an estimate, which decides only beside `decided_by = "estimate"`'
+    return refused
 
 
 def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
-    """Return what classes reach, held against k; undecided where an estimate does not decide."""
+    """Return what classes reach, held against k; undecided where an estimate does not decide, or nothing is known."""
     from rrpolicy.privacy.population.people import Population
 
     del columns
     known = classes.population
     if known is None and options.sampling_fraction is not None:
         known = Population.sampled(classes.sizes, options.sampling_fraction)
-    if known is None:
-        raise TypeError("k-map needs to know of the population")
-    found = _reached(known, classes, options.k)
-    if known.standing is Standing.ESTIMATE and options.decided_by != "estimate":
+    found = _reached(replace(classes, population=known), options.k)
+    if known is not None and known.standing is Standing.ESTIMATE and options.decided_by != "estimate":
         return replace(found, verdict=Verdict.UNDECIDED)
     return found
 
@@ -147,37 +166,40 @@ def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Fi
 def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
     """Yield the people in the class of fewest, where the population is known."""
     if column is None and classes.population is not None:
-        yield replace(_reached(classes.population, classes, None), requirement="k people of the population")
+        yield replace(_reached(classes, None), requirement="k people of the population")
 
 
-def _reached(known: Population, classes: Classes, k: int | None) -> Finding:
+def _reached(classes: Classes, k: int | None) -> Finding:
     import numpy as np
 
-    achieved = Measure(math.inf)
-    if classes.concerned.any():
+    known, achieved = classes.population, Measure(math.inf)
+    if known is not None and classes.concerned.any():
         fewest = int(np.argmin(np.where(classes.concerned, known.n.astype(np.float64), np.inf)))
         achieved = Measure(float(known.n[fewest]), known.standing, known.error(classes.sizes, fewest))
-    passes: Mask | None = None if k is None else known.n >= k
+    passes: Mask | None = None if k is None or known is None else known.n >= k
     found = conclude(WORDS, [Outcome("", achieved, passes)], classes, None if k is None else Fraction(k))
-    return replace(found, assumptions=(*found.assumptions, known.assumption))
+    return of_people(found, classes)
 
 
 def per_class(requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
-    """Return the requirement on single classes, by the sampling fraction: monotone, also with suppression."""
+    """Return the requirement on single classes: of people, or by the fraction; monotone, also with suppression."""
     del policy
-    least = requirement.options.k * (requirement.options.sampling_fraction or Fraction(1))
+    asked = requirement.options
+    least = math.ceil(asked.k * asked.sampling_fraction) if asked.sampling_fraction is not None else 1
 
     def holds(histograms: Ints) -> Mask:
         sizes = histograms.sum(axis=1)
-        mask: Mask = (sizes >= math.ceil(least)) | (sizes == 0)
+        mask: Mask = (sizes >= least) | (sizes == 0)
         return mask
 
-    return (PerClass(None, holds, monotone=True, monotone_with_suppression=True, where=requirement.where),)
+    def enough(records: Ints, people: Ints) -> Mask:
+        mask: Mask = (people >= asked.k) | (records == 0)
+        return mask
+
+    people = enough if asked.needs_reference else None
+    return (
+        PerClass(None, holds, monotone=True, monotone_with_suppression=True, where=requirement.where, people=people),
+    )
 
 
-OF_CLASSES = ClassModel(
-    *(REFERENCE, find, measure, per_class),
-    asks="k",
-    called={"k": "k_map"},
-    population=lambda options: options.sampling_fraction is None,
-)
+OF_CLASSES = ClassModel(REFERENCE, find, measure, per_class, asks="k", called={"k": "k_map"})

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.privacy.classes.assessor import SEARCHED
 from rrpolicy.privacy.population.measured import beside, measured
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 REFERENCE = "El Emam 2013, chapter 16; El Emam, Dankar 2008"
 MARKETER = "Dankar, El Emam 2010"
 PROSECUTED = "Knows that the person is in the table, and everything that makes a class."
-SEARCHED = "Knows that the person is in the population, not whether in the table, and everything that makes a class."
 SOLD = "Links every record of the table to somebody of the population, and is content with a share."
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.privacy.population.attackers import SEARCHED
+from rrpolicy.privacy.classes.assessor import SEARCHED
 from rrpolicy.privacy.population.measured import beside, measured
 
 if TYPE_CHECKING:

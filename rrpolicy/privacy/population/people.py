@@ -31,17 +31,19 @@ class Population:
         standing: exact if they were counted.
         assumption: what the numbers rest on, in a sentence.
         elsewhere: people whose class the table lacks; NaN where that is not known.
+        suppressed: people whose records are in no class; NaN where that is not known.
     """
 
     n: npt.NDArray[Any]
     standing: Standing
     assumption: str
     elsewhere: float = math.nan
+    suppressed: float = math.nan
 
     @classmethod
-    def counted(cls, n: Ints, elsewhere: int) -> Population:
+    def counted(cls, n: Ints, elsewhere: int, suppressed: float = math.nan) -> Population:
         """Return what was counted in a reference table."""
-        return cls(n, Standing.EXACT, COUNTED, float(elsewhere))
+        return cls(n, Standing.EXACT, COUNTED, float(elsewhere), float(suppressed))
 
     @classmethod
     def weighed(cls, totals: Array) -> Population:

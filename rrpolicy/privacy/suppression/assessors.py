@@ -6,6 +6,7 @@ The suppressed records are held to every requirement as well: whoever is in no o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from rrpolicy.channel.base import Axis
 from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.classes.assessor import READER, ClassModel
+from rrpolicy.privacy.classes.assessor import READER, SEARCHED, ClassModel
 from rrpolicy.privacy.classes.assessor import supports as of_classes
 from rrpolicy.privacy.disclosure import attribute_options
 from rrpolicy.privacy.disclosure.assessor import DisclosureModel
@@ -25,6 +26,7 @@ from rrpolicy.privacy.models import (
     delta_disclosure,
     identity_disclosure,
     k_anonymity,
+    k_map,
     l_diversity,
     t_closeness,
 )
@@ -63,6 +65,12 @@ def beta_likeness_assessors() -> tuple[Assessor, ...]:
 def delta_disclosure_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of delta-disclosure privacy."""
     return (_of_classes(delta_disclosure.NAME, delta_disclosure.OF_CLASSES),)
+
+
+def k_map_assessors() -> tuple[Assessor, ...]:
+    """Return the assessor of k-map: a suppressed record agrees with everybody."""
+    found = _of_classes(k_map.NAME, k_map.OF_CLASSES)
+    return (replace(found, supports=k_map.supports, estimates=True, adversary=SEARCHED),)
 
 
 def attribute_disclosure_assessors() -> tuple[Assessor, ...]:

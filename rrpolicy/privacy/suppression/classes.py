@@ -12,10 +12,12 @@ from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.classes.equivalence import numbered
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
+from rrpolicy.privacy.population.people import Population
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Value
     from rrpolicy.privacy.model import Written
+    from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 
@@ -32,7 +34,31 @@ def planned_classes(requirement: Requirement, channel: SuppressionChannel, origi
         if wanted:
             codes = [column.labels.index(label) for label in wanted]
             concerned[group[~np.isin(rows[:, place], codes)]] = False
-    return Classes(histograms.sizes, {channel.sensitive.attribute: histograms}, concerned)
+    population = None
+    if requirement.needs_reference and original.reference is not None:
+        population = _people(channel, original.reference, rows, group, classes)
+    return Classes(histograms.sizes, {channel.sensitive.attribute: histograms}, concerned, population=population)
+
+
+def _people(channel: SuppressionChannel, reference: Original, rows: Codes, group: Ints, classes: int) -> Population:
+    """Return the people of a reference table by class: those of the same values, and all for what is suppressed.
+
+    Args:
+        channel: tells which codes stand for anything.
+        reference: the population.
+        rows: (rows, known attributes) released codes.
+        group: (rows,) the class of each.
+        classes: how many there are.
+    """
+    found = reference.counts(*(column.attribute for column in channel.known))
+    number, distinct = numbered(list(np.concatenate([rows, found.codes]).T), len(rows) + len(found.n))
+    image = np.full(distinct, classes, dtype=np.int64)  # the last is of those whose class the table lacks
+    image[number[: len(rows)]] = group
+    people = np.zeros(classes + 1, dtype=np.int64)
+    np.add.at(people, image[number[len(rows) :]], found.n)
+    stars = (rows == [len(column.labels) - 1 for column in channel.known]).all(axis=1)
+    people[group[stars]] = reference.records
+    return Population.counted(people[:-1], 0 if stars.any() else int(people[-1]))
 
 
 def written_classes(requirement: Requirement, channel: SuppressionChannel, written: Written) -> Classes:

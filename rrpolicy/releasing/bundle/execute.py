@@ -31,7 +31,7 @@ from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.keys import series_id, source_tag, tag_bytes
-from rrpolicy.releasing.plan.plan import Plan, fingerprint, refuse_contradictions, same_software
+from rrpolicy.releasing.plan.plan import Plan, fingerprint, people_of, refuse_contradictions, same_software
 from rrpolicy.releasing.plan.series import refuse_others, series_of
 from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.releasing.tables.sink import FolderSink, Written
@@ -219,6 +219,8 @@ def current(  # noqa: PLR0917 each is another thing
         stale.append("the table's values changed, or the key is not the plan's")
     if plan.plan_on != (None if elsewhere is None else fingerprint(elsewhere)):
         stale.append("the table of `plan_on`, on which the parameters were chosen, changed")
+    if plan.reference != people_of(original):
+        stale.append("the reference table, in which people were counted, changed")
     if stale:
         raise RefusedError(
             Problem("RR401", f"the plan is stale: {'; '.join(stale)}", hint="plan again and review the new plan")

@@ -129,7 +129,7 @@ def _finding(  # noqa: PLR0917 what it passes on
     written: Written | None,
 ) -> Finding:
     assessor = registry.assessor(requirement, policy, outline_of(channel))
-    rereads = assessor.basis_of(requirement.max_records) <= Basis.RELEASE
+    rereads = assessor.rests_on(requirement) <= Basis.RELEASE
     if written is not None and assessor.measure is not None and rereads:
         finding = returning(Finding, assessor.measure)(requirement, policy, channel, written)
     else:

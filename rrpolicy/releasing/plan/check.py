@@ -129,6 +129,7 @@ def check(opened: Opened, terms: Terms | None = None) -> Checked:
         problems += unanswered(policy, registry, outline)
         problems += unexplained(policy, outline)
         problems += nowhere_to_plan(policy, outline)
+        problems += unreferenced(policy)
         problems += unfit(policy, outline)
         if outline.fixed is not None:
             problems += undeclared(policy, outline.fixed)
@@ -297,6 +298,21 @@ def nowhere_to_plan(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
     return (Problem("RR225", message, policy.place("mechanism.plan_on"), hint="take `plan_on` out"),)
 
 
+def unreferenced(policy: Policy) -> Iterator[Problem]:
+    """Yield why a reference table tells nothing here (RR561): nothing asks of it, or it would stand beside another."""
+    place = policy.place("reference")
+    if policy.reference is None:
+        return
+    if not any(r.needs_reference for r in (*policy.requirements, *policy.budget)):
+        message = "[reference] names the population, and no requirement is counted in it"
+        expected = "an entry of `k-map` without `sampling_fraction`, or of `delta-presence`, under [[privacy]]"
+        yield Problem("RR561", message, place, expected, "ask for one of them, or take [reference] out")
+    if policy.mechanism.elsewhere:
+        message = "people are counted in the reference table beside the source's records, not beside those of `plan_on`"
+        place = policy.place("mechanism.plan_on")
+        yield Problem("RR561", message, place, "one of `plan_on` and [reference]", "take one of them out")
+
+
 def undeclared(policy: Policy, channel: Channel) -> tuple[Problem, ...]:
     """Return what the channel's public description discloses and the policy does not accept."""
     return tuple(
@@ -316,7 +332,7 @@ def _decide(
 ) -> Finding:
     """Assess at the fewest and at very many records: a verdict that is the same at both needs no data."""
     described = words(requirement, registry)
-    basis = assessor.basis_of(requirement.max_records)
+    basis = assessor.rests_on(requirement)
     who = "decided by `rrpolicy plan`, which reads the data"
     undecided = replace(conclude(requirement, None, None, basis, who, limit=None), requirement=described)
     if fixed is None or basis > Basis.CHANNEL:

@@ -35,6 +35,7 @@ from rrpolicy.releasing.plan.check import (
     unanswered,
     undeclared,
     unexplained,
+    unreferenced,
 )
 from rrpolicy.releasing.plan.derived import derived, impossible, possible
 from rrpolicy.releasing.plan.kept_formulas import kept_formulas
@@ -64,6 +65,7 @@ class Plan:
         derived: what public/ will tell of the table beyond the number of records.
         source_tag: HMAC of the source's content under the plan's key; None if no key was made.
         plan_on: fingerprint of the table that parameters were chosen on; None if that was the source.
+        reference: fingerprint of the population that people were counted in; None if none was.
     """
 
     policy: Policy
@@ -77,6 +79,7 @@ class Plan:
     derived: tuple[Derived, ...] = ()
     source_tag: str | None = None
     plan_on: str | None = None
+    reference: str | None = None
 
     def digest(self) -> str:
         """Return the digest of what determines the release. No tag, no path."""
@@ -90,9 +93,14 @@ class Plan:
                     "records": self.records,
                     "software": plain(self.software),
                     "plan_on": self.plan_on,
+                    **self._counted_in,
                 }
             )
         )
+
+    @property
+    def _counted_in(self) -> dict[str, Json]:
+        return {} if self.reference is None else {"reference": self.reference}
 
     def with_tag(self, source_tag: str) -> Plan:
         """Return the plan with the HMAC of its source."""
@@ -113,6 +121,7 @@ class Plan:
             "software": plain(self.software),
             "source_tag": self.source_tag,
             "plan_on": self.plan_on,
+            **self._counted_in,
             "channel": self.channel.to_json(),
             "origins": plain(self.origins),
             "unrounded": plain(self.unrounded),
@@ -141,6 +150,7 @@ class Plan:
             derived=tuple(read(Derived, d) for d in document["derived"]),
             source_tag=document["source_tag"],
             plan_on=document["plan_on"],
+            reference=document.get("reference"),
         )
         if plan.digest() != document["digest"]:
             raise RefusedError(
@@ -227,6 +237,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
         unrounded=proposal.unrounded,
         remarks=(*proposal.remarks, *singles, *kept_formulas(resolved, channel)),
         plan_on=None if elsewhere is None else fingerprint(elsewhere),
+        reference=people_of(original),
         derived=derived(resolved, registry, outline, deciding, proposal, records=records),
     )
 
@@ -279,8 +290,14 @@ def refuse_contradictions(channel: Channel, policy: Policy, mechanism: object = 
 
 
 def fingerprint(original: Original) -> str:
-    """Return the unkeyed fingerprint of a table that parameters are chosen on; it stands in audit/ alone."""
+    """Return the unkeyed fingerprint of a table that is not the source; it stands in audit/ alone."""
     return "sha256:" + original.content().hex()
+
+
+def people_of(original: Original | int) -> str | None:
+    """Return the fingerprint of the reference table that was read beside a table; None if none was."""
+    people = None if isinstance(original, int) else original.reference
+    return None if people is None else fingerprint(people)
 
 
 def _stand_in(policy: Policy, original: Original, elsewhere: Original) -> Original:
@@ -314,6 +331,7 @@ def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[P
         *unanswered(policy, registry, outline),
         *unexplained(policy, outline),
         *nowhere_to_plan(policy, outline),
+        *unreferenced(policy),
         *unfit(policy, outline),
     )
     return (*known, *impossible(policy, possible(policy, outline, assessors)))

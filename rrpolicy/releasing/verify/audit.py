@@ -28,7 +28,7 @@ from rrpolicy.releasing.field.questionnaire import NAME as QUESTIONNAIRE
 from rrpolicy.releasing.field.questionnaire import Questionnaire, uncollectable
 from rrpolicy.releasing.plan.assess import Assessment, assess
 from rrpolicy.releasing.plan.plan import SCHEMA as PLAN_SCHEMA
-from rrpolicy.releasing.plan.plan import Plan, fingerprint
+from rrpolicy.releasing.plan.plan import Plan, fingerprint, people_of
 from rrpolicy.releasing.plan.series import terms
 from rrpolicy.releasing.report.alternatives import ComparedWith
 from rrpolicy.releasing.report.stored_findings import read_assessment
@@ -143,6 +143,8 @@ def verify_audit(log: Log, folder: Path, side: PublicSide, uri: str, start: str)
     if plan is None or stated is None or len(further) > (attacked is not None) + (compared is not None):
         return None
     audit = AuditSide(folder, record, plan, stated, _as_written(log, folder, record, plan, side), attacked, compared)
+    if plan.reference is not None:
+        log.claim(PLAN, "the population that people were counted in", "reference")
     if audit.policy is not None:
         _check_places(log, audit.policy, stated, side)
     _check_plan(log, audit, side)
@@ -354,8 +356,11 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     as_drawn = same(settled(plan.channel, original).to_json(), plan.channel.to_json())
     log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
+    uncounted = plan.reference is not None and original.reference is None  # what asks of people stays undecided
     for finding, stated in zip(assessment.findings, audit.stated.findings, strict=False):
         check_finding(log, finding, stated, where="findings.json", by=side.by)
+        if uncounted and finding.verdict is Verdict.UNDECIDED:
+            continue
         holds = finding.verdict is Verdict.SATISFIED
         log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
     failure = "the utility that was stated is not what the source gives"
@@ -364,6 +369,11 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     failure = "what the draw came to, as it was stated, is not what the source and the release give"
     agree = same(plain(audit.stated.attained), plain(came_to))
     log.again("attained", agree, "RR132", failure, side.by)
+    recomputed = assessment.findings
+    if uncounted:
+        pairs = zip(recomputed, audit.stated.placed(audit.places).findings, strict=False)
+        told = tuple(stated if found.verdict is Verdict.UNDECIDED else found for found, stated in pairs)
+        assessment = replace(assessment, findings=told)
     assessment = replace(assessment, attained=came_to)
     expected = manifests.manifest(plan, assessment, {}, label=None, test=False)
     differ = differences(side.manifest, expected, ("assumptions",))
@@ -374,9 +384,9 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     failure = "release.json does not say rightly whether the table was tested for how many records a unit has"
     log.check("records of a unit", agree, "RR129", failure, f"tested: {assessment.tested}")
     for file in (RELEASE, FINDINGS):
-        log.confirm(file, "findings", "utility", "attained")
-    log.findings[:] = assessment.findings
-    decided = {f"{f.model} {f.requirement}" for f in assessment.findings}
+        log.confirm(file, *([] if uncounted else ["findings"]), "utility", "attained")
+    log.findings[:] = recomputed
+    decided = {f"{f.model} {f.requirement}" for f in recomputed if f.verdict is not Verdict.UNDECIDED}
     log.undecided[:] = [u for u in log.undecided if u not in decided]
     if not assessment.tested:
         log.undecided.append(UNDECIDED)
@@ -416,6 +426,19 @@ def verify_elsewhere(
     if known:
         log.confirm(RELEASE, "plan_on")
         log.confirm(PLAN, "plan_on")
+
+
+def verify_reference(log: Log, audit: AuditSide, original: Original) -> None:
+    """Check that people are counted in the table that the plan counted them in; undecided where it is not at hand."""
+    if audit.plan.reference is None:
+        return
+    if original.reference is None:
+        log.undecided.append("the population that people were counted in (--reference)")
+        return
+    known = people_of(original) == audit.plan.reference
+    log.check("reference", known, "RR562", "people were counted in another reference table than the one given")
+    if known:
+        log.confirm(PLAN, "reference")
 
 
 def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> None:

@@ -15,7 +15,7 @@ from rrpolicy.releasing.account import draw_id
 from rrpolicy.releasing.bundle.audit import writers
 from rrpolicy.releasing.bundle.execute import draw_into, streams_of
 from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, series_id, source_tag
-from rrpolicy.releasing.plan.plan import make_plan
+from rrpolicy.releasing.plan.plan import make_plan, people_of
 from rrpolicy.releasing.plan.series import series_of
 from rrpolicy.releasing.verify.audit import CHOICE, PLAN, RECORD, AuditSide
 from rrpolicy.releasing.verify.outcome import Level, Log
@@ -133,7 +133,7 @@ def _check_choice(  # noqa: PLR0917 each is another thing
     if name not in registry.mechanisms:
         log.undecided.append(f"how the mechanism chose ({name} is not loaded)")
         return
-    if plan.plan_on is not None and plan_on is None:
+    if (plan.plan_on is not None and plan_on is None) or plan.reference != people_of(original):
         return
     if side.by:
         log.undecided.append(f"how the mechanism chose: planned by {side.by}; verify with that version")

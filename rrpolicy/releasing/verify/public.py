@@ -28,7 +28,7 @@ from rrpolicy.formats.format import UnlikeSpecError, file_name
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.offer import Software
-from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, SourceSettings
+from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReferenceSettings, ReleaseSettings, SourceSettings
 from rrpolicy.policy.stored import requirement_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle import manifest as manifests
@@ -411,6 +411,7 @@ def public_policy(manifest: Manifest, registry: Registry) -> Policy:
         attributes={a.name: Attribute(**asdict(a)) for a in manifest.attributes},
         requirements=requirements,
         mechanism=MechanismChoice("", _NoOptions(), plan_on="" if manifest.plan_on else None),
+        reference=ReferenceSettings() if any(r.needs_reference for r in requirements) else None,
         gates=(),
         release=ReleaseSettings(
             settings.format,

@@ -16,7 +16,7 @@ from rrpolicy.releasing.plan.custody import KeyAt, Secret
 from rrpolicy.releasing.plan.keys import KeyFile, SeriesKey, derived_key, read_key, read_series_key
 from rrpolicy.releasing.plan.plan import Plan
 from rrpolicy.releasing.verify.attacked import check_attacked
-from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_source
+from rrpolicy.releasing.verify.audit import verify_audit, verify_elsewhere, verify_reference, verify_source
 from rrpolicy.releasing.verify.key import verify_key
 from rrpolicy.releasing.verify.outcome import Level, Log, Verification
 from rrpolicy.releasing.verify.pages import check_audit_page
@@ -28,6 +28,7 @@ from rrpolicy.untrusted.document import UnreadableError
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
+    from rrpolicy.policy.model import Policy
     from rrpolicy.source.protocol import Original
 
 ATTESTATIONS = "attestations"
@@ -47,6 +48,7 @@ def verify(
     folder: str = ".",
     key: KeyAt | None = None,
     plan_on: str | None = None,
+    reference: str | None = None,
     plugins: Sequence[str] = (),
     engines: Mapping[str, Source] | None = None,
     today: date | None = None,
@@ -61,6 +63,7 @@ def verify(
         folder: that a relative uri starts from.
         key: key file, or the secret that the key is derived from, for level key.
         plan_on: uri of the table that the parameters were chosen on, if that was not the source; from level source on.
+        reference: uri of the population, if people were counted in one; from level source on.
         plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
         engines: of tables in memory, by the scheme of their uris.
         today: the day on which review dates are looked at; default: today.
@@ -101,7 +104,7 @@ def verify(
                 raise no_source(bundle)
             if side is not None and level > Level.PUBLIC:
                 side = replace(side, registry=side.registry.opening(engines or {}))
-                further = (folder, key, plan_on, spilled.folder, progress)
+                further = (folder, key, plan_on, reference, spilled.folder, progress)
                 _further(log, bundle, side, level, source or "", *further)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
             if says_full(error):
@@ -147,6 +150,7 @@ def _further(  # noqa: PLR0917 each level adds an input
     folder: str,
     key: KeyAt | None,
     plan_on: str | None,
+    reference: str | None,
     scratch: Path,
     progress: Callable[[str, float], None],
 ) -> None:
@@ -160,15 +164,32 @@ def _further(  # noqa: PLR0917 each level adds an input
         check_audit_page(log, audit, side, audit.stated.placed(audit.places), None)
         return
     progress("source", 0.5)
-    opening = open_original(audit.plan.policy, side.registry.sources, scratch / "spill")
+    policy = _with_people(audit.plan.policy, reference)
+    opening = open_original(policy, side.registry.sources, scratch / "spill")
     with side.registry.naming_engines(), open_source(opening) as original:
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         verify_elsewhere(log, audit, side, original, uri=plan_on, scratch=scratch)
+        verify_reference(log, audit, original)
         check_attacked(log, audit, side, original, scratch)
         if level is Level.KEY and key is not None:
             progress("drawing again", 0.8)
             held = _key(key, audit.plan, original)
             verify_key(log, audit, side, original, held, plan_on=plan_on, scratch=scratch)
+
+
+def _with_people(policy: Policy, reference: str | None) -> Policy:
+    """Return a plan's policy with the place of the population, which the plan does not hold.
+
+    Raises:
+        PolicyError: RR250 if no population was asked of.
+    """
+    if reference is None:
+        return policy
+    if policy.reference is None:
+        raise PolicyError(
+            Problem("RR250", "--reference: the release's policy names no population", hint="leave it out")
+        )
+    return replace(policy, reference=replace(policy.reference, uri=reference))
 
 
 def _key(key: KeyAt, plan: Plan, original: Original) -> KeyFile | SeriesKey:

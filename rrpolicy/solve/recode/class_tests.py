@@ -33,22 +33,27 @@ def positions(labels: Sequence[Value]) -> Ints:
     return np.array([number.setdefault((type(v), v), len(number)) for v in labels], dtype=np.int64)
 
 
-def tables(original: Original, attributes: Sequence[Recoded], sensitive: Sequence[str]) -> Tables:
-    """Count a table for rolling up.
+def tables(original: Original, attributes: Sequence[Recoded], tests: ClassTests) -> Tables:
+    """Count a table for rolling up, and the population beside it if a test asks for people.
 
     Args:
         original: the table.
         attributes: what makes classes.
-        sensitive: the attributes whose values are counted in them.
+        tests: name the attributes whose values are counted in them.
     """
     names = [a.attribute.name for a in attributes]
     joints = []
-    for name in sensitive:
+    for name in tests.sensitive:
         counts = original.counts(*names, name)
         codes = counts.codes.astype(np.int64)
         joints.append((codes[:, :-1], codes[:, -1], counts.n, counts.shape[-1]))
+    ladders = [ladder(a) for a in attributes]
     counts = original.counts(*names)
-    return finest([ladder(a) for a in attributes], counts.codes.astype(np.int64), counts.n, joints)
+    reference = None
+    if original.reference is not None and any(test.people is not None for test in tests.tests):
+        people = original.reference.counts(*names)
+        reference = finest(ladders, people.codes.astype(np.int64), people.n)
+    return finest(ladders, counts.codes.astype(np.int64), counts.n, joints, reference)
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def _test(
     joint = None if one.sensitive is None else sensitive.setdefault(one.sensitive, len(sensitive))
     known = {attribute: value for attribute, value in one.where.items() if attribute in place}
     concerned = tuple(_category(policy, place, attribute, value) for attribute, value in known.items())
-    return ClassTest(name, joint, one.holds, monotone, concerned, one.peaks)
+    return ClassTest(name, joint, one.holds, monotone, concerned, one.peaks, one.people, one.hidden)
 
 
 def _category(policy: Policy, place: Mapping[str, int], name: str, value: Value) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from rrpolicy.solve.recode.loss import Loss
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Channel
     from rrpolicy.mechanism import Task
-    from rrpolicy.solve.recode.rollup import Table
+    from rrpolicy.solve.recode.rollup import Tables
     from rrpolicy.source.protocol import Original
 
     Build: TypeAlias = Callable[[Sequence[Axis]], Channel]
@@ -61,7 +61,7 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
     """
     most = int(goal.suppression * original.records)
     tests = class_tests(task.requirements, task.policy, attributes, suppressing=most > 0)
-    counted = tables(original, attributes, tests.sensitive)
+    counted = tables(original, attributes, tests)
     weights = np.array([float(w / sum(goal.weights)) for w in goal.weights])
 
     def channel_of(choice: Choice) -> Channel:
@@ -79,7 +79,8 @@ def full_domain(task: Task, original: Original, attributes: Sequence[Recoded], g
         coarsest = search.choice(tuple(size - 1 for size in counted.shape))
         whole = channel_of(coarsest)
         failing = {r.model for r, a in tests.others if not a.accepts(r, whole, original)}
-        raise infeasible(search, coarsest, failing, goal, len(np.ravel(search.loss.bounds())))
+        uncut = channel_of(replace(coarsest, kept=np.ones_like(coarsest.kept)))
+        raise infeasible(search, coarsest, failing, goal, lambda models: attained(task, models, uncut, original))
     levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
     return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
 
@@ -90,7 +91,19 @@ def axes_of(choice: Choice, attributes: Sequence[Recoded], *, suppressing: bool)
     return axes_at(attributes, choice.node, suppressed)
 
 
-def infeasible(search: Search, coarsest: Choice, failing: Collection[str], goal: Goal, nodes: int) -> RequirementError:
+def attained(task: Task, models: Collection[str], channel: Channel, original: Original) -> str:
+    """Return models with the number that each entry of theirs achieves through a channel, for messages."""
+    said = []
+    for requirement, assessor in task.requirements:
+        if requirement.model in models:
+            achieved = assessor.finding(requirement, channel, original).achieved
+            said.append(requirement.model + ("" if achieved is None else f" (achieves {achieved.value:.6g})"))
+    return ", ".join(dict.fromkeys(said))
+
+
+def infeasible(
+    search: Search, coarsest: Choice, failing: Collection[str], goal: Goal, said: Callable[[Collection[str]], str]
+) -> RequirementError:
     """Return the error that says what stands in the way at the coarsest node, and what would help.
 
     Args:
@@ -98,9 +111,9 @@ def infeasible(search: Search, coarsest: Choice, failing: Collection[str], goal:
         coarsest: its coarsest node.
         failing: models that an assessor of the whole channel decides, and that fail there.
         goal: its place is used, and how many records may be suppressed.
-        nodes: of the lattice.
+        said: models in words, with what they achieve there.
     """
-    records, most = search.tables.records, search.most
+    nodes, records, most = len(np.ravel(search.loss.bounds())), search.tables.records, search.most
     stands = f"even at the coarsest of {nodes} nodes, {coarsest.suppressed} of {records} records would be suppressed"
     if search.satisfies(coarsest):
         names, hint = set(failing), "ask for less: what stands in the way is no matter of classes"
@@ -113,7 +126,7 @@ def infeasible(search: Search, coarsest: Choice, failing: Collection[str], goal:
             f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
         )
     message = f"no generalisation satisfies every requirement: {stands}" + (
-        f"; there fail {', '.join(sorted(names))}" if names else ""
+        f"; there fail {said(names)}" if names else ""
     )
     return RequirementError(Problem("RR105", message, goal.place, hint=hint))
 
@@ -140,10 +153,12 @@ def multidimensional(
     tests = class_tests(task.requirements, task.policy, attributes, suppressing=False)
     steering = sufficient(tests, task.policy, attributes)
     finest = [replace(a, chosen=(0,)) for a in attributes]
-    table = tables(original, finest, steering.sensitive).finest
-    axis = mondrian(table, attributes, steering.tests)
+    counted = tables(original, finest, steering)
+    axis = mondrian(counted, attributes, steering.tests)
     if axis is None:
-        names = ", ".join(dict.fromkeys(t.name for t in steering.tests if not _holds_of_all(t, table)))
+        models = {t.name for t in steering.tests if not _holds_of_all(t, counted)}
+        whole = build(axes_at(attributes, [len(a.chosen) - 1 for a in attributes]))
+        names = attained(task, models, whole, original)
         stands = f"even the whole table, as one class, fails {names}" if names else FORCED
         message = f"no partition satisfies every requirement: {stands}"
         hint = "ask for less, or release fewer attributes unchanged beside the quasi-identifiers"
@@ -158,11 +173,14 @@ def multidimensional(
     return channel
 
 
-def _holds_of_all(test: ClassTest, table: Table) -> bool:
+def _holds_of_all(test: ClassTest, counted: Tables) -> bool:
     """Return whether the whole table, as one class, satisfies a test."""
+    table = counted.finest
     counts = table.n[:, None] if test.joint is None else table.histogram(test.joint)
     whole = counts.sum(axis=0, keepdims=True)
     fine = test.holds(whole)
     if test.peaks is not None:
         fine = fine & test.peaks(whole, counts.max(axis=0, keepdims=True))
+    if test.people is not None and counted.reference is not None:
+        fine = fine & test.people(np.array([counted.records]), np.array([counted.reference.records]))
     return bool(fine.all())

@@ -47,6 +47,9 @@ class ClassTest:
         concerned: (place of an attribute, category): only classes whose group of it holds the category need to satisfy.
         peaks: (classes, values) counts, and the most records of one original combination in each class by value ->
             (classes,) which satisfy it as well; None if single combinations do not matter. Read by Mondrian alone.
+        people: (classes,) records and (classes,) people of the population -> (classes,) which satisfy it as well; None
+            if it asks nothing of these. People beside no records are of no class.
+        hidden: whether suppressed records must satisfy `people`, as one class.
     """
 
     name: str
@@ -55,6 +58,8 @@ class ClassTest:
     monotone: bool
     concerned: tuple[tuple[int, int], ...] = ()
     peaks: Callable[[Ints, Ints], Mask] | None = None
+    people: Callable[[Ints, Ints], Mask] | None = None
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,8 +154,18 @@ class Search:
         return Choice(node, self.loss.of(table, kept), table, kept)
 
     def satisfies(self, choice: Choice) -> bool:
-        """Return whether no more records are suppressed than may be, and some are not."""
-        return choice.suppressed <= self.most and bool(choice.kept.any())
+        """Return whether no more records are suppressed than may be, and some are not, and what these must satisfy."""
+        return choice.suppressed <= self.most and bool(choice.kept.any()) and self._hides(choice)
+
+    def _hides(self, choice: Choice) -> bool:
+        """Return whether suppressed records satisfy, as one class, what is asked of them as well."""
+        gone = ~choice.kept
+        asked = [test.people for test in self.tests if test.hidden and test.people is not None]
+        if not asked or not gone.any():
+            return True
+        people, _ = self.tables.people(choice.table)
+        whole = [np.array([int(n[gone].sum())], dtype=np.int64) for n in (choice.table.n, people)]
+        return all(bool(one(*whole).all()) for one in asked)
 
     def _decide(self, node: Node, state: npt.NDArray[np.int8]) -> bool:
         """Find out whether what is monotone holds at a node, bisecting a chain of undecided nodes above it."""
@@ -195,6 +210,10 @@ class Search:
         for test in tests:
             histogram = table.n[:, None] if test.joint is None else table.histogram(test.joint)
             mask = ~test.holds(histogram if kept.all() else histogram[kept])
+            if test.people is not None:
+                people, elsewhere = self.tables.people(table)
+                told = test.people(np.append(table.n[kept], 0), np.append(people[kept], elsewhere))
+                mask |= ~(told[:-1] & told[-1])
             for place, category in test.concerned:
                 group = self.tables.ladders[place].becomes[table.node[place]][category]
                 mask &= table.codes[kept, place] == group

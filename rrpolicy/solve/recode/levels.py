@@ -56,11 +56,7 @@ class Goal:
 
 def class_attributes(policy: Policy) -> tuple[Attribute, ...]:
     """Return what makes classes: quasi-identifiers, and what is released beside them and may link somebody."""
-    return tuple(
-        a
-        for a in policy.released
-        if a.role is Role.QUASI_IDENTIFIER or (a.role is Role.INSENSITIVE and a.assume_unlinkable is None)
-    )
+    return policy.linking
 
 
 def recoded(attribute: Attribute, pinned: int | None = None) -> Recoded:

@@ -30,7 +30,7 @@ from rrpolicy.solve.recode.sides import Group, Parts, Side
 
 if TYPE_CHECKING:
     from rrpolicy.solve.recode.lattice import ClassTest
-    from rrpolicy.solve.recode.rollup import Table
+    from rrpolicy.solve.recode.rollup import Table, Tables
     from rrpolicy.source.counts import Ints
 
 Box: TypeAlias = tuple[Group, ...]
@@ -43,12 +43,14 @@ class Mondrian:
 
     Attributes:
         sides: the attributes.
-        table: the classes of the finest domain.
+        table: the classes of the finest domain; with a population also those that only it has.
+        people: (classes,) people of the population; None without one.
         tests: the requirements on classes.
     """
 
     sides: tuple[Side, ...]
     table: Table
+    people: Ints | None
     tests: Sequence[ClassTest]
 
     def partition(self) -> Boxes | None:
@@ -92,7 +94,7 @@ class Mondrian:
         if len(here) < 2:  # noqa: PLR2004 - one cell cannot be cut
             return None
         for place in sorted(places, key=lambda p: (-len(box[p]) / self.sides[p].size, p)):
-            n = self._by_code(None, here, place)[:, 0]
+            n = self._by_code(self.table.n[:, None], here, place)[:, 0]
             ways = [w for w in self.sides[place].cuts(box[place]) if sum(n[list(part)].any() for part in w) > 1]
             allowed = self._allowed(box, here, place, ways) if ways else []
             best = [(max(int(n[list(part)].sum()) for part in w), i) for i, w in enumerate(ways) if allowed[i]]
@@ -101,7 +103,7 @@ class Mondrian:
         return None
 
     def _narrower(self, box: Box, here: Ints) -> tuple[int, Parts] | None:
-        """Return a cut that leaves all records in one part: it tells where they are, and no two of them apart."""
+        """Return a cut that leaves all records and people in one part: it tells where they are, and no two apart."""
         if not len(here):
             return None
         for place, (side, group) in enumerate(zip(self.sides, box, strict=True)):
@@ -119,22 +121,25 @@ class Mondrian:
         parts = [part for way in ways for part in way]
         fine = np.ones(len(parts), dtype=bool)
         for test in self.tests:
-            by_code = self._by_code(test.joint, here, place)
+            dense = self._dense[test.joint]
+            by_code = self._by_code(dense, here, place)
             inside = np.array([by_code[list(part)].sum(axis=0) for part in parts])
             rest = len(ways) * (self._totals[test.joint] - by_code.sum(axis=0))  # shares of the whole stay as they are
             mask = test.holds(np.vstack([inside, rest[None, :]]))[:-1]
             if test.peaks is not None:
-                most = self._by_code(test.joint, here, place, np.maximum)
+                most = self._by_code(dense, here, place, np.maximum)
                 mask = mask & test.peaks(inside, np.array([most[list(part)].max(axis=0) for part in parts]))
+            if test.people is not None and self.people is not None:
+                both = self._by_code(np.stack([self.table.n, self.people], axis=1), here, place)
+                mask = mask & test.people(*np.array([both[list(part)].sum(axis=0) for part in parts]).T)
             for attribute, category in test.concerned:
                 mask = mask | np.array([category not in _replaced(box, place, part)[attribute] for part in parts])
             fine &= mask
         ends = np.cumsum([len(way) for way in ways])
         return [bool(x.all()) for x in np.split(fine, ends[:-1])]
 
-    def _by_code(self, joint: int | None, here: Ints, place: int, gather: np.ufunc = np.add) -> Ints:
+    def _by_code(self, dense: Ints, here: Ints, place: int, gather: np.ufunc = np.add) -> Ints:
         """Return (categories, values) counts of some rows by an attribute: their sums, or what is gathered of them."""
-        dense = self._dense[joint]
         out = np.zeros((self.sides[place].size, dense.shape[1]), dtype=np.int64)
         gather.at(out, self.table.codes[here, place], dense[here])
         return out
@@ -149,16 +154,17 @@ class Mondrian:
         return {joint: dense.sum(axis=0) for joint, dense in self._dense.items()}
 
 
-def mondrian(table: Table, attributes: Sequence[Recoded], tests: Sequence[ClassTest]) -> Recode | None:
+def mondrian(counted: Tables, attributes: Sequence[Recoded], tests: Sequence[ClassTest]) -> Recode | None:
     """Return the partition as an axis; None if even the whole table fails a requirement.
 
     Args:
-        table: the classes of the finest domain: codes are those of the domains.
+        counted: its finest table has the classes of the finest domain: codes are those of the domains.
         attributes: what makes classes.
         tests: the requirements on classes.
     """
     sides = tuple(Side(a) for a in attributes)
-    boxes = Mondrian(sides, table, tests).partition()
+    table, people = counted.united()
+    boxes = Mondrian(sides, table, people, tests).partition()
     if boxes is None:
         return None
     columns = tuple(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -95,7 +95,7 @@ class Table:
     Attributes:
         node: whose.
         codes: (classes, attributes) group of each attribute.
-        n: (classes,) records; all > 0.
+        n: (classes,) records; all > 0, but for classes that only a population has.
         joints: one for each sensitive attribute.
     """
 
@@ -116,10 +116,12 @@ class Tables:
     Attributes:
         ladders: the attributes' levels.
         finest: the table at the finest node, (0, …, 0).
+        reference: the same of the people of a population; None if none are asked for.
     """
 
     ladders: tuple[Ladder, ...]
     finest: Table
+    reference: Tables | None = None
     _held: list[Table] = field(default_factory=list)
     _nodes: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     _sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -146,6 +148,33 @@ class Tables:
         table = self._rolled(source, node)
         self._hold(table)
         return table
+
+    def people(self, table: Table) -> tuple[Ints, int]:
+        """Return (classes,) the people of the population in the classes of a table, and how many are in none."""
+        if self.reference is None:
+            raise ValueError("no population was counted")
+        theirs = self.reference.at(table.node)
+        shape = [ladder.groups[place] for ladder, place in zip(self.ladders, table.node, strict=True)]
+        known, found = (_numbered(codes, shape) for codes in (theirs.codes, table.codes))
+        place = np.minimum(np.searchsorted(known, found), len(known) - 1)
+        people: Ints = np.where(known[place] == found, theirs.n[place], 0)
+        return people, int(theirs.n.sum() - people.sum())
+
+    def united(self) -> tuple[Table, Ints | None]:
+        """Return the finest table with the classes that only the population has, and (classes,) people in each."""
+        table = self.finest
+        if self.reference is None:
+            return table, None
+        theirs = self.reference.finest
+        shape = [ladder.groups[0] for ladder in self.ladders]
+        known, found = (_numbered(codes, shape) for codes in (table.codes, theirs.codes))
+        every = np.union1d(known, found)
+        records, people = np.zeros(len(every), dtype=np.int64), np.zeros(len(every), dtype=np.int64)
+        image = np.searchsorted(every, known)
+        records[image], people[np.searchsorted(every, found)] = table.n, theirs.n
+        codes = np.stack(np.unravel_index(every, shape), axis=1) if shape else np.zeros((len(every), 0), np.int64)
+        joints = tuple(replace(joint, group=image[joint.group]) for joint in table.joints)
+        return Table(table.node, codes, records, joints), people
 
     def _rolled(self, source: Table, node: Node) -> Table:
         shape = [ladder.groups[place] for ladder, place in zip(self.ladders, node, strict=True)]
@@ -176,7 +205,11 @@ class Tables:
 
 
 def finest(
-    ladders: Sequence[Ladder], codes: Ints, n: Ints, joints: Sequence[tuple[Ints, Ints, Ints, int]] = ()
+    ladders: Sequence[Ladder],
+    codes: Ints,
+    n: Ints,
+    joints: Sequence[tuple[Ints, Ints, Ints, int]] = (),
+    reference: Tables | None = None,
 ) -> Tables:
     """Return the tables of a lattice from counts over original categories.
 
@@ -186,16 +219,15 @@ def finest(
         n: (cells,) records.
         joints: for each sensitive attribute (cells, attributes) original categories, (cells,) its value, (cells,)
             records, and how many values it has.
+        reference: the people of a population over the same ladders.
     """
     shape = [ladder.groups[0] for ladder in ladders]
     if math.prod(shape) >= 1 << 62:
         raise OverflowError("the combinations of the attributes cannot be numbered")
 
     def key_of(rows: Ints) -> Ints:
-        key = np.zeros(len(rows), dtype=np.int64)
-        for number, ladder in enumerate(ladders):
-            key = key * shape[number] + ladder.becomes[0][rows[:, number]]
-        return key
+        groups = [ladder.becomes[0][rows[:, number]] for number, ladder in enumerate(ladders)]
+        return _numbered(np.stack(groups, axis=1) if groups else rows.astype(np.int64), shape)
 
     found, total = _added_up(key_of(codes), n, math.prod(shape))
     tables = []
@@ -203,7 +235,15 @@ def finest(
         joint = Joint(np.searchsorted(found, key_of(rows)), value.astype(np.int64), count, values)
         tables.append(joint.rolled(np.arange(len(found)), len(found)))
     unpacked = np.stack(np.unravel_index(found, shape), axis=1) if shape else np.zeros((len(found), 0), np.int64)
-    return Tables(tuple(ladders), Table((0,) * len(ladders), unpacked, total, tuple(tables)))
+    return Tables(tuple(ladders), Table((0,) * len(ladders), unpacked, total, tuple(tables)), reference)
+
+
+def _numbered(codes: Ints, shape: Sequence[int]) -> Ints:
+    """Return one number for each row of codes, in the order of the rows."""
+    key = np.zeros(len(codes), dtype=np.int64)
+    for column, size in enumerate(shape):
+        key = key * size + codes[:, column]
+    return key
 
 
 def _added_up(key: Ints, n: Ints, size: int) -> tuple[Ints, Ints]:

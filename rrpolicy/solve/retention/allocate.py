@@ -111,7 +111,7 @@ def problem_of(
 
 def _origin(template: Template, workload: Sequence[Marginal], task: Task, *, optimal: bool) -> Origin:
     """Return whether the parameters depend on more than N; refuse it where only N is given."""
-    models = [r.model for r, assessor in task.requirements if assessor.basis_of(r.max_records) > Basis.CHANNEL]
+    models = [r.model for r, assessor in task.requirements if assessor.rests_on(r) > Basis.CHANNEL]
     data = optimal and needs_data(template, workload)
     if isinstance(task.original, int):
         if models:

@@ -122,6 +122,9 @@ k = 3
 name = "flip"
 plan_on = "other.csv"
 plan_on_table = "t"
+[reference]
+uri = "people.duckdb"
+table = "everybody"
 [release]
 format = "csv"
 accept = ["domain:sex"]

@@ -1,0 +1,85 @@
+"""The reference table: everybody of the population, read as far as it makes classes, beside the original."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.errors import DataError, Problem
+from rrpolicy.policy.model import Policy, SourceSettings
+
+if TYPE_CHECKING:
+    from rrpolicy.source.counts import Counts
+    from rrpolicy.source.original import TableOriginal
+
+HINT = "its columns have the names and the categories of the policy; a view in a database can give it these"
+
+
+def of_people(policy: Policy) -> Policy | None:
+    """Return the policy by which the reference table is read: what makes classes, and where it lies.
+
+    Args:
+        policy: with observed domains filled in; both tables have the same.
+
+    Returns:
+        None if the policy names no such table, or does not say where it lies.
+    """
+    reference = policy.reference
+    if reference is None or reference.uri is None:
+        return None
+    source = SourceSettings(
+        reference.uri,
+        reference.table,
+        missing=policy.source.missing,
+        csv=policy.source.csv,
+        other_columns="excluded",
+    )
+    place = policy.place("reference.uri")
+    places = {"source.uri": place} if place is not None else {}
+    release = replace(policy.release, series=None)
+    attributes = {a.name: a for a in policy.linking if a.categorical}
+    return replace(policy, source=source, attributes=attributes, reference=None, release=release, places=places)
+
+
+def of_reference(problem: Problem, policy: Policy) -> Problem:
+    """Return a problem of the reference table, which names it.
+
+    Args:
+        problem: of a table that was read under `of_people`.
+        policy: that one.
+    """
+    return replace(
+        problem,
+        message=f"the reference table: {problem.message}",
+        place=policy.place("source.uri"),
+        hint=HINT if problem.code.startswith("RR31") else problem.hint,
+    )
+
+
+def refuse_strangers(original: TableOriginal, people: TableOriginal) -> None:
+    """Refuse a population that some people of the table are not of.
+
+    Args:
+        original: the table.
+        people: the reference table.
+
+    Raises:
+        DataError: RR337 if the table has more records of some combination than the reference table has people.
+    """
+    names = [a.name for a in people.policy.released]
+    records, population = (_by_cell(table.counts(*names)) for table in (original, people))
+    short = [n - population.get(cell, 0) for cell, n in records.items() if n > population.get(cell, 0)]
+    if short:
+        message = (
+            f"the reference table lacks people of the table: of {len(short):,} combinations of values it has fewer "
+            f"people than the table has records, {sum(short):,} in all"
+        )
+        expected = "everybody of the table in the reference table, too, one record a person, in the same categories"
+        raise DataError(Problem("RR337", message, people.policy.place("source.uri"), expected))
+
+
+def _by_cell(counts: Counts) -> dict[bytes, int]:
+    codes = np.ascontiguousarray(counts.codes, dtype=np.int32)
+    return {row.tobytes(): int(n) for row, n in zip(codes, counts.n, strict=True)}
