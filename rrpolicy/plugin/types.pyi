@@ -23,6 +23,7 @@ from rrpolicy.policy.model import (
     LedgerSettings as LedgerSettings,
     MechanismChoice as MechanismChoice,
     Overlap as Overlap,
+    ReferenceSettings as ReferenceSettings,
     ReleaseSettings as ReleaseSettings,
     SourceSettings as SourceSettings,
 )
