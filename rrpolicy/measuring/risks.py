@@ -16,9 +16,9 @@ from rrpolicy.engine.column_types import Family
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Standing
 from rrpolicy.policy.model import PLAIN
+from rrpolicy.privacy.classes.people import Population
 from rrpolicy.privacy.population.attackers import with_population, without_population
 from rrpolicy.privacy.population.individual import estimated
-from rrpolicy.privacy.population.people import Population
 from rrpolicy.privacy.population.suda import Combinations, finding
 from rrpolicy.source.opening import engine, snapshot_of
 

@@ -35,7 +35,7 @@ from rrpolicy.privacy.classes.histograms import (
     Mask as Mask,
 )
 from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
-from rrpolicy.privacy.population.people import Population as Population
+from rrpolicy.privacy.classes.people import Population as Population
 from rrpolicy.report import (
     AlternativeRow as AlternativeRow,
     Alternatives as Alternatives,

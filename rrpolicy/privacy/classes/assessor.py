@@ -15,6 +15,7 @@ from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.privacy.classes.people import COUNTED
 from rrpolicy.privacy.model import Assessor, PerClass, Written, foreign
 
 if TYPE_CHECKING:
@@ -190,8 +191,6 @@ def of_people(found: Finding, classes: Classes) -> Finding:
     Undecided if it needs to know of one and nothing is known. What was counted in a reference table is no part of the
     release, and public/ shows none of it.
     """
-    from rrpolicy.privacy.population.people import COUNTED
-
     found = replace(found, adversary=SEARCHED)
     if classes.population is None:
         found = replace(found, achieved=None, verdict=Verdict.UNDECIDED, groups_over=None, people_over=None)

@@ -20,8 +20,8 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
+from rrpolicy.privacy.classes.people import Population
 from rrpolicy.privacy.evidence import Sides, gather
-from rrpolicy.privacy.population.people import Population
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.population.people import Population
+    from rrpolicy.privacy.classes.people import Population
     from rrpolicy.source.counts import Array, Ints
 
 Mask: TypeAlias = npt.NDArray[np.bool_]

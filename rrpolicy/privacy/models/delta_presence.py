@@ -43,7 +43,7 @@ from rrpolicy.privacy.model import Assessor, Order, PerClass
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
     from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
-    from rrpolicy.privacy.population.people import Population
+    from rrpolicy.privacy.classes.people import Population
     from rrpolicy.source.counts import Ints
 
 NAME = "delta-presence"

@@ -151,7 +151,7 @@ def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[t
 
 def find(options: Options, columns: Sequence[Protected], classes: Classes) -> Finding:
     """Return what classes reach, held against k; undecided where an estimate does not decide, or nothing is known."""
-    from rrpolicy.privacy.population.people import Population
+    from rrpolicy.privacy.classes.people import Population
 
     del columns
     known = classes.population

@@ -25,7 +25,7 @@ from rrpolicy.privacy.population.measured import beside, measured
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.privacy.classes.histograms import Classes
-    from rrpolicy.privacy.population.people import Population
+    from rrpolicy.privacy.classes.people import Population
 
 REFERENCE = "El Emam 2013, chapter 16; El Emam, Dankar 2008"
 MARKETER = "Dankar, El Emam 2010"

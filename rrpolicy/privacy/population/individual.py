@@ -28,7 +28,7 @@ from rrpolicy.privacy.population.measured import beside, measured
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.privacy.classes.histograms import Classes
-    from rrpolicy.privacy.population.people import Population
+    from rrpolicy.privacy.classes.people import Population
     from rrpolicy.source.counts import Array, Ints
 
 REFERENCE = "Benedetti, Franconi 1998; Franconi, Polettini 2004, section 2"

@@ -12,7 +12,7 @@ from rrpolicy.channel.suppression.channel import SuppressionChannel
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.classes.equivalence import numbered
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
-from rrpolicy.privacy.population.people import Population
+from rrpolicy.privacy.classes.people import Population
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Value
