@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rrpolicy.outputs.outcome import Subject
 
 PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
+UNNAMED = "an estimate decides only with --decided-by estimate, in a policy `decided_by`"
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -122,6 +123,7 @@ def _subjects(found: TableCheck, uri: str, status: int) -> list[Subject]:
 def _lines(found: TableCheck) -> list[str]:
     from rrpolicy.cli.text.plan import MARKS
     from rrpolicy.cli.text.risks import lines
+    from rrpolicy.finding import Verdict
     from rrpolicy.releasing.plan.gate import shown
 
     left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
@@ -130,6 +132,8 @@ def _lines(found: TableCheck) -> list[str]:
     for finding in found.findings:
         achieved = "" if finding.achieved is None else shown(finding.achieved)
         text.append(f"  {MARKS[finding.verdict]:<9} {finding.model:<{width}}  {achieved:<9} {finding.requirement}")
+        if finding.verdict is Verdict.UNDECIDED:
+            text.append(f"  {'':<9} {'':<{width}}  {UNNAMED}")
         if finding.groups_over:
             over = f"fails in {finding.groups_over:,} of the classes, with {finding.people_over:,} records"
             text.append(f"  {'':<9} {'':<{width}}  {over}")

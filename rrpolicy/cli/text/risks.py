@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _LEVELS = 5
 """Values of an attribute that are listed, those that contribute most first; documents hold all."""
 _INDENT = " " * 12
+_TOLD = ("Estimated", "Standard errors")
+"""What assumptions that are printed begin with; documents hold all."""
 
 
 def lines(risks: Sequence[Finding]) -> list[str]:
@@ -22,17 +24,17 @@ def lines(risks: Sequence[Finding]) -> list[str]:
         return []
     text = ["risks of records, which no limit is held against"]
     width = max(len(found.model) for found in risks)
-    for found in risks:
-        achieved = found.achieved
-        estimated = achieved is not None and achieved.standing is Standing.ESTIMATE
-        number = "" if achieved is None else f"{achieved.value:.6g}"
+    numbers = ["" if f.achieved is None else shown(f.achieved).removesuffix(" (estimate)") for f in risks]
+    wide = max(len(number) for number in numbers)
+    for found, number in zip(risks, numbers, strict=True):
+        estimated = found.achieved is not None and found.achieved.standing is Standing.ESTIMATE
         text.append(
-            f"  {'estimate' if estimated else 'exact':<9} {found.model:<{width}}  {number:<9} {found.requirement}"
+            f"  {'estimate' if estimated else 'exact':<9} {found.model:<{width}}  {number:<{wide}}  {found.requirement}"
         )
         whole, tables = by_value(found.companions)
         text += [f"{_INDENT}{_said(item)}" for item in whole]
         text += [f"{_INDENT}{line}" for table in tables for line in _by_value(table)]
-    rests = dict.fromkeys(rest for found in risks for rest in found.assumptions if rest.startswith("Estimated"))
+    rests = dict.fromkeys(rest for found in risks for rest in found.assumptions if rest.startswith(_TOLD))
     return text + [f"note: {rest[0].lower()}{rest[1:].rstrip('.')}" for rest in rests]
 
 

@@ -55,19 +55,17 @@ class Population:
         """Return what a sampling fraction in (0, 1] says: n = f/fraction for a class of f records."""
         return cls(sizes.astype("float64") * fraction.denominator / fraction.numerator, Standing.ESTIMATE, SAMPLED)
 
-    def error(self, sizes: Ints, place: int) -> float:
-        """Return the standard error of one class's people: sqrt(F (F - f)/f), 0 if they were counted.
+    def errors(self, sizes: Ints) -> Array:
+        """Return (classes,) the standard errors of classes' people: sqrt(F (F - f)/f), 0 if they were counted.
 
         Of a negative binomial number, given f records found with probability f/F each (Franconi, Polettini 2004).
 
         Args:
             sizes: (classes,) f.
-            place: which class.
         """
-        if self.standing is Standing.EXACT:
-            return 0.0
-        people, records = float(self.n[place]), int(sizes[place])
-        return math.sqrt(people * (people - records) / records)
+        off = 0.0 if self.standing is Standing.EXACT else 1.0
+        errors: Array = off * (self.n * (self.n - sizes) / sizes) ** 0.5
+        return errors
 
     @property
     def total(self) -> float:

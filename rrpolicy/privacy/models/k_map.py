@@ -175,7 +175,7 @@ def _reached(classes: Classes, k: int | None) -> Finding:
     known, achieved = classes.population, Measure(math.inf)
     if known is not None and classes.concerned.any():
         fewest = int(np.argmin(np.where(classes.concerned, known.n.astype(np.float64), np.inf)))
-        achieved = Measure(float(known.n[fewest]), known.standing, known.error(classes.sizes, fewest))
+        achieved = Measure(float(known.n[fewest]), known.standing, float(known.errors(classes.sizes)[fewest]))
     passes: Mask | None = None if k is None or known is None else known.n >= k
     found = conclude(WORDS, [Outcome("", achieved, passes)], classes, None if k is None else Fraction(k))
     return of_people(found, classes)

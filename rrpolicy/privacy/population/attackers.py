@@ -15,12 +15,16 @@ References:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.privacy.classes.assessor import SEARCHED
-from rrpolicy.privacy.population.measured import beside, measured
+from rrpolicy.privacy.population.measured import beside, measured, told
+from rrpolicy.privacy.population.posterior import INDEPENDENT, POSTERIOR, Posterior
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
@@ -63,23 +67,35 @@ def with_population(classes: Classes, population: Population) -> Iterator[Findin
     f, n = classes.sizes, classes.records
     if not n:
         return
-    people, standing, rests = population.n, population.standing, (population.assumption,)
-    rate = float((f / people).sum()) / n
-    picked = len(f) / float(people.sum())
+    people, standing = population.n, population.standing
+    posterior = Posterior.of(f, people) if standing is Standing.ESTIMATE else None
+    rests = (population.assumption, *((POSTERIOR, INDEPENDENT) if posterior is not None else ()))
+
+    def one(place: int) -> Measure:
+        value = float(1 / people[place])
+        alone = (np.arange(len(f)) == place).astype(np.float64)
+        return Measure(value, standing, 0.0 if posterior is None else posterior.off(alone, value))
+
+    def right(of: float) -> Measure:
+        value = float((f / people).sum()) / of
+        return Measure(value, standing, 0.0 if posterior is None else posterior.off(f / of, value))
+
+    rate, picked = right(n), _picked(classes, population)
+    average = picked if picked.value > rate.value else rate
     smallest = people.min()
     yield measured(
-        *("journalist-risk", "highest probability of a right link", Measure(float(1 / smallest), standing)),
+        *("journalist-risk", "highest probability of a right link", one(int(people.argmin()))),
         *(SEARCHED, rests),
         [
-            beside("average", max(picked, rate), "the greater of the averages over people and over records", standing),
-            beside("lowest", 1 / people.max(), "probability in the class of most people", standing),
+            told("average", average, "the greater of the averages over people and over records"),
+            told("lowest", one(int(people.argmax())), "probability in the class of most people"),
             beside("at the highest", int(f[people == smallest].sum()), "records of highest probability", standing),
         ],
         REFERENCE,
     )
-    likely = [beside("right links", rate * n, "records linked rightly, in expectation", standing)]
+    likely = [told("right links", right(1), "records linked rightly, in expectation")]
     said = "expected share of right links"
-    yield measured("marketer-risk", said, Measure(rate, standing), SOLD, rests, likely, MARKETER)
+    yield measured("marketer-risk", said, rate, SOLD, rests, likely, MARKETER)
     if standing is Standing.EXACT:
         alone = int((people == 1).sum())
         yield measured(
@@ -93,3 +109,10 @@ def with_population(classes: Classes, population: Population) -> Iterator[Findin
             [beside("share", alone / n, "of all records, those of people alone in the population")],
             "Skinner, Elliot 2002",
         )
+
+
+def _picked(classes: Classes, population: Population) -> Measure:
+    """Return J/ΣF, of who picks a person; its error to the first order in that of ΣF."""
+    total, value = float(population.n.sum()), len(classes.sizes) / float(population.n.sum())
+    spread = population.errors(classes.sizes)
+    return Measure(value, population.standing, value * math.sqrt(float((spread**2).sum())) / total)

@@ -1,7 +1,7 @@
 """Individual risk of re-identification, estimated from a sample and its weights.
 
-Of a class of f records that stands for F people, with p = f/F and the people of the class given f distributed as a
-negative binomial of f successes with probability p, the expectation of one in their number is
+Of a class of f records that stands for F people, with p = f/F, the risk is the expectation of one in the number of its
+people given f (`posterior.py`),
 
     r = p^f/f 2F1(f, f; f + 1; 1 - p) = p/f 2F1(1, 1; f + 1; 1 - p)
 
@@ -23,7 +23,8 @@ import numpy as np
 
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.privacy.classes.assessor import SEARCHED
-from rrpolicy.privacy.population.measured import beside, measured
+from rrpolicy.privacy.population.measured import measured, told
+from rrpolicy.privacy.population.posterior import INDEPENDENT, POSTERIOR, Posterior, individual_risk
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
@@ -32,37 +33,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
 
 REFERENCE = "Benedetti, Franconi 1998; Franconi, Polettini 2004, section 2"
-POSTERIOR = "The number of people of a class, given its records, is negative binomial: f records, probability f/F."
 _LOGARITHMS = 2
 """Records of a class up to which both forms are the same, and a logarithm."""
-_FEW, _TERMS = 20, 120
-"""Records of a class up to which the function is asked of scipy, and terms of its series beyond: below 10^-20 each."""
-
-
-def individual_risk(f: Ints, people: Array) -> Array:
-    """Return (classes,) the risk of each record of a class, by the hypergeometric function.
-
-    Args:
-        f: (classes,) records, 1 at least.
-        people: (classes,) F, estimated; f at least.
-    """
-    from scipy.special import hyp2f1
-
-    p = f / people
-    few = f <= _FEW
-    risk: Array = p / f
-    risk[few] *= hyp2f1(1.0, 1.0, f[few] + 1.0, 1.0 - p[few])
-    risk[~few] *= _series(f[~few], 1.0 - p[~few])
-    return risk
-
-
-def _series(f: Ints, z: Array) -> Array:
-    """Return 2F1(1, 1; f + 1; z), the sum of k! z^k / ((f + 1) … (f + k)), of many records."""
-    term, total = np.ones(len(f)), np.ones(len(f))
-    for k in range(1, _TERMS):
-        term = term * z * k / (f + k)
-        total += term
-    return total
 
 
 def approximate_risk(f: Ints, people: Array) -> Array:
@@ -77,17 +49,27 @@ def estimated(classes: Classes, population: Population) -> Finding | None:
     f, n = classes.sizes, classes.records
     if not n:
         return None
-    risk, rough = individual_risk(f, population.n), approximate_risk(f, population.n)
-    expected, estimate = float((risk * f).sum()), Standing.ESTIMATE
+    posterior, rough = Posterior.of(f, population.n), approximate_risk(f, population.n)
+    risk = posterior.mean
     approximated = "the same by the approximation p/(f - 1 + p) from three records a class on"
+
+    def highest(risk: Array) -> Measure:
+        top = int(risk.argmax())
+        alone = (np.arange(len(f)) == top).astype(np.float64)
+        return Measure(float(risk[top]), Standing.ESTIMATE, posterior.off(alone, float(risk[top])))
+
+    def linked(risk: Array, of: float) -> Measure:
+        value = float((risk * f).sum()) / of
+        return Measure(value, Standing.ESTIMATE, posterior.off(f / of, value))
+
     return measured(
-        *("individual-risk", "highest probability of a right link", Measure(float(risk.max()), estimate)),
-        *(SEARCHED, (population.assumption, POSTERIOR)),
+        *("individual-risk", "highest probability of a right link", highest(risk)),
+        *(SEARCHED, (population.assumption, POSTERIOR, INDEPENDENT)),
         [
-            beside("average", expected / n, "over records; the global risk", estimate),
-            beside("right links", expected, "records linked rightly, in expectation", estimate),
-            beside("highest, approximated", rough.max(), approximated, estimate),
-            beside("average, approximated", (rough * f).sum() / n, approximated, estimate),
+            told("average", linked(risk, n), "over records; the global risk"),
+            told("right links", linked(risk, 1), "records linked rightly, in expectation"),
+            told("highest, approximated", highest(rough), approximated),
+            told("average, approximated", linked(rough, n), approximated),
         ],
         REFERENCE,
     )

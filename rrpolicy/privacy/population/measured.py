@@ -37,4 +37,9 @@ def measured(  # noqa: PLR0917 a finding is made of them
 
 def beside(name: str, value: float, meaning: str, standing: Standing = Standing.EXACT, of: str = "") -> Companion:
     """Return a number that stands beside a measure."""
-    return Companion(name, Measure(float(value), standing), Basis.RELEASE, meaning, of)
+    return told(name, Measure(float(value), standing), meaning, of)
+
+
+def told(name: str, measure: Measure, meaning: str, of: str = "") -> Companion:
+    """Return a number with its standing that stands beside a measure."""
+    return Companion(name, measure, Basis.RELEASE, meaning, of)
