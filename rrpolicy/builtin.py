@@ -80,8 +80,9 @@ def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
     from rrpolicy.channel.axes.sets import Sets
     from rrpolicy.channel.product.channel import Product
     from rrpolicy.channel.suppression.channel import SuppressionChannel
+    from rrpolicy.channel.withheld import Withheld
 
-    return [Product, AnatomyChannel, SuppressionChannel, Identity, Retention, Matrix, Recode, Sets]
+    return [Product, AnatomyChannel, SuppressionChannel, Withheld, Identity, Retention, Matrix, Recode, Sets]
 
 
 @hookimpl

@@ -23,6 +23,8 @@ Bound: TypeAlias = Literal["max", "min"]
 AT: Mapping[Bound, Literal["at most", "at least"]] = {"max": "at most", "min": "at least"}
 ERRORS = 3
 """Standard errors up to the end of an estimate that a limit decides by: one-sided, at a confidence of 99.9 %."""
+WITHHELD = "as the policy requires"
+"""Stands for a requirement whose limit is withheld."""
 CONDITION = "given the published parameters"
 """Follows what holds only for whoever does not ask how the published description was derived from the table."""
 
@@ -290,6 +292,15 @@ class Finding:
         companions = tuple(companion for companion in self.companions if companion.basis <= basis)
         shown = replace(self, companions=companions, profile=None, groups_over=None, people_over=None)
         return shown if self.basis <= basis else replace(shown, achieved=None, limit=None)
+
+    def withheld(self) -> Finding:
+        """Return the finding as a release states it that withholds its matrices: which model, and whether it holds.
+
+        With one randomised attribute epsilon is its keep probability, and where parameters are solved from a limit, so
+        is the limit.
+        """
+        shown = self.up_to(Basis.POLICY)
+        return replace(shown, requirement=WITHHELD, achieved=None, limit=None, companions=())
 
     def to_json(self) -> dict[str, Json]:
         """Return the finding as plain data; of its place the line alone, as the policy's digest names the file."""

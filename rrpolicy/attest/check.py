@@ -116,7 +116,8 @@ def _release(envelope: Signed, public: Path, manifest: Manifest) -> bool:
     """Return whether an envelope's payload is the statement of this release, byte for byte."""
     audit = public.parent / "audit"
     try:
-        digests = audit_digests(audit) if audit.is_dir() else stated_digests(envelope.statement)
+        withheld = manifest.withholds
+        digests = audit_digests(audit, withheld=withheld) if audit.is_dir() else stated_digests(envelope.statement)
         expected = statement(manifest, file_digest(public / NAME), digests)
         return canonical(expected) == envelope.payload
     except (OSError, ValueError, KeyError, TypeError, StopIteration):

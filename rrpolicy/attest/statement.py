@@ -16,6 +16,7 @@ from rrpolicy.codec.writing import plain, record
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.releasing.bundle import audit as auditing
+from rrpolicy.releasing.bundle.manifest import with_tag
 from rrpolicy.untrusted.document import read_document
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -83,11 +84,17 @@ def statement_of(bundle: Path) -> bytes:
     """
     public = bundle / "public"
     manifest = read_release(public)
-    return canonical(statement(manifest, file_digest(public / NAME), audit_digests(bundle / "audit")))
+    audit = audit_digests(bundle / "audit", withheld=manifest.withholds)
+    return canonical(statement(manifest, file_digest(public / NAME), audit))
 
 
-def audit_digests(folder: Path) -> AuditDigests:
+def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
     """Return what a statement says of audit/, from its files.
+
+    Args:
+        folder: audit/.
+        withheld: the release withholds its matrices. A statement then has no digest by which a guess of them could be
+            confirmed: that of the plan is one with the tag of the source, and there is none of the policy's file.
 
     Raises:
         OSError: if one cannot be read.
@@ -96,8 +103,9 @@ def audit_digests(folder: Path) -> AuditDigests:
     """
     told = read_document(folder / auditing.NAME)
     written = folder / auditing.POLICY
-    policy = _hex(file_digest(written)) if written.is_file() else None
-    return AuditDigests(_hex(file_digest(folder / auditing.NAME)), policy, _hex(told["plan_digest"]))
+    policy = _hex(file_digest(written)) if written.is_file() and not withheld else None
+    plan = with_tag(told["plan_digest"], told["source_tag"]) if withheld else told["plan_digest"]
+    return AuditDigests(_hex(file_digest(folder / auditing.NAME)), policy, _hex(plan))
 
 
 def stated_digests(document: Mapping[str, Any]) -> AuditDigests:

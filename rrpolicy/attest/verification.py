@@ -54,22 +54,26 @@ def verification_statement(bundle: Path, found: Verification, now: datetime) -> 
                 ],
             },
             "timeCreated": now.isoformat(timespec="seconds"),
-            "properties": [*sorted(set(properties(found)))],
+            "properties": [*sorted(set(properties(found, withheld=manifest.withholds)))],
         },
     }
     return canonical(document)
 
 
-def properties(found: Verification) -> Iterator[str]:
+def properties(found: Verification, *, withheld: bool = False) -> Iterator[str]:
     """Yield what was verified, each under a name of its own; nothing that failed, is undecided or is believed.
 
     A level counts with those below it. A requirement that holds given the published parameters has a name of its own,
     so that nobody takes it for one that holds.
+
+    Args:
+        found: a verification that passed.
+        withheld: name no limits: the release withholds its matrices, which may follow from them.
     """
     for level in Level:
         if level <= found.level:
             yield f"{PREFIX}_VERIFIED_{level.word.upper()}"
-    for finding in found.findings:
+    for finding in (each.withheld() if withheld else each for each in found.findings):
         if finding.verdict is Verdict.SATISFIED:
             said = _word(f"{finding.model}_{finding.requirement}" if finding.requirement else finding.code)
             yield f"{PREFIX}_HOLDS_{said}" + (f"_{CONDITIONAL}" if finding.given else "")

@@ -1,7 +1,9 @@
 """The decoders that undo an axis: a closed list of forms, so that no analyst needs a plugin.
 
+A seventh form undoes nothing: it says that the publisher withholds the matrix, and what is known without it.
+
 The weight of a released record is the product over decoders of the axis' weight; `matrix` is the general form. A third
-party's axis publishes one of them.
+party's axis publishes one of the six.
 """
 
 from __future__ import annotations
@@ -277,10 +279,63 @@ class RecodeDecoder(_Common):
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class WithheldDecoder(_Common):
+    """A matrix that the publisher keeps: no probability of it is told, and no count can be estimated.
+
+    Attributes:
+        columns: the released columns.
+        released: cells, the rows of the matrix.
+        original: cells, its columns.
+        doubly_stochastic: whether its rows add up to 1, too.
+        half: whether every category is kept with a probability of at least one half.
+    """
+
+    form: ClassVar[str] = "withheld"
+
+    columns: tuple[str, ...]
+    released: tuple[Cell, ...]
+    original: tuple[Cell, ...]
+    doubly_stochastic: bool
+    half: bool
+
+    @property
+    def square(self) -> bool:
+        """Whether released categories are the original ones."""
+        return self.released == self.original
+
+
 Decoder: TypeAlias = (
-    IdentityDecoder | RetentionDecoder | MatrixDecoder | AdditionDecoder | AnatomyDecoder | RecodeDecoder
+    IdentityDecoder
+    | RetentionDecoder
+    | MatrixDecoder
+    | AdditionDecoder
+    | AnatomyDecoder
+    | RecodeDecoder
+    | WithheldDecoder
 )
-"""How to undo an axis."""
+"""How to undo an axis, or that it is withheld."""
+
+
+def withheld(decoder: IdentityDecoder | RetentionDecoder | MatrixDecoder) -> IdentityDecoder | WithheldDecoder:
+    """Return what may be told of a decoder where matrices are withheld: an identity stays as it is."""
+    if isinstance(decoder, IdentityDecoder):
+        return decoder
+    rows = decoder.matrix()
+    if isinstance(decoder, RetentionDecoder):
+        released = original = decoder.labels
+    else:
+        released, original = decoder.released, decoder.original
+    square = released == original
+    return WithheldDecoder(
+        decoder.attributes,
+        decoder.columns,
+        released,
+        original,
+        doubly_stochastic=square and all(sum(row) == 1 for row in rows),
+        half=square and all(2 * row[u] >= 1 for u, row in enumerate(rows)),
+        unbiased=False,
+    )
 
 
 def cells(labels: Sequence[Value]) -> tuple[Cell, ...]:

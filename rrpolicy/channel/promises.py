@@ -28,10 +28,12 @@ from rrpolicy.channel.decoders import (
     RecodeDecoder,
     RetentionDecoder,
     Rows,
+    WithheldDecoder,
     cells,
 )
 from rrpolicy.channel.probability import largest_ratio, log_at_most, smallest_cross_ratio
 from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.channel.withheld import Withheld
 from rrpolicy.finding import Measure
 
 if TYPE_CHECKING:
@@ -109,7 +111,10 @@ def contradictions(channel: Channel, attributes: Sequence[Stated]) -> Iterator[s
         if set(decoder.columns) != names:
             told = _named(sorted(decoder.columns))
             yield f"{_named(decoder.attributes)}: the decoder reads {told}, and released is {_named(sorted(names))}"
-        yield from _categories(decoder, stated, partly=decoder.attributes in empty)
+        if isinstance(decoder, WithheldDecoder) and not isinstance(channel, Withheld):
+            yield f"{_named(decoder.attributes)}: its decoder is withheld, which the policy alone decides"
+        partly = decoder.attributes in empty or isinstance(decoder, WithheldDecoder)
+        yield from _categories(decoder, stated, partly=partly)
         if _singular(decoder, told=decoder.attributes in own):
             yield f"{_named(decoder.attributes)}: {SINGULAR}"
     for axis in axes:
@@ -229,7 +234,7 @@ def _undone(decoder: Decoder) -> Iterator[tuple[tuple[str, ...], Sequence[Cell]]
     match decoder:
         case IdentityDecoder(labels=labels) | AnatomyDecoder(labels=labels):
             yield decoder.attributes, cells(labels)
-        case MatrixDecoder(original=original):
+        case MatrixDecoder(original=original) | WithheldDecoder(original=original):
             yield decoder.attributes, original
         case RetentionDecoder(labels=together) | AdditionDecoder(labels=together):
             yield decoder.attributes, together
@@ -267,7 +272,7 @@ def _matrix(axis: Axis) -> Rows | None:
         case IdentityDecoder():
             told = cells(decoder.labels)
             undone = tuple(tuple(Fraction(u == v) for v in range(len(told))) for u in range(len(told)))
-        case AdditionDecoder() | AnatomyDecoder() | RecodeDecoder():
+        case AdditionDecoder() | AnatomyDecoder() | RecodeDecoder() | WithheldDecoder():
             return None
     rows = [(Fraction(0),) * axis.original_size] * len(released)
     for cell, row in zip(told, undone, strict=True):

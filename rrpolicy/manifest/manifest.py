@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from rrpolicy.canonical import Json, Value, own_digest
-from rrpolicy.channel.decoders import Decoder
+from rrpolicy.channel.decoders import Decoder, WithheldDecoder
 from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
@@ -25,6 +25,8 @@ from rrpolicy.policy.model import Role
 from rrpolicy.untrusted.formulas import Handling
 
 NAME = "release.json"
+WITHHELD = "withheld"
+"""The kind of channel that is published in the place of one whose matrices are withheld."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class PolicyIdentity:
         version: likewise.
         owner: likewise.
         purpose: likewise.
-        digest: of its resolved meaning.
+        digest: of its resolved meaning; where matrices are withheld, of that and the tag of the source, so that nobody
+            confirms a guess of them by hashing it.
     """
 
     name: str
@@ -162,12 +165,12 @@ class Manifest:
         plan_on: parameters were chosen on another table.
         attributes: that are released, in the policy's order.
         channel: its public description; `rrpolicy.channel.reading` makes a channel of it where its plugin is at hand.
-        decoders: how to undo it.
+        decoders: how to undo it, or that this is withheld.
         tables: what is released.
         data: where it lies.
-        requirements: of the policy.
-        findings: one for each, with numbers up to the basis release.
-        utility: one for each gate, without numbers.
+        requirements: of the policy; without their options where matrices are withheld.
+        findings: one for each, with numbers up to the basis release; without any where matrices are withheld.
+        utility: one for each gate, without numbers; none where matrices are withheld.
         origins: attribute -> where its parameters come from.
         derived: what it tells of the original.
         assumptions: that the findings rest on.
@@ -244,6 +247,16 @@ class Manifest:
     def escaped(self, column: Column) -> bool:
         """Return whether a column's text is escaped in the file where it begins as a formula does."""
         return (self.data.format, self.data.csv_formulas) == ("csv", "escape") and column.escapable
+
+    @property
+    def withheld(self) -> tuple[WithheldDecoder, ...]:
+        """Return what is said of the matrices that are withheld; nothing if all are published."""
+        return tuple(decoder for decoder in self.decoders if isinstance(decoder, WithheldDecoder))
+
+    @property
+    def withholds(self) -> bool:
+        """Return whether public/ tells no matrices, and no numbers that they follow from."""
+        return self.channel.get("kind") == WITHHELD
 
     def path(self, table: str) -> str:
         """Return where a table's file lies in public/."""

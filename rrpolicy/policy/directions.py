@@ -125,6 +125,7 @@ RULES: Mapping[str, Rule] = {
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
     "release.csv_formulas": Rule(Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"),
     "release.require_signatures": Rule(Direction.LOWERED, "fewer people stand behind a release", value=0),
+    "release.decoders": Rule(Direction.NEVER, "every requirement is held against an attacker who has the matrices"),
     "release.series": Rule(Direction.LEDGER, "whoever links releases sees whose value changed, and when it came back"),
     "context.recipients": Rule(Direction.WIDENED, "somebody else gets the data"),
     "context.release_model": Rule(Direction.WIDER, "more people get the data", ("enclave", "restricted", "public")),

@@ -368,6 +368,12 @@ class ReleaseTable(Table):
     require_signatures: int = Field(
         0, ge=0, le=16, description="How many keys must have signed a release, so that `verify` accepts it."
     )
+    decoders: Literal["published", "withheld"] = Field(
+        "published",
+        description="withheld: public/ tells neither the matrices that randomised the data nor any number that they "
+        "follow from, so that analysts can do only what holds without them. It protects nobody: every privacy number "
+        "is of an attacker who has the matrices.",
+    )
     series: Line | None = Field(
         None,
         description="The series that this release belongs to: in all of them a person's value is released alike, "

@@ -32,6 +32,10 @@ Overlap: TypeAlias = Literal["any", "nested", "same", "none"]
 """How the people of a release stand to those of earlier ones; see `LedgerSettings`."""
 
 
+Decoders: TypeAlias = Literal["published", "withheld"]
+"""Whether a release tells the matrices that its data were randomised by."""
+
+
 class Role(StrEnum):
     """What an attribute is to an attacker; the words of ISO/IEC 20889."""
 
@@ -388,6 +392,7 @@ class ReleaseSettings:
         csv_formulas: what becomes of text that a spreadsheet would run as a formula, in every CSV file of public/.
         require_signatures: how many keys must have signed the release, so that it verifies.
         series: of whose releases a person's value is released alike as long as it is the same; None for none.
+        decoders: whether public/ tells the matrices that randomised the data.
     """
 
     format: str = "parquet"
@@ -396,6 +401,19 @@ class ReleaseSettings:
     csv_formulas: Handling = "escape"
     require_signatures: int = 0
     series: str | None = None
+    decoders: Decoders = "published"
+
+    @property
+    def withholds(self) -> bool:
+        """Whether public/ tells no matrices."""
+        return self.decoders == "withheld"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as plain data; `decoders` only where they are withheld, so that no other policy means another."""
+        document = record(self)
+        if not self.withholds:
+            del document["decoders"]
+        return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -342,7 +342,13 @@ class Resolver:
         table = ReleaseTable.model_validate({} if node is None else node.plain())
         accepted = tuple(dict.fromkeys(table.accept))
         return ReleaseSettings(
-            table.format, accepted, table.audit_counts, table.csv_formulas, table.require_signatures, table.series
+            table.format,
+            accepted,
+            table.audit_counts,
+            table.csv_formulas,
+            table.require_signatures,
+            table.series,
+            table.decoders,
         )
 
     def known_format(self, catalogue: Catalogue) -> None:

@@ -74,7 +74,9 @@ def command(  # noqa: PLR0917 each option is one
     verify = command_line("verify", out, options={**given, "--signed-by": signed})
     print("\n      ".join([f"next: {first}", verify] if first else [f"next: {verify}"]))
     column = next((a.release_as or a.name for a in found.policy.released if a.categorical), None)
-    if column is not None:
+    if policy.release.withholds:
+        print(f"      {command_line('what-holds', out)}")
+    elif column is not None:
         reads = () if policy.release.format in CORE else policy.plugins
         print(f"      {command_line('estimate', out, options={'--by': column, '--plugin': reads})}")
     return 0

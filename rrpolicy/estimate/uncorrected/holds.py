@@ -24,7 +24,7 @@ MEANING = {
     "never larger": "no larger than in the original, in the expected proportions; larger by chance in a single release",
     "order kept": "biased, but in the expected proportions the order of two of them is the original one; in a single "
     "release close ones may change places",
-    "biased": "do it on corrected counts",
+    "biased": "do it on corrected counts, and not at all where nothing can be corrected",
 }
 NOTE = (
     "measures and orders are those of the expected released proportions: a single release fluctuates around them, and "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rrpolicy.channel.decoders import WithheldDecoder
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.weights.base import AxisWeights
@@ -37,6 +38,12 @@ class Known:
     def apart(self) -> bool:
         """Whether it is one column, randomised by itself."""
         return self.matrix and len(self.columns) == 1
+
+    @classmethod
+    def told(cls, decoder: WithheldDecoder) -> Known:
+        """Return what a release tells of a matrix that it withholds."""
+        two = decoder.square and len(decoder.original) == 2  # noqa: PLR2004 - 2 x 2
+        return cls(decoder.columns, doubly=decoder.doubly_stochastic, half=decoder.half, two=two)
 
     @classmethod
     def of(cls, axis: AxisWeights) -> Known:

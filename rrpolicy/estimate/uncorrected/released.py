@@ -27,7 +27,17 @@ def what_holds(release: Release) -> Holds:
     axes = list({id(a): a for a in release.columns.axes.values()}.values())
     carried = [c for c in release.columns.columns if c not in release.columns.axes and c not in release.columns.refused]
     plain = (*(c for a in axes if not a.randomised for c in a.columns), *carried)
-    known = [Known.of(a) for a in axes if a.randomised]
+    known = [*(Known.of(a) for a in axes if a.randomised), *map(Known.told, release.manifest.withheld)]
+    return holding(plain, known)
+
+
+def holding(plain: tuple[str, ...], known: Sequence[Known]) -> Holds:
+    """Say which analyses hold of some columns.
+
+    Args:
+        plain: columns that are released as they are.
+        known: what is known of the matrices of the others.
+    """
     if not known:
         return Holds((unchanged(plain),) if plain else ())
     return Holds(
@@ -76,7 +86,7 @@ def _tests(known: Sequence[Known]) -> list[Statement]:
     if apart:
         analysis = f"chi-square test of independence with {_THESE}"
         found.append(Statement(analysis, apart, "level kept", INDEPENDENT))
-        because = f"{_LOGLINEAR}: ask loglinear()"
+        because = f"{_LOGLINEAR}, as loglinear() tells where the matrices are published"
         found.append(Statement("test of a hierarchical loglinear model that survives", apart, "level kept", because))
     for columns in coupled:
         because = "they were randomised together, which makes them dependent"

@@ -10,8 +10,10 @@ from rrpolicy.channel.decoders import (
     MatrixDecoder,
     RecodeDecoder,
     RetentionDecoder,
+    WithheldDecoder,
     cells,
 )
+from rrpolicy.channel.withheld import no_matrices
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
@@ -24,7 +26,7 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
     The list of forms is closed: no plugin brings an estimator.
 
     Raises:
-        PolicyError: RR267 if what was released says nothing.
+        PolicyError: RR267 if what was released says nothing; RR526 if the matrix is withheld.
     """
     match decoder:
         case IdentityDecoder(labels=labels):
@@ -45,3 +47,5 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
         case AnatomyDecoder():
             own, d = cells(decoder.labels), decoder
             return (AnatomyWeights(d.columns, own, own, d.key, d.count),)
+        case WithheldDecoder():
+            raise no_matrices(decoder.columns)

@@ -30,9 +30,12 @@ def add_bundle(
     Raises:
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
         RequirementError: RR130 if it names an entry that the ledger does not hold, or holds for another release.
-        PolicyError: RR260, RR261, RR284 if it is no release, or was changed.
+        PolicyError: RR260, RR261, RR284 if it is no release, or was changed; RR527 if it withholds its matrices.
     """
     manifest = sealed_manifest(bundle)
+    if manifest.withholds:
+        message = f"{bundle} withholds its matrices, and a ledger composes what was published"
+        raise PolicyError(Problem("RR527", message, expected="a release that publishes its decoders"))
     with locked(ledger) as book:
         found = find(book.ledger, manifest)
         if found is not None or manifest.ledger is not None:

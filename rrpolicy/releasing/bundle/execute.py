@@ -293,9 +293,10 @@ def write_public(executed: Executed, place: LedgerPlace | None) -> Manifest:
     """
     public = executed.staging.public
     manifest = replace(unplaced(executed), ledger=place)
+    published_channel = manifests.published_channel(executed.plan)
     for name, content in {
         **beside(manifest, public, executed.registry.formats),
-        **public_page(public, manifest, executed.registry, executed.plan.channel, executed.released),
+        **public_page(public, manifest, executed.registry, published_channel, executed.released),
     }.items():
         path = public / name
         path.parent.mkdir(exist_ok=True)

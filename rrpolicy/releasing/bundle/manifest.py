@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import Json, file_digest, own_digest
+from rrpolicy.canonical import Json, canonical, digest, file_digest, own_digest
+from rrpolicy.channel.withheld import Withheld
 from rrpolicy.codec.writing import plain
-from rrpolicy.finding import Basis
+from rrpolicy.finding import Basis, Finding, UtilityFinding
 from rrpolicy.manifest.manifest import (
     Data,
     DataTable,
@@ -24,7 +25,8 @@ from rrpolicy.policy.governance import UNDECLARED, Governance
 from rrpolicy.policy.model import Attribute, Role
 
 if TYPE_CHECKING:
-    from rrpolicy.policy.model import Requirement
+    from rrpolicy.channel.base import Channel
+    from rrpolicy.policy.model import ReleaseSettings, Requirement
     from rrpolicy.releasing.plan.assess import Assessment
     from rrpolicy.releasing.plan.plan import Plan
     from rrpolicy.releasing.tables.sink import Written
@@ -53,12 +55,12 @@ def manifest(
         series: that the release belongs to.
         collected: digest of the questionnaire that its records were collected with.
     """
-    policy, channel, settings = plan.policy, plan.channel, plan.policy.release
+    policy, channel, settings = plan.policy, published_channel(plan), plan.policy.release
     described = channel.to_public_json()
     assert isinstance(described, dict)
     return Manifest(
         release=label,
-        policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, plan.policy_digest),
+        policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, public_digest(plan)),
         software=plan.software,
         records=plan.records,
         units=Units(policy.source.max_records, assessment.tested),
@@ -73,10 +75,9 @@ def manifest(
             settings.csv_formulas,
             {name: DataTable(w.path, w.rows, w.digest) for name, w in written.items()},
         ),
-        requirements=tuple(map(stated_requirement, policy.requirements)),
-        findings=tuple(finding.up_to(Basis.RELEASE) for finding in assessment.findings),
-        # what is to be expected is a statistic of the original
-        utility=tuple(finding.public() for finding in assessment.utility),
+        requirements=tuple(stated_requirement(r, withheld=settings.withholds) for r in policy.requirements),
+        findings=tuple(public_finding(finding, settings) for finding in assessment.findings),
+        utility=public_utility(assessment.utility, settings),
         origins=plan.origins,
         derived=plan.derived,
         assumptions=assessment.assumptions,
@@ -89,9 +90,52 @@ def manifest(
     )
 
 
-def stated_requirement(requirement: Requirement) -> StatedRequirement:
-    """Return a requirement as a manifest states it."""
-    options = plain(requirement.options)
+def published_channel(plan: Plan) -> Channel:
+    """Return what release.json describes: the channel that is drawn from, or what is told of it without matrices."""
+    return Withheld.of(plan.channel) if plan.policy.release.withholds else plan.channel
+
+
+def public_finding(finding: Finding, settings: ReleaseSettings) -> Finding:
+    """Return a finding as release.json states it."""
+    return finding.withheld() if settings.withholds else finding.up_to(Basis.RELEASE)
+
+
+def public_utility(found: Sequence[UtilityFinding], settings: ReleaseSettings) -> tuple[UtilityFinding, ...]:
+    """Return what release.json states of the data's use.
+
+    What is to be expected is a statistic of the original. Where matrices are withheld, so are the limits that they may
+    be solved from.
+    """
+    return () if settings.withholds else tuple(finding.public() for finding in found)
+
+
+def public_digest(plan: Plan) -> str:
+    """Return the digest that release.json names the policy by.
+
+    Where matrices are withheld, nobody may confirm a guess of the policy by hashing it.
+    """
+    own = plan.policy_digest
+    return with_tag(own, plan.source_tag) if plan.policy.release.withholds else own
+
+
+def with_tag(told: str, source_tag: str | None) -> str:
+    """Return a digest together with the tag of the source, which nobody computes without the key."""
+    return digest(canonical({"digest": told, "source_tag": source_tag}))
+
+
+def in_full(public: Manifest, plan: Plan) -> Manifest:
+    """Return the manifest with the matrices that public/ may withhold; for audit/, and what is measured for it."""
+    if not public.withholds:
+        return public
+    described = plan.channel.to_public_json()
+    assert isinstance(described, dict)
+    policy = replace(public.policy, digest=plan.policy_digest)
+    return replace(public, policy=policy, channel=described, decoders=plan.channel.decoders())
+
+
+def stated_requirement(requirement: Requirement, *, withheld: bool = False) -> StatedRequirement:
+    """Return a requirement as a manifest states it; its options hold limits, which may be withheld."""
+    options = {} if withheld else plain(requirement.options)
     assert isinstance(options, dict)
     return StatedRequirement(requirement.model, options, requirement.where)
 

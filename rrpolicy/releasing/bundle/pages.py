@@ -74,6 +74,7 @@ def audit_pages(executed: Executed, manifest: Manifest, record: Mapping[str, Jso
         manifest: of the release, sealed.
         record: audit.json so far.
     """
+    from rrpolicy.releasing.bundle.manifest import in_full
     from rrpolicy.releasing.report.fill import audit_report
 
     public = executed.staging.public
@@ -81,7 +82,7 @@ def audit_pages(executed: Executed, manifest: Manifest, record: Mapping[str, Jso
     pieces = audit_pieces(
         executed.plan, executed.assessment, executed.registry, record, executed.original, public, policy_file=own
     )
-    report = audit_report(public, manifest, pieces, released=executed.released)
+    report = audit_report(public, in_full(manifest, executed.plan), pieces, released=executed.released)
     return rendered(report, executed.registry, ("html", "json"))
 
 
@@ -110,7 +111,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         attacked: the adversarial test; None if none was written.
         compared: what it was compared with; None if that was not written.
     """
-    from rrpolicy.releasing.report.fill import AuditPieces, dropped_columns
+    from rrpolicy.releasing.report.fill import KEPT, AuditPieces, dropped_columns
     from rrpolicy.releasing.report.marginals import original_shares
     from rrpolicy.section import Fact
 
@@ -121,6 +122,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Tag of the source under the key", record["source_tag"]),
         ("Source given as" if plan.source_tag else "Collected table given as", record["source_given_as"]),
         ("Key", Custody(str(record["key"])).meaning),
+        ("Matrices", KEPT if plan.policy.release.withholds else None),
         ("Path of the sampler", SAMPLERS.get(getattr(plan.channel, "sampler", "")) if plan.source_tag else None),
         ("Original", None if plan.source_tag else "none: each record was randomised before it was sent"),
     ]
@@ -172,11 +174,14 @@ def _realised(plan: Plan, registry: Registry, public: Path, original: Original) 
 
     Text says why it is not known where a metric fails: a release is complete without it.
     """
-    from rrpolicy.estimate.opening import open_release
+    from rrpolicy.estimate.opening import release_of
+    from rrpolicy.manifest.sealed import read_release
+    from rrpolicy.releasing.bundle.manifest import in_full
 
     if not plan.policy.gates:
         return ()
-    release, metrics = open_release(public, verify=False, formats=registry.formats), registry.utility_metrics
+    release = release_of(public, in_full(read_release(public), plan), registry.formats)
+    metrics = registry.utility_metrics
     return tuple(_told(metrics[gate.metric], gate, release, original) for gate in plan.policy.gates)
 
 

@@ -185,6 +185,11 @@ def uncollectable(policy: Policy, channel: Channel, derived: Sequence[Derived] =
             f"releases of the series '{policy.release.series}' are drawn with one key, and people have none",
             "take `series` out of [release]",
         )
+    if policy.release.withholds:
+        yield refused(
+            "people randomise by the matrices, so that they cannot be withheld",
+            "take `decoders` out of [release]",
+        )
     for statistic in derived:
         yield refused(
             f"{statistic.id} would be taken from a table, and there is none",

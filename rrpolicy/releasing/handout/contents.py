@@ -9,6 +9,9 @@ from typing import Any
 from rrpolicy.channel.decoders import AnatomyDecoder
 from rrpolicy.channel.table import Column
 from rrpolicy.estimate.opening import described
+from rrpolicy.estimate.uncorrected.holds import MEANING, NOTE
+from rrpolicy.estimate.uncorrected.known import Known
+from rrpolicy.estimate.uncorrected.released import holding
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.formats.format import CORE, Format
 from rrpolicy.manifest.manifest import Manifest
@@ -76,6 +79,8 @@ def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
         "average": average(weights, absent),
         "formula_text": _formula_text(manifest, columns, weights),
     }
+    if manifest.withholds:
+        return facts | _without_matrices(manifest, columns)
     if values is None:
         return facts | _of_one_table(manifest, axes, weights, columns)
     return facts | _of_groups(manifest, values, tables)
@@ -111,6 +116,21 @@ def _of_one_table(
         "lists": [c for c in columns if c.type.endswith("[]") and manifest.data.format == "csv"],
         "escaped": _escaped(manifest, columns),
         "crossed": [first.axis.columns[0] if first else "column"],
+    }
+
+
+def _without_matrices(manifest: Manifest, columns: Sequence[Column]) -> dict[str, Any]:
+    kept = [name for part in manifest.withheld for name in part.columns]
+    plain = tuple(column.name for column in columns if column.name not in kept)
+    return {
+        "columns": columns,
+        "kept": kept,
+        "plain": plain,
+        "counted": [column.name for column in columns if column.name in plain and column.labels],
+        "held": holding(plain, [Known.told(part) for part in manifest.withheld]),
+        "meaning": MEANING,
+        "note": NOTE,
+        "lists": [],
     }
 
 

@@ -15,7 +15,8 @@ def public_files(manifest: Manifest, formats: Formats = CORE) -> Mapping[str, by
 
     estimate.sql runs as it is in DuckDB (`duckdb < estimate.sql` in public/). It defines the view `release`, a table
     of weights for every randomised axis, and views with the corrected one-way tables and one two-way table, each with
-    both standard errors and the interval of this table; of dealt groups, both tables and their join.
+    both standard errors and the interval of this table; of dealt groups, both tables and their join; where matrices are
+    withheld, the released tables.
 
     Args:
         manifest: of the release; its `files` and `digest` are not needed yet.
@@ -25,7 +26,7 @@ def public_files(manifest: Manifest, formats: Formats = CORE) -> Mapping[str, by
         estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
     """
     filled = contents(manifest, formats[manifest.data.format])
-    kind = "anatomy" if "of" in filled else "table"
+    kind = "withheld" if manifest.withholds else "anatomy" if "of" in filled else "table"
     named = {"estimate.sql": f"{kind}.sql", "README.md": f"{kind}.md"}
     written = {path: environment().get_template(name).render(filled) for path, name in named.items()}
     written |= {file.path: file.text for file in filled["weights"]}

@@ -129,7 +129,9 @@ def _responsible(manifest: Manifest) -> dict[str, Json]:
     held = [f"{f.model}: {f.stated} ({f.verdict})." for f in manifest.findings if f.verdict]
     treated = [
         *(t.words for t in treatments(manifest.decoders)),
-        "release.json has the exact parameters (channel, decoders).",
+        "The publisher withholds the parameters."
+        if manifest.withholds
+        else "release.json has the exact parameters (channel, decoders).",
     ]
     found: dict[str, Json] = {
         "rai:personalSensitiveInformation": [*_roles(manifest)],

@@ -19,6 +19,7 @@ from rrpolicy.channel.decoders import (
     MatrixDecoder,
     RecodeDecoder,
     RetentionDecoder,
+    WithheldDecoder,
 )
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
@@ -46,6 +47,7 @@ _CONTEXT: Mapping[str, Json] = {
 _FORMS: Mapping[type[Decoder], tuple[str, str]] = {
     RetentionDecoder: ("RandomisedResponse", "randomised response"),
     MatrixDecoder: ("PostRandomisation", "post-randomisation (PRAM)"),
+    WithheldDecoder: ("PostRandomisation", "post-randomisation (PRAM)"),
     AdditionDecoder: ("SensitiveAddition", "addition of sensitive values"),
     AnatomyDecoder: ("Anatomy", "anatomy"),
     RecodeDecoder: ("Generalisation", "generalisation"),
@@ -148,7 +150,8 @@ def _scope(held: _Held, manifest: Manifest) -> str:
     left_out = {a.name for a in manifest.attributes if scope == "record" and a.assume_unlinkable is not None}
     names = [name for d in manifest.decoders if changed(d) for name in d.attributes if name not in left_out]
     epsilon = "" if held.finding.achieved is None else f"epsilon {worded(held.finding.achieved)}, "
-    return f"local, {epsilon}{scope} scope: {listed(names)}"
+    scoped = "" if scope is None else f"{scope} scope: "
+    return f"local, {epsilon}{scoped}{listed(names)}"
 
 
 def _organisational(manifest: Manifest) -> Iterator[Json]:

@@ -13,6 +13,7 @@ from rrpolicy.channel.decoders import (
     MatrixDecoder,
     RecodeDecoder,
     RetentionDecoder,
+    WithheldDecoder,
 )
 from rrpolicy.untrusted.printable import listed
 
@@ -66,10 +67,9 @@ def _named(decoder: Decoder) -> list[str]:
 
 def _done(decoder: Decoder) -> str:
     match decoder:
-        case RetentionDecoder() if len(decoder.columns) > 1:
-            return "each combination is kept with a published probability, otherwise replaced by another combination"
-        case RetentionDecoder():
-            return "each value is kept with a published probability, otherwise replaced by another category"
+        case RetentionDecoder(columns=columns):
+            of, other = ("combination", "combination") if len(columns) > 1 else ("value", "category")
+            return f"each {of} is kept with a published probability, otherwise replaced by another {other}"
         case MatrixDecoder():
             return "each value is drawn anew by a published transition matrix"
         case AdditionDecoder(set_size=l):
@@ -79,6 +79,8 @@ def _done(decoder: Decoder) -> str:
             return f"released apart from the records (table '{of}'), in groups of at least {l}, dealt at random"
         case RecodeDecoder():
             return "generalised: a label stands for one category or several"
+        case WithheldDecoder():
+            return "each value is drawn anew by a transition matrix that the publisher withholds"
         case IdentityDecoder():
             raise ValueError("an identity changes nothing")
 
@@ -92,10 +94,16 @@ def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
     told = []
     drawn = [d for d in decoders if d.drawn]
     dealt = [c for d in drawn if isinstance(d, AnatomyDecoder) for c in d.columns]
-    randomised = [c for d in drawn if not isinstance(d, AnatomyDecoder) for c in d.columns]
+    kept = [c for d in drawn if isinstance(d, WithheldDecoder) for c in d.columns]
+    randomised = [c for d in drawn if not isinstance(d, (AnatomyDecoder, WithheldDecoder)) for c in d.columns]
     generalised = [c for d in decoders if isinstance(d, RecodeDecoder) and changed(d) for c in d.columns]
     if randomised:
         told.append(f"The values of {listed(randomised)} are randomised: estimate, do not count.")
+    if kept:
+        told.append(
+            f"The values of {listed(kept)} are randomised by matrices that the publisher withholds: no count of them "
+            "can be estimated, and README.md says what holds without."
+        )
     if dealt:
         told.append(
             f"Which record of a group has which value of {listed(dealt)} was left to chance and is not in the release: "

@@ -15,6 +15,7 @@ from rrpolicy.canonical import canonical
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.promises import hold_protocols
+from rrpolicy.channel.withheld import withholdable
 from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.mechanism import Outline, Remark
@@ -131,6 +132,7 @@ def check(opened: Opened, terms: Terms | None = None) -> Checked:
         problems += nowhere_to_plan(policy, outline)
         problems += unreferenced(policy)
         problems += unfit(policy, outline)
+        problems += not_withheld(policy, outline)
         if outline.fixed is not None:
             problems += undeclared(policy, outline.fixed)
     derived: tuple[Derived, ...] = ()
@@ -287,6 +289,22 @@ def unexplained(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
         )
         for attribute in outline.unchanged(policy)
         if attribute.why_unchanged is None
+    )
+
+
+def not_withheld(policy: Policy, outline: Outline) -> tuple[Problem, ...]:
+    """Return why the matrices of a release cannot be withheld, though the policy says so."""
+    if not policy.release.withholds:
+        return ()
+    told = [withholdable(outline.channel, outline.axes)]
+    told.append("its series publishes them once for all" if policy.release.series is not None else None)
+    told.append("its ledger composes what was published" if policy.ledger is not None else None)
+    hint = "take `decoders` out of [release], or choose a mechanism such as pram without ledger and series"
+    place = policy.place("release.decoders")
+    return tuple(
+        Problem("RR527", f"the matrices of this release cannot be withheld: {why}", place, "published decoders", hint)
+        for why in told
+        if why is not None
     )
 
 

@@ -29,6 +29,7 @@ from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.alone import held_by_one
 from rrpolicy.releasing.plan.check import (
     budgeted,
+    not_withheld,
     nowhere_to_plan,
     outlined,
     refusals,
@@ -333,5 +334,6 @@ def _unforeseen(policy: Policy, registry: Registry, outline: Outline) -> tuple[P
         *nowhere_to_plan(policy, outline),
         *unreferenced(policy),
         *unfit(policy, outline),
+        *not_withheld(policy, outline),
     )
     return (*known, *impossible(policy, possible(policy, outline, assessors)))

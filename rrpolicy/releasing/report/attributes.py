@@ -17,6 +17,7 @@ from rrpolicy.channel.decoders import (
     RecodeDecoder,
     RetentionDecoder,
     Rows,
+    WithheldDecoder,
 )
 from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
@@ -32,6 +33,7 @@ TREATMENT: Mapping[type[Decoder], str] = {
     MatrixDecoder: "randomised by a transition matrix",
     AdditionDecoder: "released as a set of categories that holds the original one",
     AnatomyDecoder: "released in groups of records",
+    WithheldDecoder: "randomised by a transition matrix that the publisher withholds",
 }
 SILENT = "released as the set of all categories, which says nothing"
 UNCHANGED, IN_PART, GENERALISED = "unchanged", "generalised in part", "generalised"
@@ -40,6 +42,7 @@ KINDS: Mapping[type[Decoder], str] = {
     MatrixDecoder: "randomised",
     AdditionDecoder: "in sets",
     AnatomyDecoder: "in groups",
+    WithheldDecoder: "randomised",
 }
 TOGETHER = "randomised together: a combination is kept, or replaced by another one, each equally likely"
 TOGETHER_BLOCKS = "randomised together inside blocks: a combination is kept, or replaced by another one of its block"
@@ -124,6 +127,8 @@ def _parameters(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel 
             return _matrix_facts(decoder), None if wide else _panel_of(released, original, decoder.matrix())
         case AdditionDecoder(set_size=size):
             return (Fact("Categories in each released set", figure(size)),), None
+        case WithheldDecoder():
+            return _withheld_facts(decoder), None
         case _:
             return (), None
 
@@ -175,6 +180,12 @@ def _retention_facts(decoder: RetentionDecoder) -> tuple[Fact, ...]:
         whose = "this attribute alone" if len(decoder.columns) == 1 else "these attributes as one"
         facts.append(Fact(f"Epsilon of {whose}", figure(abs(math.log(block.keep / block.move)))))
     return tuple(facts)
+
+
+def _withheld_facts(decoder: WithheldDecoder) -> tuple[Fact, ...]:
+    told = [("The matrix is doubly stochastic", decoder.doubly_stochastic)]
+    told.append(("Every category is kept with probability one half or more", decoder.half))
+    return tuple(Fact(name, "yes" if holds else "no") for name, holds in told)
 
 
 def _panel_of(released: Sequence[Cell], original: Sequence[Cell], matrix: Rows) -> MatrixPanel:

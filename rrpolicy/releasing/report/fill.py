@@ -31,8 +31,14 @@ COLLECTED = (
     "each record was randomised on the person's own machine before it was sent, and there is no original table; what "
     "is said of linking (k) holds against whoever does not know who sent which record"
 )
+KEPT = (
+    "withheld from the public, with every number that they follow from; that protects nobody: each requirement is "
+    "held against somebody who has them"
+)
 NOTHING_DRAWN = "nothing was drawn at random"
 POLICY = "policy.toml"
+DIGEST = "Digest of the policy’s meaning"
+WITH_TAG = f"{DIGEST} and of the source under the key"
 TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED = {
     Role.IDENTIFIER: "identifier, counted only for how many records a person has, and never released",
@@ -202,6 +208,7 @@ def _facts(manifest: Manifest) -> tuple[Fact, ...]:
         ("Format", manifest.data.format),
         ("Sampling", sampling),
         ("Collected", COLLECTED if manifest.collected else None),
+        ("Matrices", KEPT if manifest.withholds else None),
     )
     return tuple(Fact(name, str(value)) for name, value in named if value)
 
@@ -211,7 +218,7 @@ def _provenance(manifest: Manifest) -> tuple[Fact, ...]:
     return (
         Fact("rrpolicy", software.rrpolicy),
         *(Fact("Plugin", f"{p.name} ({p.distribution} {p.version})") for p in software.plugins),
-        Fact("Digest of the policy’s meaning", manifest.policy.digest),
+        Fact(WITH_TAG if manifest.withholds else DIGEST, manifest.policy.digest),
         *(Fact(f"Digest of the released table {name}", t.digest) for name, t in manifest.data.tables.items()),
     )
 

@@ -15,7 +15,7 @@ from rrpolicy.channel.promises import settled
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import NotOfferedError, Place, RRPolicyError
-from rrpolicy.finding import Basis, Verdict, place_to_json
+from rrpolicy.finding import Basis, Finding, Verdict, place_to_json
 from rrpolicy.formats.format import file_name
 from rrpolicy.manifest.manifest import NAME
 from rrpolicy.policy.identity import identities
@@ -237,7 +237,7 @@ def _check_reference(log: Log, record: Mapping[str, Any], side: PublicSide) -> N
     failure = "public/release.json is not the one that audit/audit.json was written for"
     log.check("audit.json: its release.json", record["public"] == public, "RR121", failure)
     for key, value in (
-        ("policy_digest", side.manifest.policy.digest),
+        *([] if side.manifest.withholds else [("policy_digest", side.manifest.policy.digest)]),
         ("software", plain(side.manifest.software)),
         ("release", side.manifest.release),
         *([("ledger", plain(side.manifest.ledger))] if side.manifest.ledger or "ledger" in record else []),
@@ -287,10 +287,11 @@ def _check_collected(log: Log, plan: Plan, side: PublicSide) -> None:
 def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     """Check that both sides state the same findings, and recompute what needs no data."""
     stated, public = audit.stated, side.manifest
+    settings = audit.plan.policy.release
     shown = [finding.up_to(Basis.RELEASE) for finding in stated.findings]
-    agree = same(plain(shown), plain(public.findings))
+    agree = same(plain([manifests.public_finding(f, settings) for f in stated.findings]), plain(public.findings))
     log.check("findings on both sides", agree, "RR122", "the findings of public/ and audit/ differ")
-    agree = same(plain([u.public() for u in stated.utility]), plain(public.utility))
+    agree = same(plain(manifests.public_utility(stated.utility, settings)), plain(public.utility))
     log.check("utility on both sides", agree, "RR122", "the utility of public/ and audit/ differs")
     plan, tested = audit.plan, public.units.tested
     findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived, tested=tested).findings
@@ -299,6 +300,26 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
         return
     for finding, found in zip(findings, shown, strict=True):
         check_finding(log, finding.up_to(Basis.RELEASE), found, where="findings.json", by=side.by)
+    if public.withholds:
+        _decide_withheld(log, findings, public.findings)
+
+
+def _decide_withheld(log: Log, findings: Sequence[Finding], told: Sequence[Finding]) -> None:
+    """Note what audit/ decides of the findings whose numbers public/ withholds.
+
+    Args:
+        log: takes them.
+        findings: recomputed from the plan.
+        told: as release.json states them.
+    """
+    told_so = {f"{finding.model} {finding.requirement}" for finding in told}
+    log.undecided[:] = [text for text in log.undecided if text not in told_so]
+    log.confirm(RELEASE, "decoders")
+    open_ = [f for f in findings if f.basis is Basis.ORIGINAL or f.verdict is Verdict.UNDECIDED]
+    log.undecided += [f"{finding.model} {finding.requirement}" for finding in open_]
+    log.findings += [finding for finding in findings if finding not in open_]
+    if not open_:
+        log.confirm(RELEASE, "findings")
 
 
 def _as_written(log: Log, folder: Path, record: Mapping[str, Any], plan: Plan, side: PublicSide) -> Policy | None:

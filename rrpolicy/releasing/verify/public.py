@@ -25,7 +25,7 @@ from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
 from rrpolicy.formats.format import UnlikeSpecError, file_name
-from rrpolicy.manifest.manifest import NAME, Manifest
+from rrpolicy.manifest.manifest import NAME, Manifest, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.offer import Software
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReferenceSettings, ReleaseSettings, SourceSettings
@@ -196,7 +196,7 @@ def _check_description(log: Log, side: PublicSide) -> bool:
         "channel": channel.to_public_json(),
         "decoders": channel.decoders(),
         "tables": channel.tables(),
-        "requirements": tuple(map(manifests.stated_requirement, public_policy(manifest, side.registry).requirements)),
+        "requirements": _stated_again(side),
         "assumptions": tuple(dict.fromkeys(a for finding in manifest.findings for a in finding.assumptions)),
     }
     for key, value in expected.items():
@@ -221,6 +221,14 @@ def _check_description(log: Log, side: PublicSide) -> bool:
     agree = rows == {manifest.records}
     log.check("records", agree, "RR115", "the field 'records' of release.json is not the number of rows that it states")
     return len(log.problems) == before
+
+
+def _stated_again(side: PublicSide) -> tuple[StatedRequirement, ...]:
+    """Return the requirements as a release states them: read and written again, or without what is withheld of them."""
+    if side.manifest.withholds:
+        return tuple(replace(stated, options={}) for stated in side.manifest.requirements)
+    requirements = public_policy(side.manifest, side.registry).requirements
+    return tuple(map(manifests.stated_requirement, requirements))
 
 
 def _check_questionnaire(log: Log, side: PublicSide) -> None:
@@ -317,6 +325,9 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
         scratch: for reading the data files; None if they cannot be read.
     """
     manifest = side.manifest
+    if manifest.withholds:
+        _check_withheld(log, side)
+        return
     policy, tested = public_policy(manifest, side.registry), manifest.units.tested
     with ExitStack() as stack:
         files = (side.folder, manifest.data, side.channel.tables())
@@ -334,6 +345,26 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
             log.claim(FILE, "findings that rest on the original", "findings")
         else:
             log.findings.append(finding)
+
+
+def _check_withheld(log: Log, side: PublicSide) -> None:
+    """Check that a release that withholds its matrices tells no number of any finding; none can be computed again."""
+    manifest = side.manifest
+    _check_derived(log, side, {d.id for d in manifest.derived}, manifest.findings)
+    models = [finding.model.partition("/")[0] for finding in manifest.findings]
+    agree = models == [stated.model for stated in manifest.requirements] and len(models) > 0
+    if not log.check("findings", agree, "RR119", "the manifest does not hold one finding for each requirement"):
+        return
+    bare = all(plain(found) == plain(found.withheld()) for found in manifest.findings) and not manifest.utility
+    failure = "release.json withholds the matrices and tells numbers that they may follow from"
+    log.check("findings: without numbers", bare, "RR119", failure)
+    for finding in manifest.findings:
+        held = finding.verdict is Verdict.SATISFIED
+        failure = f"{finding.model}: release.json does not state that it holds"
+        log.check(f"{finding.model} is stated to hold", held, "RR119", failure)
+        log.undecided.append(f"{finding.model} {finding.requirement}")
+    log.claim(FILE, "findings, whose numbers are withheld with the matrices", "findings")
+    log.claim(FILE, "what is said of the matrices that are withheld", "decoders")
 
 
 def _check_derived(log: Log, side: PublicSide, ids: set[str], findings: Sequence[Finding]) -> None:
