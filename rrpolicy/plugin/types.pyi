@@ -4,7 +4,7 @@ from rrpolicy.channel.axes.matrix import Invariance as Invariance
 from rrpolicy.channel.axes.mixed_in import MixedIn as MixedIn
 from rrpolicy.channel.axes.partition import Boxes as Boxes, Cut as Cut, Groups as Groups, Levels as Levels, Rule as Rule
 from rrpolicy.channel.base import Layout as Layout, Sink as Sink
-from rrpolicy.channel.decoders import Block as Block, Cell as Cell, Rows as Rows
+from rrpolicy.channel.decoders import Block as Block, Cell as Cell, Rows as Rows, WithheldDecoder as WithheldDecoder
 from rrpolicy.channel.sampling.streams import Stream as Stream, Streams as Streams
 from rrpolicy.channel.sampling.variates import Parts as Parts
 from rrpolicy.errors import Place as Place, RRPolicyError as RRPolicyError
@@ -19,6 +19,7 @@ from rrpolicy.policy.governance import (
 from rrpolicy.policy.model import (
     Bins as Bins,
     CsvSettings as CsvSettings,
+    Decoders as Decoders,
     Gate as Gate,
     LedgerSettings as LedgerSettings,
     MechanismChoice as MechanismChoice,

@@ -254,6 +254,39 @@ def test_each_level_verifies_and_says_what_it_leaves_open(folder, name):
     rrpolicy.verify(folder / name).require()
 
 
+WAYS = {
+    "together": (
+        'together = [["sex", "region"]]\nretention_probability = { sex = "3/5", disease = "3/5" }',
+        "released",
+    ),
+    "invariant": (
+        'invariant = { region = "observed" }\nretention_probability = { region = "7/10" }',
+        "marginal:region",
+    ),
+    "blocks": ('blocks = { disease = [["none", "flu"], ["cold", "asthma", "other"]] }', "parameters:disease"),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_matrix_of_pram_can_be_withheld(folder, tmp_path, name):
+    """Coupled, invariant and in blocks; what the release tells of the table is stated as if it were published."""
+    shutil.copy(folder / "people.csv", tmp_path)
+    how, tells = WAYS[name]
+    text = re.sub(r"keep_probability(?s:.*?)\[\[utility\]\]", f"{how}\n[[utility]]", POLICY)
+    text = text.replace('format = "csv"', f'format = "parquet"\n{KEPT}')
+    (tmp_path / "p.toml").write_text(text)
+    accepted = json.dumps([statistic.id for statistic in rrpolicy.check(tmp_path / "p.toml").derived])
+    (tmp_path / "p.toml").write_text(f"{text}accept = {accepted}\n")
+    rrpolicy.release(tmp_path / "p.toml", tmp_path / "out")
+    assert rrpolicy.verify(tmp_path / "out", source=str(tmp_path / "people.csv")).passed
+    assert rrpolicy.verify(tmp_path / "out" / "public").passed
+    manifest = load(tmp_path / "out" / "public" / "release.json")
+    assert tells in {statistic["id"] for statistic in manifest["derived"]}
+    held = rrpolicy.open_release(tmp_path / "out").what_holds()
+    (tested,) = [s for s in held.statements if s.analysis.startswith("chi-square test of independence with")]
+    assert set(tested.columns) == ({"disease"} if name == "together" else {"sex", "region", "disease"})
+
+
 def of_sex(document: dict[str, Any], **change: Any) -> None:
     for parts in (document["decoders"], document["channel"]["parts"]):
         next(part for part in parts if part["attributes"] == ["sex"]).update(change)

@@ -67,7 +67,7 @@ def counts(known: Sequence[Known]) -> Statement:
 
 def flat(known: Sequence[Known], released: Mapping[str, float] = _NOTHING) -> list[Statement]:
     """Return the test of equal frequencies, of those columns of which its level is kept."""
-    doubly = tuple(c for k in known if k.doubly for c in k.columns)
+    doubly = tuple(c for k in known if k.apart and k.doubly for c in k.columns)
     because = "a flat table stays flat under a doubly stochastic matrix, so the test keeps its level"
     analysis = "test that the categories are equally frequent"
     return [Statement(analysis, doubly, "level kept", because, released)] if doubly else []
