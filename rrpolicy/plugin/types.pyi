@@ -19,7 +19,6 @@ from rrpolicy.policy.governance import (
 from rrpolicy.policy.model import (
     Bins as Bins,
     CsvSettings as CsvSettings,
-    Decoders as Decoders,
     Gate as Gate,
     LedgerSettings as LedgerSettings,
     MechanismChoice as MechanismChoice,

@@ -32,10 +32,6 @@ Overlap: TypeAlias = Literal["any", "nested", "same", "none"]
 """How the people of a release stand to those of earlier ones; see `LedgerSettings`."""
 
 
-Decoders: TypeAlias = Literal["published", "withheld"]
-"""Whether a release tells the matrices that its data were randomised by."""
-
-
 class Role(StrEnum):
     """What an attribute is to an attacker; the words of ISO/IEC 20889."""
 
@@ -401,7 +397,7 @@ class ReleaseSettings:
     csv_formulas: Handling = "escape"
     require_signatures: int = 0
     series: str | None = None
-    decoders: Decoders = "published"
+    decoders: Literal["published", "withheld"] = "published"
 
     @property
     def withholds(self) -> bool:
