@@ -73,6 +73,10 @@ TITLES: Mapping[str, str] = {
 }
 COMMANDS: Mapping[str, str] = {name: summary for room in ROOMS.values() for name, summary in room.items()}
 
+COMPLETION = ("--install-completion", "--show-completion")
+COMPLETE = "_RRPOLICY_COMPLETE"
+"""Set by a shell that asks how a call goes on."""
+
 INTERRUPTED, BROKEN_PIPE, BUG = LEFT + 2, LEFT + 13, 70
 
 
@@ -141,6 +145,8 @@ def _start_quickly() -> None:
 
 
 def _run(given: list[str]) -> int:
+    if COMPLETE in os.environ or given[:1] in ([option] for option in COMPLETION):
+        return _completing(given)
     if not given or given[0] in {"--help", "-h"}:
         print(_help())
         return 0 if given else PolicyError.exit_status
@@ -171,7 +177,7 @@ def _command(name: str, arguments: list[str]) -> int:
     app = typer.Typer(
         add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
     )
-    app.command(help=module.command.__doc__)(_held(module.command, raised))
+    app.command(help=module.command.__doc__, epilog=_examples(name))(_held(module.command, raised))
     try:
         status = app(list(spelled(arguments)), prog_name=f"rrpolicy {name}", standalone_mode=False)
     except typer.Abort:
@@ -185,6 +191,37 @@ def _command(name: str, arguments: list[str]) -> int:
     if raised:
         raise raised[0]
     return status if isinstance(status, int) else 0
+
+
+def _examples(name: str) -> str:
+    """Return the end of a command's help."""
+    from rrpolicy.cli.examples import EXAMPLES
+
+    return "\n".join(["\b", "Examples:", *(f"  {call}" for call in EXAMPLES[name])])
+
+
+def _completing(given: list[str]) -> int:
+    """Install or show completion for a shell, or answer what a shell asks: only then all commands are imported."""
+    import typer
+
+    app = typer.Typer(rich_markup_mode=None, help="Release policies in git.")
+    groups: dict[str, typer.Typer] = {}
+    for name, summary in COMMANDS.items():
+        *above, word = name.split(" ")
+        into = app
+        if above:
+            if above[0] not in groups:
+                groups[above[0]] = typer.Typer(rich_markup_mode=None)
+                app.add_typer(groups[above[0]], name=above[0], help=summary)
+            into = groups[above[0]]
+        into.command(word, help=summary)(importlib.import_module(module_of(name)).command)
+    try:
+        app(given, prog_name="rrpolicy", standalone_mode=False)
+    except typer.Exit as left:
+        return left.exit_code
+    except SystemExit as left:  # as the library ends what it printed
+        return left.code if isinstance(left.code, int) else 0
+    return 0
 
 
 def module_of(name: str) -> str:
@@ -229,8 +266,9 @@ Release policies in git: a TOML policy becomes a privacy-protected release that 
 {rows}
 
 Options:
-  --version  Print the version.
-  --help     Print this; after a command, the command's own.
+  --version             Print the version.
+  --install-completion  Let the shell complete commands and options; --show-completion prints what it takes.
+  --help                Print this; after a command, the command's own, with examples.
 
 Exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the call is wrong;
 3 the data do not fit the policy; 4 refused. Every problem has a code that `rrpolicy explain` explains."""

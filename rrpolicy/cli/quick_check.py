@@ -116,7 +116,9 @@ def _check(name: str, asked: Callable[[str], Checked], *, text: bool) -> Looked:
         _told(name, error.problems)
         return Looked(name, error.exit_status, None, error.problems)
     if text:
-        print("\n".join(map(line, _lines(name, checked))))
+        from rrpolicy.cli.text.screen import on_screen
+
+        print("\n".join(on_screen(list(map(line, _lines(name, checked))))))
     overdue = [problem for problem in checked.problems if problem.code.startswith("RR4")]
     if overdue:
         _told(name, overdue)

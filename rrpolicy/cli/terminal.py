@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rrpolicy.canonical import Json
     from rrpolicy.errors import Problem
 
 
-def wants_colour() -> bool:
-    """Whether problems are printed in colour: standard error is a terminal and NO_COLOR is not set."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def wants_colour(stream: TextIO | None = None) -> bool:
+    """Whether a stream, standard error by default, is printed in colour: it is a terminal, and NO_COLOR is not set."""
+    return (stream or sys.stderr).isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def count_of(problems: Sequence[Problem]) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, show
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, show
 from rrpolicy.cli.text.pasting import command_line
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def command(  # noqa: PLR0917 each option is one
     *,
     protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what each number means.")] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
@@ -48,7 +50,7 @@ def command(  # noqa: PLR0917 each option is one
     Without data, with --expected-rows, there is no key: beside the plan stands PLAN.questionnaire.json, by which
     `rrpolicy randomize` randomises records where they are, and `rrpolicy collect` makes a release of them.
     """
-    from rrpolicy.cli.text.plan import lines
+    from rrpolicy.cli.text.plan import lines, verdict
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.releasing.plan.keys import file_passphrase
 
@@ -70,7 +72,10 @@ def command(  # noqa: PLR0917 each option is one
     told = _next(found, policy, out, source, key)
     stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
     way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
-    show(wanted, lambda: (*lines(found.outlook), *way, "", told), found.to_json, lambda: _outcome(found, policy, told))
+    end = ("", told, verdict(found.outlook))
+    more = () if verbose else ("", "`--verbose` says what each number means")
+    whole = () if quiet else (*lines(found.outlook, explaining=verbose), *more, *way, *end[:-1])
+    show(wanted, lambda: (*whole, end[-1]), found.to_json, lambda: _outcome(found, policy, told))
     return found.exit_status
 
 

@@ -36,6 +36,7 @@ def command(  # noqa: PLR0917 each option is one
     *,
     protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print where the release is, and nothing else.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
 ) -> int:
     """Write a release that every requirement allows, or nothing.
@@ -67,6 +68,13 @@ def command(  # noqa: PLR0917 each option is one
     where = "derived from" if found.key is None else "in"
     kept = "the key was destroyed" if key is None else f"the key is {where} {key}"
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
+    if quiet:
+        return 0
+    from rrpolicy.cli.text.plan import achieved
+    from rrpolicy.cli.text.screen import on_screen
+
+    pages = f"reports: {found.audit / 'report.html'} (confidential) and {found.public / 'report.html'}"
+    print("\n".join(on_screen([*map(line, map(achieved, found.findings)), line(pages)])))
     policy = found.policy
     first = command_line("sign", out, options={"--key": "FILE"}) if policy.release.require_signatures else ""
     given = {"--source": source or _uri(policy), "--key": key, "--ledger": _ledger(policy), "--plugin": policy.plugins}

@@ -10,7 +10,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.quick_check import SECRETS
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, told
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def command(  # noqa: PLR0917 each option is one
     superseded: Annotated[
         bool, typer.Option("--superseded", help="With --ledger: it may be of an older version of its policy.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
@@ -97,7 +98,7 @@ def command(  # noqa: PLR0917 each option is one
         wanted,
         "verify",
         status,
-        text=lambda: [*_lines(found)[:-1], *signed, *failing, found.last_line()],
+        text=lambda: [*([] if quiet else [*_lines(found)[:-1], *signed]), *failing, found.last_line()],
         document=found.to_json,
         subjects=lambda: _subjects(found, bundle, status, strict=strict),
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FLAG, ALSO = "--output-format", "--also"
 HELP = "How to print what was found; the exit status is the same. docs/ci.md shows each."
 ALSO_HELP = "Write it to a file in another format as well, such as sarif=plan.sarif; repeat it for several."
+QUIET = "Print the verdict alone."
 JSON_HELP = f"The same as {FLAG} json."
 
 
@@ -97,9 +98,10 @@ def show(
         RefusedError: RR407 or RR408 if a file cannot be written.
     """
     if wanted.form is Output.TEXT:
+        from rrpolicy.cli.text.screen import on_screen
         from rrpolicy.untrusted.printable import line
 
-        lines = list(map(line, text()))
+        lines = list(on_screen(list(map(line, text()))))
         print("\n".join(lines), end="\n" if lines else "")
     elif wanted.form is Output.JSON:
         print_json(document())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.recode import ANYTHING
@@ -20,18 +20,23 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Attribute
     from rrpolicy.releasing.plan.check import Stated
     from rrpolicy.releasing.plan.plan import Plan
-    from rrpolicy.releasing.plan.preview import Outlook
+    from rrpolicy.releasing.plan.preview import MarginalError, Outlook
 
 MARKS = {Verdict.SATISFIED: "satisfied", Verdict.FAILED: "FAILED", Verdict.UNDECIDED: "undecided", None: "measured"}
 INDENT = " " * 12
 
 
-def lines(outlook: Outlook) -> list[str]:
-    """Return the plan, line by line; it reads without colour."""
+def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
+    """Return the plan, line by line; it reads without colour.
+
+    Args:
+        outlook: what is shown.
+        explaining: say of each number what it means, where it first stands.
+    """
     plan, policy = outlook.plan, outlook.plan.policy
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {plan.records:,} records"]
     text += _section("extends", policy.baselines)
-    text += _section("rests on", outlook.assessment.assumptions)
+    text += _section("assumptions", outlook.assessment.assumptions)
     text += _section("declared by people", list(declared_lines(outlook.governance)))
     text += _section("derived from the data", _derived(outlook))
     text += ["", "parameters", *_parameters(outlook)]
@@ -39,7 +44,7 @@ def lines(outlook: Outlook) -> list[str]:
     text += _section("warnings", [remark.text for remark in outlook.decision.warnings])
     text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
     text += ["", "requirements"]
-    explained: set[str] = set()
+    explained: set[str] | None = set() if explaining else None
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
         text += _finding(finding, stated, explained)
     text += _section("with earlier releases", _weighed(outlook))
@@ -55,6 +60,23 @@ def lines(outlook: Outlook) -> list[str]:
     text += _section("released unchanged", _unchanged(plan))
     text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])
     return text
+
+
+def verdict(found: Outlook) -> str:
+    """Return the line that a reader must not miss: whether it passes, and in a few numbers what would be done."""
+    plan, findings, gates = found.plan, found.assessment.findings, found.assessment.utility
+    waived = {one.what for one in found.decision.waived}
+    kept = sum(f.verdict is Verdict.SATISFIED for f in findings)
+    within = sum(gate.verdict is Verdict.SATISFIED or gate.identity in waived for gate in gates)
+    counts = [f"{kept} of {len(findings)} requirements met"]
+    counts += [f"{within} of {len(gates)} utility limits kept"] if gates else []
+    alike, released = len(unchanged(plan)), len(plan.policy.released)
+    dropped = sum(a.role.dropped for a in plan.policy.attributes.values())
+    columns = f"{released - alike} columns changed, {alike} released unchanged, {dropped} dropped"
+    warned = len(found.decision.warnings)
+    points = [f"{warned} {'point needs' if warned == 1 else 'points need'} judgement"] if warned else []
+    word = "passes" if found.passed else "does not pass"
+    return f"{word}: {', '.join([*counts, *points])}; {columns}"
 
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
@@ -106,6 +128,29 @@ def _parameters(outlook: Outlook) -> list[str]:
     return rows or ["  nothing is randomised"]
 
 
+def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
+    """Yield the errors of single attributes and of pairs, each attribute's with those above it; then what has none."""
+    known = {e.attributes: e for e in errors if len(e.attributes) <= 2 and not e.odd}  # noqa: PLR2004 a cell has two sides
+    names = list(dict.fromkeys(name for e in known.values() for name in e.attributes))
+    cells = [[_cell(known, row, column) for column in names[: place + 1]] for place, row in enumerate(names)]
+    if len(names) > 1:
+        numbers, first = [str(i) for i in range(1, len(names) + 1)], max(map(len, names))
+        widths = [max(map(len, (numbers[i], *(row[i] for row in cells[i:])))) for i in range(len(names))]
+        for number, name, row in zip(numbers, names, cells, strict=True):
+            told = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=False))
+            yield f"  {number:>{len(numbers[-1])}}  {name:<{first}}  {told}"
+        foot = "  ".join(number.rjust(width) for number, width in zip(numbers, widths, strict=True))
+        yield f"  {'':>{len(numbers[-1])}}  {'':<{first}}  {foot}"
+    for e in errors:
+        if len(names) == 1 or e.attributes not in known:
+            yield f"  {' x '.join(e.attributes)}: {e.told}"
+
+
+def _cell(known: Mapping[tuple[str, ...], MarginalError], row: str, column: str) -> str:
+    error = known.get((row,)) if row == column else known.get((column, row)) or known.get((row, column))
+    return "-" if error is None else error.told
+
+
 def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
     """Yield what each generalised attribute's categories become."""
     for name, released, groups in zip(decoder.attributes, decoder.released, decoder.groups, strict=True):
@@ -142,8 +187,14 @@ def _remark(remark: Remark) -> str:
     return f"{remark.text}: {shown(remark.measure)}"
 
 
-def _finding(finding: Finding, stated: Stated, explained: set[str]) -> list[str]:
-    """Return a finding; `explained` are the terms above it that were explained, and gains its own."""
+def achieved(finding: Finding) -> str:
+    """Return a requirement with its verdict and the number that decides it."""
+    number = "" if finding.achieved is None else f"; achieved {shown(finding.achieved)}"
+    return f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{number}"
+
+
+def _finding(finding: Finding, stated: Stated, explained: set[str] | None) -> list[str]:
+    """Return a finding; `explained` are the terms that were explained above, and gains its own; None explains none."""
     head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
     if finding.achieved is not None:
         head += f"; achieved {shown(finding.achieved)}"
@@ -158,7 +209,7 @@ def _finding(finding: Finding, stated: Stated, explained: set[str]) -> list[str]
     return rows + _beside(finding.companions, explained)
 
 
-def _beside(companions: Sequence[Companion], explained: set[str]) -> list[str]:
+def _beside(companions: Sequence[Companion], explained: set[str] | None) -> list[str]:
     """Return what stands beside a finding: a table by value for each attribute, then what speaks of the whole."""
     rest, tables = by_value(companions)
     rows = []
@@ -175,8 +226,10 @@ def _beside(companions: Sequence[Companion], explained: set[str]) -> list[str]:
     return rows
 
 
-def _meanings(companions: Sequence[Companion], explained: set[str]) -> list[str]:
+def _meanings(companions: Sequence[Companion], explained: set[str] | None) -> list[str]:
     """Return what each term means that was not explained yet."""
+    if explained is None:
+        return []
     new = {c.name: c.meaning for c in companions if c.meaning and c.name not in explained}
     explained.update(new)
     return [f"{INDENT}  {name}: {meaning}" for name, meaning in new.items()]
@@ -207,7 +260,7 @@ def _errors(outlook: Outlook) -> list[str]:
         why = "the channel is a plugin's own" if own else "nothing is randomised"
         return [f"  none: {'it depends on how values go with the other columns' if dealt else why}"]
     spread = {name for d in outlook.plan.channel.decoders() if isinstance(d, RecodeDecoder) for name in d.attributes}
-    rows = [f"  {' x '.join(e.attributes)}: {e.told}" for e in outlook.errors if not spread & set(e.attributes)]
+    rows = list(_matrix([e for e in outlook.errors if not spread & set(e.attributes)]))
     if spread:
         names = ", ".join(name for name in outlook.plan.policy.attributes if name in spread)
         rows.append(f"  {names}: no random error; counts are spread evenly over what a label stands for, and")

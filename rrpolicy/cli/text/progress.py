@@ -15,11 +15,25 @@ def progress() -> Iterator[Callable[[str, float], None]]:
         yield lambda *_: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     from rrpolicy.untrusted.printable import visible
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("opening the table", total=1.0)
-        yield lambda text, share: bar.update(task, description=visible(text), completed=share)
+        task = bar.add_task("opening the table", total=None)
+        yield lambda text, share: bar.update(task, description=visible(text), completed=share, total=1.0)

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 log = logging.getLogger("rrpolicy")
 
+DRAWING = (0.2, 0.45)
+"""Where the draw begins, and its share, of all that a release takes."""
+
 
 def release(  # noqa: PLR0917 each is another thing
     plan: Plan,
@@ -245,11 +248,17 @@ def streams_of(plan: Plan, key: bytes) -> Streams:
 
 
 def draw_into(  # noqa: PLR0917 each is another thing
-    plan: Plan, original: Original, streams: Streams, folder: Path, scratch: Path, formats: Formats = CORE
+    plan: Plan,
+    original: Original,
+    streams: Streams,
+    folder: Path,
+    scratch: Path,
+    formats: Formats = CORE,
+    passed: Callable[[int], None] = lambda _: None,
 ) -> Mapping[str, Written]:
-    """Draw once and write the data files into a folder."""
+    """Draw once and write the data files into a folder; `passed` is told how many records were drawn so far."""
     settings = plan.policy.release
-    sink = FolderSink(plan.channel.tables(), folder, settings.format, scratch, settings.csv_formulas, formats)
+    sink = FolderSink(plan.channel.tables(), folder, settings.format, scratch, settings.csv_formulas, formats, passed)
     try:
         plan.channel.draw(original, streams, sink)
         return sink.finish()
@@ -262,8 +271,15 @@ def draw_into(  # noqa: PLR0917 each is another thing
 def _draw(  # noqa: PLR0917 likewise
     plan: Plan, original: Original, streams: Streams, staging: Staging, progress: Progress, formats: Formats
 ) -> Mapping[str, Written]:
-    progress("drawing", 0.2)
-    written = draw_into(plan, original, streams, staging.public, staging.scratch, formats)
+    progress("drawing", DRAWING[0])
+
+    def passed(rows: int) -> None:
+        start, share = DRAWING
+        progress(
+            f"drawing: {rows:,} of {plan.records:,} records", start + share * min(1.0, rows / max(plan.records, 1))
+        )
+
+    written = draw_into(plan, original, streams, staging.public, staging.scratch, formats, passed)
     rows = {name: w.rows for name, w in written.items()}
     if rows.get("data", plan.records) != plan.records:
         raise RuntimeError("the draw released another number of records than there are")

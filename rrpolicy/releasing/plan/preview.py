@@ -53,6 +53,11 @@ class MarginalError:
     error: float | None = field(metadata=called("rmse"))
 
     @property
+    def odd(self) -> bool:
+        """Whether there is no number: nothing can be reconstructed, or it takes data to tell."""
+        return self.error is None or math.isinf(self.error)
+
+    @property
     def told(self) -> str:
         """Return the error in words."""
         if self.error is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,6 +55,7 @@ class FolderSink:
         scratch: Path,
         handling: Handling = "escape",
         formats: Formats = CORE,
+        passed: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Make a sink.
 
@@ -65,13 +66,18 @@ class FolderSink:
             scratch: folder for spooled rows; the caller wipes it.
             handling: of text that a spreadsheet would run as a formula, in CSV.
             formats: that are known; its own among them.
+            passed: told how many rows of the first table were taken so far.
         """
         chosen = formats[form]
+        self._first, self._taken, self._passed = tables[0].name, 0, passed
         self._tables = {spec.name: _TableSink(spec, folder, chosen, scratch, handling) for spec in tables}
 
     def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
         """Take released rows."""
         self._tables[table].write(batch, n, in_order=in_order)
+        if table == self._first:
+            self._taken += batch.num_rows if n is None else int(n.sum())
+            self._passed(self._taken)
 
     def finish(self) -> Mapping[str, Written]:
         """Put in order what is not, finish the files and return what was written, by table."""

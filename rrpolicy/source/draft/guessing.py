@@ -24,8 +24,8 @@ _SENSITIVE = (
     " belief party politic vote voted union ethni race crime convict sexual orientation pregnan"
 )
 _LINKING = (
-    "age ages birth born sex gender zip post region city town county state states country nation educat school occupat"
-    " job profession marital famil household child language"
+    "age ages birth born sex gender female male zip post region city town county state states country nation educat"
+    " school occupat job profession marital famil household child language"
 )
 _SHORT = 5
 """A word of the lists above with fewer letters stands alone in a name; another one begins a word of it."""

@@ -1,0 +1,54 @@
+"""Calls that people begin with, one command after the other; `rrpolicy COMMAND --help` ends with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "init": ("rrpolicy init people.csv > policy.toml", "rrpolicy init demo:survey"),
+    "check": ("rrpolicy check policy.toml", "rrpolicy check policies/ --source"),
+    "plan": (
+        "rrpolicy plan policy.toml",
+        "rrpolicy plan policy.toml --out plan.json --key plan.key",
+        "rrpolicy plan policy.toml --expected-rows 10000",
+    ),
+    "compare": (
+        "rrpolicy compare policy.toml --mechanism pram,rr-both --html map.html",
+        "rrpolicy compare policy.toml --vary privacy.0.threshold=1/2,1/3,1/5",
+    ),
+    "check-table": ("rrpolicy check-table people.csv --qi sex,age --sensitive disease --k 5",),
+    "schema": ("rrpolicy schema > policy.schema.json",),
+    "diff": ("rrpolicy diff main:policy.toml policy.toml", "rrpolicy diff old.toml new.toml --source people.csv"),
+    "packs": ("rrpolicy packs",),
+    "test": ("rrpolicy test policies/",),
+    "ledger init": ("rrpolicy ledger init releases.ledger",),
+    "ledger add": ("rrpolicy ledger add releases.ledger release",),
+    "ledger show": ("rrpolicy ledger show releases.ledger",),
+    "ledger verify": ("rrpolicy ledger verify releases.ledger",),
+    "release": (
+        "rrpolicy release policy.toml --out release",
+        "rrpolicy release plan.json --key plan.key --out release",
+    ),
+    "randomize": ("rrpolicy randomize plan.questionnaire.json --questions",),
+    "collect": ("rrpolicy collect plan.json answers.csv --out release",),
+    "verify": (
+        "rrpolicy verify release",
+        "rrpolicy verify release --source people.csv --key release.key --strict",
+        "rrpolicy verify release/public",
+    ),
+    "attack": ("rrpolicy attack release --source people.csv", "rrpolicy attack release --source people.csv --write"),
+    "sign": ("rrpolicy sign release --key steward.pem",),
+    "keys new": ("rrpolicy keys new steward.pem",),
+    "report": ("rrpolicy report release --out report.html",),
+    "evidence": ("rrpolicy evidence release --for dpia --out dpia.html",),
+    "estimate": (
+        "rrpolicy estimate release --by sex,education",
+        "rrpolicy estimate release --by disease --where \"age = '65+'\" --population",
+    ),
+    "query": ('rrpolicy query release "SELECT sex, count(*) FROM release GROUP BY sex"',),
+    "what-holds": ("rrpolicy what-holds people.csv sex disease",),
+    "demo": ("rrpolicy demo demo",),
+    "explain": ("rrpolicy explain RR203",),
+    "plugins": ("rrpolicy plugins",),
+    "plugins new": ("rrpolicy plugins new acme-noise --kind mechanism",),
+}
