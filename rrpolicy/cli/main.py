@@ -216,12 +216,26 @@ def _completing(given: list[str]) -> int:
             into = groups[above[0]]
         into.command(word, help=summary)(importlib.import_module(module_of(name)).command)
     try:
-        app(given, prog_name="rrpolicy", standalone_mode=False)
+        if len(given) > 1 and given[0] in COMPLETION:
+            _completion_of(given[1], install=given[0] == COMPLETION[0])
+        else:
+            app(given, prog_name="rrpolicy", standalone_mode=False)
     except typer.Exit as left:
         return left.exit_code
     except SystemExit as left:  # as the library ends what it printed
         return left.code if isinstance(left.code, int) else 0
     return 0
+
+
+def _completion_of(shell: str, *, install: bool) -> None:
+    """Install or show the completion for a shell that is named; by default it is found out which one runs."""
+    from typer import _completion_shared as completion  # no public name takes a shell
+
+    if install:
+        _, path = completion.install(shell=shell, prog_name="rrpolicy", complete_var=COMPLETE)
+        print(f"{shell} completion installed in {path}; it takes effect in the next terminal")
+    else:
+        print(completion.get_completion_script(prog_name="rrpolicy", complete_var=COMPLETE, shell=shell))
 
 
 def module_of(name: str) -> str:

@@ -65,6 +65,8 @@ def test_completion_is_installed_for_a_shell(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("HOME", str(tmp_path))
     assert main(["--install-completion", "bash"]) == 0
     assert "_RRPOLICY_COMPLETE=complete_bash" in (tmp_path / ".bash_completions" / "rrpolicy.sh").read_text()
-    assert main(["--show-completion", "bash"]) == 0
-    assert "complete -o default -F _rrpolicy_completion rrpolicy" in capsys.readouterr().out
+    capsys.readouterr()
+    assert main(["--show-completion", "zsh"]) == 0
+    assert "#compdef rrpolicy" in capsys.readouterr().out
+    assert main(["--show-completion", "none"]) == 1
     assert "--install-completion" in frame._help()
