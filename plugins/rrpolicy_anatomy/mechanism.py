@@ -8,7 +8,8 @@ from rrpolicy_anatomy.read import read
 
 GROUP_SIZES = Derived(
     "group-sizes",
-    "how many records each group has: residues join groups that lack their value, and only an eligible table is dealt",
+    "how many records each group has, and which values can stand together: residues join groups that lack their value, "
+    "and only an eligible table is dealt",
 )
 
 
@@ -22,19 +23,19 @@ class Anatomy:
         """Return dealt groups; the channel itself if all domains are known.
 
         Raises:
-            PolicyError: RR298, RR299.
+            PolicyError: RR298, RR299, RR571.
         """
         del options
         layout = read(policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
-        fixed = AnatomyChannel.of(policy.released, layout.sensitive.name, layout.size) if known else None
+        fixed = AnatomyChannel.of(policy.released, layout.names, layout.size) if known else None
         return Outline(AnatomyChannel, fixed=fixed, derived=(GROUP_SIZES,))
 
     def plan(self, options: Options, task: Task) -> Proposal:
         """Return the channel.
 
         Raises:
-            PolicyError: RR298, RR299; RR255 if a domain is observed and only the number of records is given.
+            PolicyError: RR298, RR299, RR571; RR255 if a domain is observed and only the number of records is given.
             RequirementError: RR106 if the table is not eligible.
         """
         from rrpolicy_anatomy.plan import propose

@@ -1,7 +1,8 @@
-"""A policy read for anatomy: the sensitive attribute and the size of the groups, or every problem with its place."""
+"""A policy read for anatomy: the sensitive attributes and the size of the groups, or every problem with its place."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,10 @@ from rrpolicy.plugin.solve import BY_FREQUENCY, group_size
 
 SMALLEST = 2
 """A group of one record hides nothing."""
+MOST_SENSITIVE = 2
+"""Attributes in which the records of a group can differ at once."""
+MOST_COMBINATIONS = 20_000
+"""Combinations of two domains for which groups that differ in both are found in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,54 +22,63 @@ class Layout:
     """What goes into groups.
 
     Attributes:
-        sensitive: the attribute that stands in a table of its own.
+        sensitive: the attributes that stand in tables of their own: one, or two.
         size: l, the records of a group.
         requirement: the entry that asks for it.
     """
 
-    sensitive: Attribute
+    sensitive: tuple[Attribute, ...]
     size: int
     requirement: Requirement
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the sensitive attributes."""
+        return tuple(attribute.name for attribute in self.sensitive)
 
 
 def read(policy: Policy) -> Layout:
     """Return the layout.
 
     Raises:
-        PolicyError: RR298 and RR299, all problems at once.
+        PolicyError: RR298, RR299 and RR571, all problems at once.
     """
     problems = list(_unfit(policy))
     if problems:
         raise PolicyError(problems)
-    (sensitive,) = policy.with_role(Role.SENSITIVE)
-    asked = group_size(policy, sensitive.name)
-    if asked is None:
-        raise PolicyError(
-            Problem(
-                "RR299",
-                f"nothing says how many different values of '{sensitive.name}' a group has",
-                policy.place("mechanism"),
-                hint=BY_FREQUENCY,
-            )
-        )
-    size, requirement = asked
-    values = len(sensitive.domain or ()) or size
-    if not SMALLEST <= size <= values:
-        raise PolicyError(
-            Problem(
-                "RR299",
-                f"groups of {size} different values: '{sensitive.name}' has {values}"
-                if size > values
-                else "groups of one record hide nothing",
-                requirement.place,
-                expected=f"l from {SMALLEST} to {values}",
-            )
-        )
+    sensitive = policy.with_role(Role.SENSITIVE)
+    asked = {attribute.name: group_size(policy, attribute.name) for attribute in sensitive}
+    problems = [_nothing_asked(policy, name) for name, entry in asked.items() if entry is None]
+    if problems:
+        raise PolicyError(problems)
+    size, requirement = max((entry for entry in asked.values() if entry is not None), key=lambda entry: entry[0])
+    problems = [p for attribute in sensitive for p in _range(attribute, size, requirement)]
+    combinations = math.prod(len(attribute.domain or ()) for attribute in sensitive)
+    if len(sensitive) > 1 and combinations > MOST_COMBINATIONS:
+        names = " and ".join(f"'{attribute.name}'" for attribute in sensitive)
+        message = f"{names} have {combinations:,} combinations of values, more than {MOST_COMBINATIONS:,}"
+        problems.append(Problem("RR571", message, policy.place("mechanism"), hint="coarsen one of them, or exclude it"))
+    if problems:
+        raise PolicyError(problems)
     return Layout(sensitive, size, requirement)
 
 
+def _nothing_asked(policy: Policy, name: str) -> Problem:
+    message = f"nothing says how many different values of '{name}' a group has"
+    return Problem("RR299", message, policy.place("mechanism"), hint=BY_FREQUENCY)
+
+
+def _range(attribute: Attribute, size: int, requirement: Requirement) -> Iterator[Problem]:
+    """Yield why groups cannot be so large, or hide nothing."""
+    values = len(attribute.domain or ()) or size
+    if not SMALLEST <= size <= values:
+        many = f"groups of {size} different values: '{attribute.name}' has {values}"
+        message = many if size > values else "groups of one record hide nothing"
+        yield Problem("RR299", message, requirement.place, expected=f"l from {SMALLEST} to {values}")
+
+
 def _unfit(policy: Policy) -> Iterator[Problem]:
-    """Yield why there is not exactly one attribute to put into a table of its own, or nothing beside it."""
+    """Yield why there are not one or two attributes to put into tables of their own, or nothing beside them."""
     sensitive = policy.with_role(Role.SENSITIVE)
     if not sensitive:
         hint = "give an attribute the role sensitive, or choose another mechanism"
@@ -73,13 +87,13 @@ def _unfit(policy: Policy) -> Iterator[Problem]:
         if not attribute.categorical:
             message = f"'{attribute.name}' has no list of values, by which groups could be made"
             yield Problem("RR298", message, attribute.place, hint="give it a domain, or bins if it is a number")
-    for attribute in sensitive[1:]:
+    for attribute in sensitive[MOST_SENSITIVE:]:
         yield Problem(
             "RR298",
-            f"'{attribute.name}' is a second sensitive attribute: groups that differ in one may agree in the other",
+            f"'{attribute.name}' is one sensitive attribute more than two: groups that differ in two may agree in it",
             attribute.place,
-            hint="exclude all but one, or choose sensitive-addition, which hides each",
+            hint="exclude all but two, or choose sensitive-addition, which hides each",
         )
     if len(policy.released) == len(sensitive):
-        message = "nothing is released beside the sensitive attribute"
+        message = "nothing is released beside what is sensitive"
         yield Problem("RR298", message, policy.place("mechanism"), hint="release a quasi-identifier")

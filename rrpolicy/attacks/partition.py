@@ -13,6 +13,7 @@ down, are predicted.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,21 +80,24 @@ def groups(target: Target) -> Iterator[Attack]:
     """Run both attacks on the groups of a release of `anatomy`."""
     channel = target.channel
     assert isinstance(channel, AnatomyChannel)
-    sensitive = channel.sensitive.attribute
     knows = knows_class([column.attribute for column in channel.known])
     expected, _ = groups_of(target.original.records, channel.size)
     if expected > MOST:
-        yield from (undecided(name, sensitive, knows, "too many groups") for name in FACTS)
+        for column in channel.sensitive:
+            yield from (undecided(name, column.attribute, knows, "too many groups") for name in FACTS)
         return
-    with target.read("qit") as qit, target.read("st") as st:
-        tables = read_tables(channel, target.original, qit, st)
+    with ExitStack() as opened:
+        qit, *values = (opened.enter_context(target.read(table.name)) for table in channel.tables())
+        tables = read_tables(channel, target.original, qit, values)
     if isinstance(tables, str):
         raise RequirementError(Problem("RR125", f"{target.name}: {tables}"))
-    counts = np.zeros((tables.groups, len(channel.sensitive.labels)))
-    np.add.at(counts, (tables.values.group, tables.values.code), tables.values.n)
-    for name, facts in FACTS.items():
-        attained, blind = most_frequent(counts, facts), most_frequent(counts.sum(axis=0), facts)
-        yield compared(target, name, sensitive, knows, attained, (facts + 1) * expected, blind)
+    for column, places in zip(channel.sensitive, tables.values, strict=True):
+        counts = np.zeros((tables.groups, len(column.labels)))
+        np.add.at(counts, (places.group, places.code), places.n)
+        for name, facts in FACTS.items():
+            attained, blind = most_frequent(counts, facts), most_frequent(counts.sum(axis=0), facts)
+            predicted = (facts + 1) * expected
+            yield compared(target, name, column.attribute, knows, attained, predicted, blind)
 
 
 def most_frequent(counts: Array, facts: int) -> int:

@@ -1,4 +1,4 @@
-"""Counting in a release of dealt groups: two tables, joined by group; uniform spread inside groups.
+"""Counting in a release of dealt groups: tables joined by group; uniform spread inside groups.
 
 A group has n records, a of which satisfy what is asked of the columns that stand beside its number, and n values, b of
 which satisfy what is asked of the sensitive one. Of the records that satisfy both it is certain that
@@ -11,7 +11,8 @@ the sums are the tightest bounds of the count that the two tables leave open, wh
 It is biased where, in the original, the sensitive values go with other columns: it is drawn towards independence. No
 standard error belongs to it. The spread of the matchings around their mean would be one only if values went with
 records by chance, which the release cannot show, and the bias it leaves out is often many times as large. Counts by the
-columns of one table alone are exact.
+columns of one table alone are exact. Of two sensitive columns each is counted with all others but not with the other:
+which values of a group belong to one record is not released.
 
 References:
     Xiao, Tao 2006, "Anatomy", section 5, for the spread; Fréchet 1940 for the bounds (joint counts of given margins).
@@ -20,7 +21,7 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,10 +50,10 @@ class DealtRelease(Release):
     """A release of dealt groups; `data` is the table of the records.
 
     Attributes:
-        values: the table of the sensitive values.
+        values: by name, the table of each sensitive column.
     """
 
-    values: DataFile = field(kw_only=True)
+    values: Mapping[str, DataFile] = field(kw_only=True)
 
     def reading(self, names: Iterable[str]) -> Release:
         """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
@@ -62,7 +63,7 @@ class DealtRelease(Release):
             return self
         own = IdentityWeights(shared.columns, shared.original, shared.original)
         columns = replace(self.columns, axes={**self.columns.axes, **dict.fromkeys(own.columns, own)})
-        values = replace(self.values, times=shared.count)
+        values = replace(self.values[shared.held_in], times=shared.count)
         return Release(self.folder, self.manifest, columns, values)
 
     def tables(
@@ -97,6 +98,9 @@ class DealtRelease(Release):
         shared = [a for a in (*axes, *(a for a, _ in condition.masks.values())) if isinstance(a, AnatomyWeights)]
         if not shared:
             return super()._crosstab(by, where, condition, target, level)
+        other = next((axis for axis in shared if axis is not shared[0]), None)
+        if other is not None:
+            raise shared[0].beside(other)
         if all(axis is shared[0] for axis in axes) and set(condition.masks) <= {id(shared[0])} and not condition.filter:
             alone = self.reading(shared[0].columns)
             own = alone.columns.axis(shared[0].columns[0])
@@ -164,8 +168,9 @@ class DealtRelease(Release):
         shown = "".join(f", {sql} AS c{i}" for i, sql in enumerate(wanted))
         listed = "".join(f"c{i}, " for i in range(len(wanted)))
         key, count = identifier(shared.key), identifier(shared.count)
-        held = next(c for c in self.values.columns if c.name == shared.columns[0])
-        value = sql_of(held, self.values.form)
+        values = self.values[shared.held_in]
+        held = next(c for c in values.columns if c.name == shared.columns[0])
+        value = sql_of(held, values.form)
         spelled = dict(zip(held.labels, held.spelled, strict=True))
         pairs = ", ".join(
             f"({literal(spelled[cell[0]])}, {place})"
@@ -177,7 +182,7 @@ class DealtRelease(Release):
             pairs = "(NULL, NULL)"
         with asking(alone=self.data.form.alone) as connection:
             try:
-                qit, st = (relation(connection, file) for file in (self.data, self.values))
+                qit, st = (relation(connection, file) for file in (self.data, values))
             except duckdb.Error as error:
                 raise unlike_description(str(error).splitlines()[0]) from error
             query = f"""

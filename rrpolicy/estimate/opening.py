@@ -18,7 +18,7 @@ from rrpolicy.formats.format import CORE, Format, Formats
 from rrpolicy.manifest.manifest import NAME, Manifest
 from rrpolicy.manifest.sealed import check_seal, no_release, read_release
 
-TOGETHER = ({"data"}, {"qit", "st"})
+TOGETHER = ({"data"}, {"qit", "st"}, {"qit", "st_1", "st_2"})
 """Tables that releases consist of."""
 
 
@@ -107,10 +107,17 @@ def _release(folder: Path, manifest: Manifest, formats: Formats, estimators: Est
             refused.update(dict.fromkeys(decoder.columns, error))
     nulls = ((c.name, manifest.missing(c)) for c in columns.values())
     known = Columns.of(columns, axes, refused, {name: value for name, value in nulls if value is not None})
-    if "st" in files:
+    if "qit" in files:
         from rrpolicy.estimate.anatomy import DealtRelease
 
-        return DealtRelease(folder, manifest, known, records, estimators, values=files["st"])
+        return DealtRelease(
+            folder,
+            manifest,
+            known,
+            records,
+            estimators,
+            values={name: file for name, file in files.items() if name != "qit"},
+        )
     return Release(folder, manifest, known, records, estimators)
 
 

@@ -23,7 +23,7 @@ from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
-from rrpolicy.errors import DataError, Problem
+from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.weights.form import axis_weights
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.utility.drawn import Collected, count_cells, dealt_cells
@@ -110,7 +110,7 @@ class Marginal:
             raise too_large(f"a table of {', '.join(attributes)} has {math.prod(shape):,} cells")
         kept = _narrowed(channel, wanted.union(within)).settle(original)
         decoders = [d for d in kept.decoders() if wanted & set(d.attributes)]
-        shared = next((d for d in decoders if isinstance(d, AnatomyDecoder)), None)
+        shared = _dealt(decoders)
         alone = shared is not None and len(decoders) == 1
         axes, inner = [], []
         for decoder in decoders:
@@ -260,6 +260,20 @@ def _narrowed(channel: Channel, wanted: set[str]) -> Channel:
         known = tuple(column for column in channel.known if column.attribute in wanted)
         return replace(channel, known=known or channel.known[:1])
     return channel
+
+
+def _dealt(decoders: Sequence[Decoder]) -> AnatomyDecoder | None:
+    """Return the decoder of values that were dealt into groups, if there is one.
+
+    Raises:
+        PolicyError: RR267 if there are two: which of their values belong to one record is not released.
+    """
+    dealt = [d for d in decoders if isinstance(d, AnatomyDecoder)]
+    if len(dealt) > 1:
+        named = " and ".join(repr(name) for d in dealt for name in d.attributes)
+        message = f"which values of {named} belong to one record is not released: no table of both can be estimated"
+        raise PolicyError(Problem("RR267", message, hint="name `attributes`, one of these at most"))
+    return dealt[0] if dealt else None
 
 
 def _counted_alone(decoder: Decoder) -> Decoder:

@@ -37,7 +37,7 @@ def column(name: str, labels: tuple[str, ...], kind: Any = "category") -> Column
 def groups(size: int = 2, *more: Column) -> AnatomyChannel:
     known = (column("sex", SEX), column("age", AGE), *more)
     number, count = Column("group_id", "group", (), "", ""), Column("count", "count", (), "", "")
-    return AnatomyChannel(known, column("disease", VALUES), number, count, size)
+    return AnatomyChannel(known, (column("disease", VALUES),), number, count, size)
 
 
 class Sink:

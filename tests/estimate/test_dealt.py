@@ -38,7 +38,7 @@ def column(name: str, kind: Any = "category") -> Column:
 
 CHANNEL = AnatomyChannel(
     (column("sex"), column("age")),
-    column("disease"),
+    (column("disease"),),
     Column("group_id", "group", (), "INTEGER", ""),
     Column("count", "count", (), "INTEGER", ""),
     2,
@@ -272,7 +272,7 @@ def test_shares_that_are_spread_are_refused(tmp_path, sql):
 def test_an_empty_label_loses_nobody(tmp_path, form, monkeypatch):
     monkeypatch.setitem(DOMAINS, "sex", ("", "m"))
     monkeypatch.setitem(DOMAINS, "disease", ("acne", "", "flu", "none"))
-    empty = replace(CHANNEL, known=(column("sex"), column("age")), sensitive=column("disease"))
+    empty = replace(CHANNEL, known=(column("sex"), column("age")), sensitive=(column("disease"),))
     original = people(300, 5)
     release = publish(tmp_path, original, form=form, channel=empty)
     monkeypatch.chdir(tmp_path)

@@ -114,10 +114,10 @@ def test_a_value_that_only_the_data_name_is_not_named(write):
     [
         ('role = "sensitive"', 'role = "quasi-identifier"', "RR298", "no attribute is sensitive"),
         (
-            'sex = { role = "quasi-identifier"',
-            'sex = { role = "sensitive"',
+            'role = "quasi-identifier"',
+            'role = "sensitive"',
             "RR298",
-            "'disease' is a second sensitive attribute",
+            "'disease' is one sensitive attribute more than two",
         ),
     ],
 )

@@ -309,7 +309,7 @@ def test_of_groups_it_is_never_above_the_bound(rows: Any) -> None:
 
     attributes, original = table_of(rows)
     channel = AnatomyChannel.of(attributes, "s", 2)
-    found, truth = dealt(asked(), channel, original), expected_best(rows, 2)
+    found, truth = dealt(asked(), channel, original, "s"), expected_best(rows, 2)
     assert len(found.number) == len(rows)
     assert not found.exact
     for i, group in enumerate(found.group.tolist()):

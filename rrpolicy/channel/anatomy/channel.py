@@ -4,8 +4,11 @@ Anatomy's two tables: `qit` holds every record's quasi-identifiers, as they are,
 often each sensitive value occurs in each group. Joined by the group they say of a record only that its value is one
 of its group's. Each group has l different values, a few have some more.
 
+With two sensitive attributes the records of a group differ in both, and the values of each stand in a table of its own,
+`st_1` and `st_2`: which values belong to one record is not released.
+
 What is drawn is who stands together. Given the counts, the groups' sizes are fixed; see
-`rrpolicy.channel.anatomy.deal`.
+`rrpolicy.channel.anatomy.deal`, and `rrpolicy.channel.anatomy.pairs` for two attributes.
 
 References:
     Xiao, Tao 2006, "Anatomy: Simple and Effective Privacy Preservation", definition 3 and figure 3.
@@ -18,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
+from rrpolicy.channel.anatomy.pairs import MOST_COMBINATIONS
 from rrpolicy.channel.anatomy.schedule import groups_of
 from rrpolicy.channel.base import Channel
 from rrpolicy.channel.decoders import AnatomyDecoder, Decoder, IdentityDecoder
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 QIT, ST = "qit", "st"
+MOST_SENSITIVE = 2
+"""Attributes in which the records of a group can differ at once: of more no such theorem as König's is known."""
 _SMALLEST = 2
 _INTEGERS = 1 << 31
 _FEW_CELLS = 1 << 16
@@ -44,12 +50,12 @@ _MANY_CELLS = 1 << 23
 
 @dataclass(frozen=True, slots=True)
 class AnatomyChannel(Channel):
-    """Records dealt into groups of l different sensitive values, released as two tables.
+    """Records dealt into groups of l different sensitive values, released as two tables, or three.
 
     Attributes:
         known: the columns of `qit`, as they are: quasi-identifiers, and whatever else is released beside them.
-        sensitive: the column of `st`.
-        group: the groups' number, in both.
+        sensitive: the column of `st`; or two, that of `st_1` and that of `st_2`.
+        group: the groups' number, in all tables.
         count: how often a value occurs in a group.
         size: l.
         sampler: `cells` sorts by counts, `records` has the rows sorted by the engine; the same distribution.
@@ -59,51 +65,60 @@ class AnatomyChannel(Channel):
     version: ClassVar[int] = 1
 
     known: tuple[Column, ...]
-    sensitive: Column
+    sensitive: tuple[Column, ...]
     group: Column
     count: Column
     size: int
     sampler: Literal["cells", "records"] = field(default="cells", metadata=AUDIT)
 
     def __post_init__(self) -> None:
-        names = [c.name for c in (*self.known, self.sensitive, self.group, self.count)]
-        attributes = [c.attribute for c in (*self.known, self.sensitive)]
+        names = [c.name for c in (*self.known, *self.sensitive, self.group, self.count)]
+        attributes = [c.attribute for c in (*self.known, *self.sensitive)]
         if len(set(names)) < len(names) or len(set(attributes)) < len(attributes):
             raise ValueError("a column or an attribute stands twice")
-        if not self.known or not self.sensitive.labels:
-            raise ValueError("groups need a column beside the sensitive one, whose values must be listed")
-        if not _SMALLEST <= self.size <= len(self.sensitive.labels):
-            most = len(self.sensitive.labels)
-            raise ValueError(
-                f"groups of '{self.sensitive.attribute}' must have from 2 to {most} values, not {self.size}"
-            )
+        if not 1 <= len(self.sensitive) <= MOST_SENSITIVE:
+            raise ValueError(f"groups can differ in one or two sensitive attributes, not {len(self.sensitive)}")
+        if not self.known or not all(c.labels for c in self.sensitive):
+            raise ValueError("groups need a column beside the sensitive ones, whose values must be listed")
+        for column in self.sensitive:
+            if not _SMALLEST <= self.size <= len(column.labels):
+                most = len(column.labels)
+                raise ValueError(f"groups of '{column.attribute}' must have from 2 to {most} values, not {self.size}")
+        if len(self.sensitive) > 1 and math.prod(len(c.labels) for c in self.sensitive) > MOST_COMBINATIONS:
+            raise ValueError(f"the sensitive columns must have at most {MOST_COMBINATIONS:,} combinations of values")
 
     @classmethod
-    def of(cls, attributes: Sequence[Attribute], sensitive: str, size: int) -> Self:
+    def of(cls, attributes: Sequence[Attribute], sensitive: str | Sequence[str], size: int) -> Self:
         """Build the channel over a policy's released attributes.
 
         Args:
             attributes: what is released, domains known.
-            sensitive: the attribute that goes into a table of its own.
+            sensitive: the attribute that goes into a table of its own, or two of them.
             size: l.
 
         Raises:
             ValueError: if a domain is not known, or l lies outside 2 to the number of sensitive values.
         """
         columns = {a.name: _column(a) for a in attributes}
-        own = columns.pop(sensitive)
-        taken = {c.name.casefold() for c in (*columns.values(), own)}
+        own = tuple(columns.pop(name) for name in ((sensitive,) if isinstance(sensitive, str) else sensitive))
+        taken = {c.name.casefold() for c in (*columns.values(), *own)}
         group = Column(_free("group_id", taken), "group", (), "", "")
         count = Column(_free("count", taken), "count", (), "", "")
         return cls(tuple(columns.values()), own, group, count, size)
+
+    @property
+    def of_values(self) -> tuple[str, ...]:
+        """Return the name of the table of each sensitive column."""
+        return (ST,) if len(self.sensitive) == 1 else tuple(f"{ST}_{i}" for i in range(1, len(self.sensitive) + 1))
 
     def tables(self) -> tuple[TableSpec, ...]:
         """Return `qit`, sorted by the quasi-identifiers and then by group, and `st`, sorted by group and value."""
         group, names = self.group.name, tuple(c.name for c in self.known)
         return (
-            TableSpec(QIT, (*self.known, self.group), (*names, group), {group: (ST, group)}),
-            TableSpec(
-                ST, (self.group, self.sensitive, self.count), (group, self.sensitive.name), {group: (QIT, group)}
+            TableSpec(QIT, (*self.known, self.group), (*names, group), {group: (self.of_values[0], group)}),
+            *(
+                TableSpec(table, (self.group, own, self.count), (group, own.name), {group: (QIT, group)})
+                for table, own in zip(self.of_values, self.sensitive, strict=True)
             ),
         )
 
@@ -114,14 +129,16 @@ class AnatomyChannel(Channel):
         have their values between them, so that weights depend on one another.
         """
         known = (IdentityDecoder((c.attribute,), c.name, c.labels) for c in self.known)
-        own, group, count = self.sensitive, self.group.name, self.count.name
-        values = AnatomyDecoder(
-            (own.attribute,),
-            *(ST, QIT, group, own.name, count, own.labels, self.size),
-            unbiased=False,
-            independent=False,
+        values = (
+            AnatomyDecoder(
+                (own.attribute,),
+                *(table, QIT, self.group.name, own.name, self.count.name, own.labels, self.size),
+                unbiased=False,
+                independent=False,
+            )
+            for table, own in zip(self.of_values, self.sensitive, strict=True)
         )
-        return (*known, values)
+        return (*known, *values)
 
     def settle(self, original: Original) -> AnatomyChannel:
         """Fill in engine types and choose how rows are sorted, by what is public.
@@ -131,23 +148,23 @@ class AnatomyChannel(Channel):
         """
         from rrpolicy.channel.values import engine_type
 
-        typed = [replace(c, type=original.types.get(c.attribute, c.type)) for c in (*self.known, self.sensitive)]
+        typed = [replace(c, type=original.types.get(c.attribute, c.type)) for c in (*self.known, *self.sensitive)]
         typed = [replace(c, type=engine_type(c)) if c.labels else c for c in typed]
         groups, _ = groups_of(original.records, self.size)
         few = min(max(_FEW_CELLS, original.records // 2), _MANY_CELLS)
-        most = math.prod(len(c.labels) for c in (*self.known, self.sensitive))
+        most = math.prod(len(c.labels) for c in (*self.known, *self.sensitive))
         cells = all(c.labels for c in self.known) and min(most, original.records) <= few
         return replace(
             self,
-            known=tuple(typed[:-1]),
-            sensitive=typed[-1],
+            known=tuple(typed[: len(self.known)]),
+            sensitive=tuple(typed[len(self.known) :]),
             group=replace(self.group, type="INTEGER" if groups < _INTEGERS else "BIGINT"),
             count=replace(self.count, type="INTEGER"),
             sampler="cells" if cells else "records",
         )
 
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
-        """Deal the records and hand on both tables."""
+        """Deal the records and hand on all tables."""
         from rrpolicy.channel.anatomy.draw import draw
 
         draw(self, original, streams, sink)
@@ -156,7 +173,7 @@ class AnatomyChannel(Channel):
         """Compare what must be equal, and test what was drawn; see `rrpolicy.channel.anatomy.conform`."""
         from rrpolicy.channel.anatomy.conform import conforms
 
-        return conforms(self, original, released[QIT], released[ST])
+        return conforms(self, original, released[QIT], [released[table] for table in self.of_values])
 
     def sizes(self, records: int) -> tuple[int, int]:
         """Return the fewest and the most records that a group can have: l, and l with every residue.
@@ -166,16 +183,16 @@ class AnatomyChannel(Channel):
         _, residues = groups_of(records, self.size)
         return self.size, self.size + residues
 
-    def untouched(self, *, sensitive: bool = False) -> Product:
-        """Return the release of the same columns as they are.
+    def untouched(self, *sensitive: Column) -> Product:
+        """Return the release of what `qit` holds beside the groups' numbers, as it is.
 
         Args:
-            sensitive: with the sensitive one; else what `qit` holds beside the groups' numbers.
+            sensitive: columns that are released beside it, as they are.
         """
         from rrpolicy.channel.axes.identity import Identity
         from rrpolicy.channel.product.channel import Product
 
-        columns = (*self.known, self.sensitive) if sensitive else self.known
+        columns = (*self.known, *sensitive)
         axes = tuple(Identity(c.attribute, c) for c in columns if c.labels)
         carried = tuple(c for c in columns if not c.labels)
         return Product(axes, carried, tuple(c.name for c in columns))

@@ -15,6 +15,10 @@ the other, l or more, and no value twice.
 - the groups' numbers are a uniform permutation: those of the groups that hold a value, or one or two records of a
   category, are drawn without replacement, and their sum is bounded by Bennett's inequality likewise.
 
+Of two sensitive attributes the counts fix which combinations stand together (`rrpolicy.channel.anatomy.pairs`): how
+many groups hold a value of the one and a value of the other must be equal, too, and it is a combination's records that
+are dealt at random among the groups that hold it.
+
 The second finds records that were dealt in the order of a file, the third groups numbered as they were made. With m
 statistics, m times the smallest bound is an upper bound of the p-value. In distribution at most 2^22 groups, those with
 the lowest numbers, are looked at: numbers say nothing, so these are as good as any.
@@ -22,12 +26,16 @@ the lowest numbers, are looked at: numbers say nothing, so these are as good as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.channel.anatomy.pairs import kinds_of
 from rrpolicy.channel.anatomy.read import Places, Tables, read_tables
+from rrpolicy.channel.anatomy.schedule import groups_of
 from rrpolicy.channel.product.conform import Evidence, finding_of, surprise
 
 if TYPE_CHECKING:
@@ -45,7 +53,7 @@ _ENTRIES = 1 << 23  # of the matrices that are multiplied at a time
 
 
 def conforms(
-    groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, st: pa.RecordBatchReader
+    groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, st: Sequence[pa.RecordBatchReader]
 ) -> Finding:
     """Test a release; see the module.
 
@@ -53,7 +61,7 @@ def conforms(
         groups: what it was promised to come from.
         original: the table it was drawn from.
         qit: distinct rows of the quasi-identifiers' table, with a column `MULTIPLICITY`.
-        st: distinct rows of the sensitive table, likewise.
+        st: distinct rows of each sensitive table, likewise.
 
     Returns:
         `achieved` is an upper bound of the p-value: 0 where something that must be equal is not.
@@ -62,48 +70,108 @@ def conforms(
     tables = read_tables(groups, original, qit, st)
     if isinstance(tables, str):
         return finding_of(evidence, tables, (), REFERENCE)
-    name, values = groups.sensitive.attribute, len(groups.sensitive.labels)
-    if values * values > _LARGEST:
-        evidence.skipped.append(f"{name} x {name}")
+    for own, places in zip(groups.sensitive, tables.values, strict=True):
+        numbers = _numbers(places.group, places.code, len(own.labels), tables.groups)
+        evidence.add(f"numbers of the groups with a {own.attribute}", numbers)
+    law = _law(groups, original, tables)
+    if isinstance(law, str):
+        return finding_of(evidence, law, (), REFERENCE)
+    names = [own.attribute for own in groups.sensitive]
+    if law is None:
+        evidence.skipped.append(" x ".join((names * 2)[:2]))
         return finding_of(evidence, None, (), REFERENCE)
-    together = _together(tables.values, values, tables.values, values, tables.groups)
-    numbers = _numbers(tables.values.group, tables.values.code, values, tables.groups)
-    evidence.add(f"numbers of the groups with a {name}", numbers)
     for column in groups.known:
-        if len(column.labels) * values > _LARGEST:
-            evidence.skipped.append(f"{column.attribute} x {name}")
+        if len(column.labels) * math.prod(len(own.labels) for own in groups.sensitive) > _LARGEST:
+            evidence.skipped.append(f"{column.attribute} x {' x '.join(names)}")
         elif column.labels:
-            counts = original.counts(column.attribute, name).dense()
-            _test_dealing(column.attribute, counts, tables, together, evidence)
+            counts = original.counts(column.attribute, *names).dense().reshape(len(column.labels), -1)
+            _test_dealing(column.attribute, counts[:, law.exchanged], names, tables, law, evidence)
     return finding_of(evidence, None, (), REFERENCE)
 
 
-def _test_dealing(attribute: str, counts: Ints, tables: Tables, together: Array, evidence: Evidence) -> None:
+@dataclass(frozen=True)
+class _Law:
+    """Whose records are dealt at random, and where.
+
+    Attributes:
+        exchanged: (k,) values whose records are dealt at random among the groups that hold them; of two attributes
+            combinations of values, by their place among all.
+        beside: for each sensitive column, (k, values) groups that hold both.
+        pairs: given (categories, k) shares of each category among the records of each, how many pairs of records in
+            one group are expected to share a category.
+    """
+
+    exchanged: Ints
+    beside: tuple[Array, ...]
+    pairs: Callable[[Array], float]
+
+
+def _law(groups: AnatomyChannel, original: Original, tables: Tables) -> _Law | str | None:
+    """Return the law; what must be equal and is not; or None where there is too much to tell it."""
+    sizes = [len(own.labels) for own in groups.sensitive]
+    if len(sizes) == 1:
+        if sizes[0] ** 2 > _LARGEST:
+            return None
+        (places,) = tables.values
+        together = _together(places, sizes[0], places, sizes[0], tables.groups)
+        above = np.triu(together, 1)
+        return _Law(np.arange(sizes[0]), (together,), lambda share: float((above * (share.T @ share)).sum()))
+    number, _ = groups_of(original.records, groups.size)
+    counts = original.counts(*(own.attribute for own in groups.sensitive))
+    if number > tables.groups or len(counts.n) * max(sizes) > _LARGEST or math.prod(sizes) > _LARGEST:
+        return None
+    kinds = kinds_of(counts, groups.size)
+    held = np.concatenate([np.array(kind.held, dtype=np.int64) for kind in kinds])
+    many = np.array([kind.groups for kind in kinds], dtype=np.float64)
+    starts = np.cumsum([0, *(len(kind.held) for kind in kinds)])[:-1]
+    beside = tuple(np.zeros((len(counts.n), size)) for size in sizes)
+    met = np.zeros(sizes)
+    for kind in kinds:
+        here = np.array(kind.held, dtype=np.int64)
+        for place, out in enumerate(beside):
+            out[np.ix_(here, counts.codes[here, place])] += kind.groups
+        met[np.ix_(*counts.codes[here].T)] += kind.groups
+    if (met != _together(tables.values[0], sizes[0], tables.values[1], sizes[1], tables.groups)).any():
+        return "values of the two sensitive columns stand together in other groups than the counts of the original give"
+
+    def pairs(share: Array) -> float:
+        here = share[:, held]
+        sums = np.add.reduceat(here, starts, axis=1) ** 2 - np.add.reduceat(here**2, starts, axis=1)
+        return float((sums @ many).sum()) / 2
+
+    return _Law(np.ravel_multi_index(tuple(counts.codes.T), tuple(sizes)), beside, pairs)
+
+
+def _test_dealing(  # noqa: PLR0917 one statistic after the other of the same
+    attribute: str, counts: Ints, names: Sequence[str], tables: Tables, law: _Law, evidence: Evidence
+) -> None:
     """Add who stands with which values, pairs of one category in a group, and the numbers of a category's groups.
 
     Args:
         attribute: one of those that are known.
-        counts: (categories, values) of the original.
+        counts: (categories, k) of the original.
+        names: of the sensitive columns.
         tables: as released.
-        together: (values, values) groups that hold both.
+        law: of the deal.
         evidence: takes the statistics.
     """
     places = tables.known[attribute]
     total = counts.sum(axis=0)
     share = np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
-    categories, values = counts.shape
-    observed = _together(places, categories, tables.values, values, tables.groups)
-    mean = share @ together
-    # of a value's records not drawn as many are drawn as are left: the smaller number bounds the variance
-    drawn = np.minimum(together, np.maximum(total[:, None] - together, 0))
-    variance = (share * (1 - share)) @ drawn
-    evidence.add(f"{attribute}: beside a value", surprise(observed - mean, variance, 1.0, mean))
+    categories = len(counts)
+    for name, values, beside in zip(names, tables.values, law.beside, strict=True):
+        observed = _together(places, categories, values, beside.shape[1], tables.groups)
+        mean = share @ beside
+        # of a value's records not drawn as many are drawn as are left: the smaller number bounds the variance
+        drawn = np.minimum(beside, np.maximum(total[:, None] - beside, 0))
+        variance = (share * (1 - share)) @ drawn
+        of = f" of {name}" if len(names) > 1 else ""
+        evidence.add(f"{attribute}: beside a value{of}", surprise(observed - mean, variance, 1.0, mean))
     group, code, met = _met(places, categories)
     pairs = float((met * (met - 1)).sum()) / 2
-    expected = float((np.triu(together, 1) * (share.T @ share)).sum())
     width = 2 * max(tables.largest - 1, 1)
-    records = float(tables.values.n.sum())
-    exponent = 2 * max(abs(pairs - expected) - 1e-9 * records, 0.0) ** 2 / (records * width**2)
+    records = float(tables.values[0].n.sum())
+    exponent = 2 * max(abs(pairs - law.pairs(share)) - 1e-9 * records, 0.0) ** 2 / (records * width**2)
     evidence.add(f"{attribute}: pairs of one category in a group", np.array([exponent]))
     for least in (_ALONE, _PAIR):
         held = met >= least

@@ -6,6 +6,9 @@ Buckets on a level take turns like cards: the level is a pile in random order, a
 shuffled, such that a group that reaches over two piles gets no value twice. That is the law of drawing ties anew in
 every step.
 
+Of two sensitive attributes the counts fix which combinations stand together (`rrpolicy.channel.anatomy.pairs`); random
+are the groups' numbers, and which of a combination's records go to which of its groups.
+
 A pile's order is that of the pile before it, reordered by a permutation that depends on nothing but where groups end.
 These are drawn for many piles at once and then composed.
 """
@@ -20,12 +23,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rrpolicy.channel.anatomy.pairs import kinds_of
 from rrpolicy.channel.anatomy.schedule import Phase, schedule
 from rrpolicy.channel.sampling.shuffle import orders, shuffled
 from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
     from rrpolicy.channel.sampling.streams import Stream, Streams
+    from rrpolicy.source.counts import Counts
 
 _PILES = 1 << 20  # turns that are drawn at a time
 _SLOTS = 1 << 21
@@ -77,6 +82,34 @@ def deal(counts: Sequence[int], size: int, streams: Streams) -> Dealt:
         part = members[starts[value] : starts[value + 1]]
         part[:] = shuffled(part, streams.stream("groups", "members", str(value)))
     return Dealt(values, residues, numbers, members)
+
+
+def deal_pairs(counts: Counts, size: int, streams: Streams) -> tuple[Small, Ints, Small]:
+    """Deal the records of a table with two sensitive attributes.
+
+    Args:
+        counts: of both.
+        size: l.
+        streams: of the draw.
+
+    Returns:
+        (records,) the number of a group and the row of the counts that stands in it, group by group as they are made;
+        and (records,) the group number of each record: all records of the first row of the counts, of the second, ….
+
+    Raises:
+        ValueError: if the table is not eligible.
+    """
+    kinds = kinds_of(counts, size)
+    held = np.concatenate([np.tile(np.array(kind.held, dtype=np.int64), kind.groups) for kind in kinds])
+    many = np.concatenate([np.full(kind.groups, len(kind.held), dtype=np.int64) for kind in kinds])
+    numbers = np.arange(1, len(many) + 1, dtype=np.min_scalar_type(len(many)))
+    group = np.repeat(shuffled(numbers, streams.stream("groups", "numbers")), many)
+    members = group[np.argsort(held, kind="stable")]
+    ends = np.cumsum(counts.n)
+    for row, (low, high) in enumerate(zip((ends - counts.n).tolist(), ends.tolist(), strict=True)):
+        own = ",".join(map(str, counts.codes[row].tolist()))
+        members[low:high] = shuffled(members[low:high], streams.stream("groups", "members", own))
+    return group, held, members
 
 
 def _by_value(values: Small, numbers: Small, members: Small, room: Ints) -> None:

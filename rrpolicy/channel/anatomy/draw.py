@@ -1,4 +1,4 @@
-"""Drawing anatomy's two tables: records are dealt into groups, then both tables are handed on.
+"""Drawing anatomy's tables: records are dealt into groups, then the tables are handed on.
 
 Equal records are exchangeable: that a value's records take its groups' numbers in a uniform order, whatever order they
 stand in themselves, is the law of dealing each of them at random. With few distinct rows everything is put in order
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channel.anatomy.deal import Dealt, Small, deal
+from rrpolicy.channel.anatomy.deal import Dealt, Small, deal, deal_pairs
 from rrpolicy.channel.values import dictionary, in_canonical_order, ranks
 from rrpolicy.engine.arrays import as_numpy, numbers
 
@@ -35,20 +35,43 @@ def draw(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sin
     Raises:
         ValueError: if the table is not eligible.
     """
-    counts = original.counts(groups.sensitive.attribute).dense()
-    dealt = deal(counts.tolist(), groups.size, streams)
-    _write_st(groups, dealt, sink)
-    members = dealt.members
-    del dealt
+    members = _write_pairs(groups, original, streams, sink) if len(groups.sensitive) > 1 else None
+    if members is None:
+        counts = original.counts(groups.sensitive[0].attribute).dense()
+        dealt = deal(counts.tolist(), groups.size, streams)
+        _write_st(groups, dealt, sink)
+        members = dealt.members
+        del dealt
     if groups.sampler == "cells":
         _write_cells(groups, original, members, sink)
     else:
         _write_records(groups, original, members, sink)
 
 
+def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> Small:
+    """Hand on the tables of two sensitive attributes, in the order of the groups' numbers.
+
+    Returns:
+        (records,) the group number of each record: all records of the first combination of values, of the second, ….
+    """
+    counts = original.counts(*(column.attribute for column in groups.sensitive))
+    group, held, members = deal_pairs(counts, groups.size, streams)
+    for place, (table, column) in enumerate(zip(groups.of_values, groups.sensitive, strict=True)):
+        code = ranks(column)[counts.codes[held, place]]
+        order = np.lexsort((code, group))
+        names = [c.name for c in (groups.group, column, groups.count)]
+        values = in_canonical_order(column)
+        for low in range(0, len(order), _ROWS):
+            here = order[low : low + _ROWS]
+            ones = numbers(np.ones(len(here), dtype=np.int32))
+            arrays = [numbers(group[here].astype(np.int64)), dictionary(code[here], values), ones]
+            sink.write(table, pa.RecordBatch.from_arrays(arrays, names=names), in_order=True)
+    return members
+
+
 def _write_st(groups: AnatomyChannel, dealt: Dealt, sink: Sink) -> None:
     """Hand on the sensitive table, in the order of the groups' numbers."""
-    column = groups.sensitive
+    (column,) = groups.sensitive
     values, rank = in_canonical_order(column), ranks(column).astype(dealt.values.dtype)
     made = np.empty(len(dealt.numbers), dtype=np.int64)
     made[dealt.numbers.astype(np.int64) - 1] = np.arange(len(made))
@@ -73,12 +96,13 @@ def _write_st(groups: AnatomyChannel, dealt: Dealt, sink: Sink) -> None:
 def _write_cells(groups: AnatomyChannel, original: Original, members: Small, sink: Sink) -> None:
     """Hand on the quasi-identifiers' table in canonical order, some combinations at a time.
 
-    `members` has the records of each sensitive value one after another; which of them belong to which combination is
-    a matter of how many each has.
+    `members` has the records of each sensitive value, or of each pair of them, one after another; which of them belong
+    to which combination is a matter of how many each has.
     """
-    counts = original.counts(groups.sensitive.attribute, *(c.attribute for c in groups.known))
-    rows = np.column_stack([ranks(c)[counts.codes[:, i + 1]] for i, c in enumerate(groups.known)]).astype(np.int32)
-    order = np.lexsort((*rows.T[::-1], counts.codes[:, 0]))  # by value, then by combination
+    own = len(groups.sensitive)
+    counts = original.counts(*(c.attribute for c in (*groups.sensitive, *groups.known)))
+    rows = np.column_stack([ranks(c)[counts.codes[:, i + own]] for i, c in enumerate(groups.known)]).astype(np.int32)
+    order = np.lexsort((*rows.T[::-1], *counts.codes[:, :own].T[::-1]))  # by value, then by combination
     rows, n = rows[order], counts.n[order]
     start = np.cumsum(n) - n
     combination, distinct = _numbered(rows)
@@ -150,4 +174,4 @@ def _write_records(groups: AnatomyChannel, original: Original, members: Small, s
 def _sorted_rows(groups: AnatomyChannel, original: Original) -> Iterator[pa.RecordBatch]:
     """Yield the records by sensitive value, and then by what they are otherwise; carried columns come last."""
     attributes: Sequence[Column] = sorted(groups.known, key=lambda c: not c.labels)
-    yield from original.rows(groups.sensitive.attribute, *(c.attribute for c in attributes))
+    yield from original.rows(*(c.attribute for c in (*groups.sensitive, *attributes)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,44 +42,54 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Both tables, as far as statistics look at them.
+    """All tables, as far as statistics look at them.
 
     Attributes:
         groups: how many, those with the lowest numbers.
         largest: records in the largest of them.
-        values: the sensitive values.
+        values: the values of each sensitive column.
         known: by attribute, the categories of its column.
     """
 
     groups: int
     largest: int
-    values: Places
+    values: tuple[Places, ...]
     known: Mapping[str, Places]
 
 
 def read_tables(
-    groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, st: pa.RecordBatchReader
+    groups: AnatomyChannel, original: Original, qit: pa.RecordBatchReader, st: Sequence[pa.RecordBatchReader]
 ) -> Tables | str:
-    """Read both tables; or say what must be equal and is not.
+    """Read all tables; or say what must be equal and is not.
 
     Args:
         groups: what they were promised to come from.
         original: the table they were drawn from.
         qit: distinct rows with a column `MULTIPLICITY`.
-        st: likewise.
+        st: likewise, of each sensitive column.
     """
     number, _ = groups_of(original.records, groups.size)
     kept = _Kept(groups, min(number, MOST))
-    stated = np.zeros(number + 1, dtype=np.int64)
-    wrong = _read_values(groups, original, st, stated, kept) or _read_known(groups, original, qit, stated, kept)
-    return wrong or Tables(kept.groups, int(stated.max()), kept.places(None), kept.all_known())
+    stated: Ints | None = None
+    for column, rows in zip(groups.sensitive, st, strict=True):
+        found = _read_values(groups, column, original, rows, kept)
+        if isinstance(found, str):
+            return found
+        if stated is not None and (found != stated).any():
+            return "a group has not as many values of one sensitive column as of the other"
+        stated = found
+    assert stated is not None
+    wrong = _read_known(groups, original, qit, stated, kept)
+    values = tuple(kept.places(column.attribute) for column in groups.sensitive)
+    return wrong or Tables(kept.groups, int(stated.max()), values, kept.all_known())
 
 
 def _read_values(
-    groups: AnatomyChannel, original: Original, st: pa.RecordBatchReader, stated: Ints, kept: _Kept
-) -> str | None:
-    """Read the sensitive table, and count each group's values in `stated`; return what is wrong with it."""
-    column, totals = groups.sensitive, np.zeros(len(groups.sensitive.labels), dtype=np.int64)
+    groups: AnatomyChannel, column: Column, original: Original, st: pa.RecordBatchReader, kept: _Kept
+) -> Ints | str:
+    """Read a sensitive table; return (groups + 1,) how many values each group has, or what is wrong with it."""
+    number, _ = groups_of(original.records, groups.size)
+    stated, totals = np.zeros(number + 1, dtype=np.int64), np.zeros(len(column.labels), dtype=np.int64)
     if set(st.schema.names) != {groups.group.name, column.name, groups.count.name, MULTIPLICITY}:
         return "the columns of the sensitive table are not the promised ones"
     for batch in st:
@@ -93,10 +103,10 @@ def _read_values(
             return "a sensitive value stands more than once in a group"
         np.add.at(stated, group, 1)
         np.add.at(totals, code, 1)
-        kept.add(None, group, code, n)
+        kept.add(column, group, code, n)
     if (totals != original.counts(column.attribute).dense()).any():
         return "the sensitive values are not those of the original"
-    return f"a group has fewer than {groups.size} values" if (stated[1:] < groups.size).any() else None
+    return f"a group has fewer than {groups.size} values" if (stated[1:] < groups.size).any() else stated
 
 
 def _read_known(
@@ -137,15 +147,16 @@ class _Kept:
     def __init__(self, groups: AnatomyChannel, most: int) -> None:
         self.groups = most
         self._names = [c.attribute for c in groups.known if c.labels]
-        self._parts: dict[str | None, list[tuple[Any, ...]]] = {name: [] for name in [None, *self._names]}
+        own = [c.attribute for c in groups.sensitive]
+        self._parts: dict[str, list[tuple[Any, ...]]] = {name: [] for name in (*own, *self._names)}
 
-    def add(self, column: Column | None, group: Ints, code: Ints, n: Ints) -> None:
-        """Take entries of a column; None for the sensitive one."""
+    def add(self, column: Column, group: Ints, code: Ints, n: Ints) -> None:
+        """Take entries of a column."""
         low = np.flatnonzero(group <= self.groups)
         part = tuple(x.astype(np.uint32) for x in (group[low] - 1, code[low], n[low]))
-        self._parts[None if column is None else column.attribute].append(part)
+        self._parts[column.attribute].append(part)
 
-    def places(self, name: str | None) -> Places:
+    def places(self, name: str) -> Places:
         """Return the entries of a column."""
         group, code, n = (np.concatenate(arrays).astype(np.int64) for arrays in zip(*self._parts[name], strict=True))
         order = np.argsort(group, kind="stable")

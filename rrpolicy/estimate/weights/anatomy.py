@@ -27,10 +27,12 @@ class AnatomyWeights(AxisWeights):
     """The sensitive column of dealt groups.
 
     Attributes:
+        held_in: the table of its values.
         key: the column by which both tables are joined.
         count: how often a value stands in a group.
     """
 
+    held_in: str
     key: str
     count: str
 
@@ -47,6 +49,17 @@ class AnatomyWeights(AxisWeights):
                 f"{self.columns[0]!r} is released in a table of its own, by groups of records: this calculation cannot "
                 "weigh records by it",
                 hint="ask for a crosstab or a cube",
+            )
+        )
+
+    def beside(self, other: AnatomyWeights) -> PolicyError:
+        """Return the error (RR288) for what would need to know which values of two columns belong to one record."""
+        return PolicyError(
+            Problem(
+                "RR288",
+                f"{self.columns[0]!r} and {other.columns[0]!r} are released in tables of their own: which of a group's "
+                "values belong to one record is not released, and nothing by both can be estimated",
+                hint="ask by one of them",
             )
         )
 

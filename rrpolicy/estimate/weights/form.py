@@ -46,6 +46,6 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
             )
         case AnatomyDecoder():
             own, d = cells(decoder.labels), decoder
-            return (AnatomyWeights(d.columns, own, own, d.key, d.count),)
+            return (AnatomyWeights(d.columns, own, own, d.table, d.key, d.count),)
         case WithheldDecoder():
             raise no_matrices(decoder.columns)

@@ -26,7 +26,7 @@ from rrpolicy.channel.anatomy.schedule import groups_of, largest_eligible
 from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.classes.assessor import known
 from rrpolicy.privacy.model import Assessor, Written, conclude, foreign
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
@@ -86,9 +86,15 @@ def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
         return guesses.least(requirement, channel, original) if requirement.options.measure.guessed else None
 
     model = attribute_disclosure.DISCLOSURE
+
+    def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+        if requirement.options.known_sensitive and len(policy.with_role(Role.SENSITIVE)) > 1:
+            return "`known_sensitive`: nothing bounds what who knows one of two dealt values concludes of the other"
+        return model.supports(requirement, policy, axes)
+
     return (
         Assessor(
-            *(model.name, AnatomyChannel, (), Basis.ORIGINAL, model.reference, assess, model.supports),
+            *(model.name, AnatomyChannel, (), Basis.ORIGINAL, model.reference, assess, supports),
             attained=_attained,
             estimates=True,
             adversary=model.adversary,
@@ -167,8 +173,10 @@ def _diversity(
     if not isinstance(original, int) and holds:
         from rrpolicy.privacy.anatomy.companions import informed
 
-        further, profile = informed(requirement, channel, original)
-        companions += further
+        for name in requirement.protects(original.policy):
+            further, spread = informed(requirement, channel, original, name)
+            companions += further
+            profile = profile or spread
     return conclude(
         requirement,
         Measure(achieved, _standing(channel, records)),
@@ -186,8 +194,8 @@ def smallest(channel: AnatomyChannel, original: Original | int) -> int:
     """Return the size of the smallest group: l; of a table that is not eligible, the largest l for which it is."""
     if isinstance(original, int):
         return channel.size
-    counts = original.counts(channel.sensitive.attribute).dense()
-    return min(channel.size, largest_eligible(counts.tolist()))
+    counts = (original.counts(column.attribute).dense().tolist() for column in channel.sensitive)
+    return min(channel.size, *map(largest_eligible, counts))
 
 
 def _how_dealt(channel: AnatomyChannel, records: int) -> tuple[Companion, ...]:

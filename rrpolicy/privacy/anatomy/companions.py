@@ -8,11 +8,9 @@ import numpy as np
 
 from rrpolicy.finding import Basis, Companion, Measure, Profile, Standing
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.anatomy.bounds import Bounds
-from rrpolicy.privacy.disclosure.alike import Alike
+from rrpolicy.privacy.anatomy.dealt import bounded, gathered
 from rrpolicy.privacy.disclosure.attribute import chosen
 from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
-from rrpolicy.privacy.evidence import gather, sides
 
 if TYPE_CHECKING:
     from rrpolicy.channel.anatomy.channel import AnatomyChannel
@@ -27,7 +25,7 @@ CERTAIN = "people whose group may tell their value with certainty"
 
 
 def informed(
-    requirement: Requirement, channel: AnatomyChannel, original: Original
+    requirement: Requirement, channel: AnatomyChannel, original: Original, name: str
 ) -> tuple[tuple[Companion, ...], Profile | None]:
     """Return the largest posterior over everybody that an entry speaks of, for how many it may be 1, and its spread.
 
@@ -35,14 +33,13 @@ def informed(
         requirement: the entry; its `where` limits the people.
         channel: the groups.
         original: an eligible table.
+        name: the sensitive attribute.
     """
-    name = channel.sensitive.attribute
-    untouched = channel.untouched(sensitive=True)
-    evidence = gather(original, sides(untouched, original.policy, name))
+    evidence = gathered(channel, original, name)
     group, value = np.nonzero(chosen(evidence, requirement, None, ()))
     people = evidence.histograms[group, value]
-    alike = Alike.of(evidence.histograms)
-    worst = Bounds.of(alike.people, channel.size).highest[alike.kind[group], value]
+    alike, bounds = bounded(channel, evidence, evidence.joint)
+    worst = bounds.highest[alike.kind[group], value]
     beside = stands_beside(worst, people, name)
     if not len(worst):
         return beside, None

@@ -24,16 +24,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.finding import Basis, Companion, Measure, Standing
-from rrpolicy.privacy.anatomy.bounds import Bounds
 from rrpolicy.privacy.anatomy.companions import stands_beside
+from rrpolicy.privacy.anatomy.dealt import BOUND_ALONE, TOLD, bounded, gathered
 from rrpolicy.privacy.anatomy.simulated import Simulated, simulate
 from rrpolicy.privacy.disclosure import attribute_options as attribute
-from rrpolicy.privacy.disclosure.alike import Alike
 from rrpolicy.privacy.disclosure.attribute import Risks, chosen, conclude
 from rrpolicy.privacy.disclosure.attribute_options import Limited
 from rrpolicy.privacy.disclosure.exact import NEAR
 from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.evidence import gather, sides
 from rrpolicy.privacy.limits.readings import Readings
 
 if TYPE_CHECKING:
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
     from rrpolicy.channel.anatomy.channel import AnatomyChannel
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
+    from rrpolicy.privacy.anatomy.dealt import OfValues
+    from rrpolicy.privacy.disclosure.alike import Alike
     from rrpolicy.privacy.disclosure.attribute import Mask
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
@@ -57,7 +57,10 @@ ESTIMATE = (
     f"{100 * attribute.CONFIDENCE:g} % confidence, for all people together, is within the limit; the seed follows from "
     "the published description and the number of records."
 )
-NO_ESTIMATE = "Groups are too large, or the table is not eligible, for an estimate: the certain bound decides."
+NO_ESTIMATE = (
+    "Groups are too large, or differ in two attributes, or the table is not eligible, for an estimate: the certain "
+    "bound decides."
+)
 ESTIMATED = "the largest risk as the mean over simulated deals, with its standard error"
 UPPER_END = (
     f"what the largest risk is at most, with {100 * attribute.CONFIDENCE:g} % confidence, by the simulated deals"
@@ -78,7 +81,7 @@ class DealtRisks(Risks):
     """
 
     alike: Alike
-    bounds: Bounds
+    bounds: OfValues
     simulated: Simulated | None
     by_estimate: bool
 
@@ -172,6 +175,10 @@ class DealtRisks(Risks):
         found = simulate(channel, self.alike.people, distinct // width, distinct % width)
         return self if found is None else replace(self, simulated=found.among(asked, place))
 
+    def posterior(self) -> tuple[Companion, ...]:
+        """Return the largest posterior in any group, and for how many people it may be 1."""
+        return stands_beside(self.bounds.highest[self.alike.kind[self.group], self.value], self.people, self.of)
+
     def simulation(self) -> tuple[Companion, ...]:
         """Return what stands beside the number that decides: the other one, and how it was made."""
         if self.simulated is None:
@@ -198,28 +205,29 @@ def assess(
         original: the table.
         further: what stands beside it.
     """
-    found = risks(requirement, channel, original)
-    highest = found.bounds.highest[found.alike.kind[found.group], found.value]
-    posterior = stands_beside(highest, found.people, found.of)
+    found = tuple(risks(requirement, channel, original, name) for name in requirement.protects(original.policy))
+    beside = tuple(companion for each in found for companion in each.posterior())
+    told = (TOLD,) if len(channel.sensitive) > 1 else ()
+    assumed = (*told, *exposure(channel.untouched()).assumptions)
     if requirement.options.measure is Limited.CORRECT_READING:
-        assumed = exposure(channel.untouched()).assumptions
-        return conclude(requirement, (Readings.of_risks(found),), assumed, (*posterior, *further))
+        return conclude(requirement, tuple(map(Readings.of_risks, found)), assumed, (*beside, *further))
     asked = requirement.decided_by == "estimate"
-    decided = (BOUND,) if not asked else (ESTIMATE,) if found.by_estimate else (ESTIMATE, NO_ESTIMATE)
-    rests_on = (*decided, *exposure(channel.untouched()).assumptions)
-    return conclude(requirement, (found,), rests_on, (*found.simulation(), *posterior, *further))
+    every = all(each.by_estimate for each in found)
+    bound = BOUND_ALONE if told else BOUND
+    decided = (bound,) if not asked else (ESTIMATE,) if every else (ESTIMATE, NO_ESTIMATE)
+    estimated = tuple(companion for each in found for companion in each.simulation())
+    return conclude(requirement, found, (*decided, *assumed), (*estimated, *beside, *further))
 
 
-def risks(requirement: Requirement, channel: AnatomyChannel, original: Original) -> DealtRisks:
-    """Return every risk that an entry speaks of."""
-    column = channel.sensitive
-    name, labels = column.attribute, column.labels
-    evidence = gather(original, sides(channel.untouched(sensitive=True), original.policy, name))
+def risks(requirement: Requirement, channel: AnatomyChannel, original: Original, name: str) -> DealtRisks:
+    """Return every risk that an entry speaks of, of one sensitive attribute."""
+    labels = original.policy.attributes[name].domain or ()
+    evidence = gathered(channel, original, name)
     group, value = np.nonzero(chosen(evidence, requirement, name, labels))
     people = evidence.histograms[group, value]
     limits = tuple(requirement.options.limit_of(label) for label in labels)
-    share, alike = people / evidence.n[group], Alike.of(evidence.histograms)
-    bounds = Bounds.of(alike.people, channel.size)
+    share = people / evidence.n[group]
+    alike, bounds = bounded(channel, evidence, evidence.joint)
     found = DealtRisks(
         name, evidence, labels, group, value, people, share, limits, alike, bounds, None, by_estimate=False
     ).with_estimates(channel)

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.anatomy.schedule import groups_of
-from rrpolicy.privacy.anatomy.bounds import Bounds
-from rrpolicy.privacy.disclosure.alike import Alike
+from rrpolicy.privacy.anatomy.dealt import BOUND_ALONE, TOLD, bounded, gathered
 from rrpolicy.privacy.disclosure.attribute import conclude
 from rrpolicy.privacy.epsilon.exposure import exposure
-from rrpolicy.privacy.limits.guesses import Guesses, guesses, parts
+from rrpolicy.privacy.limits.guesses import Guesses, Parts, guesses, parts
 
 if TYPE_CHECKING:
     from rrpolicy.channel.anatomy.channel import AnatomyChannel
@@ -30,20 +29,18 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Companion, Finding
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.disclosure.attribute_options import Options
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
-BOUND = "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average."
 
-
-def dealt(requirement: Requirement[Options], channel: AnatomyChannel, original: Original) -> Guesses:
+def dealt(requirement: Requirement[Options], channel: AnatomyChannel, original: Original, name: str) -> Guesses:
     """Return the bound of every group of people with the same quasi-identifiers that an entry speaks of."""
-    name = channel.sensitive.attribute
-    told = parts(channel.untouched(sensitive=True), original, name, others_known=False)
-    alike = Alike.of(told.people)
-    bounds = Bounds.of(alike.people, channel.size)
+    told, evidence = _parts(channel, original, name), gathered(channel, original, name)
+    cells = np.zeros((told.groups, evidence.joint.shape[1]), dtype=np.int64)
+    np.add.at(cells, told.group, evidence.joint)
+    alike, bounds = bounded(channel, evidence, cells)
     largest = min(channel.size + groups_of(original.records, channel.size)[1], told.people.shape[1])
-    best = _largest(alike, bounds, largest)[alike.kind]
+    best = _largest(told.people, bounds.expected[alike.kind], bounds.highest[alike.kind], largest)
     limit = requirement.options.limit_of(None)
 
     def exactly(group: int) -> Fraction | None:
@@ -65,26 +62,37 @@ MOST_FRACTIONS = 10_000_000
 """Fractions beyond which nothing is decided exactly."""
 
 
-def _largest(alike: Alike, bounds: Bounds, size: int) -> Array:
-    """Return (kinds,) bounds of the expected largest posterior in groups of at most so many values."""
-    shares = alike.people / alike.people.sum(axis=1, keepdims=True)
-    squares = np.clip((shares * bounds.expected).sum(axis=1), 1 / size, 1.0)
+def _largest(people: Ints, expected: Array, highest: Array, size: int) -> Array:
+    """Return (groups,) bounds of the expected largest posterior in groups of at most so many values."""
+    shares = people / people.sum(axis=1, keepdims=True)
+    squares = np.clip((shares * expected).sum(axis=1), 1 / size, 1.0)
     by_squares = (1 + np.sqrt((size - 1) * (size * squares - 1))) / size
-    best: Array = np.minimum(by_squares, bounds.highest.max(axis=1))
+    best: Array = np.minimum(by_squares, highest.max(axis=1))
     return best
+
+
+def _parts(channel: AnatomyChannel, original: Original, name: str) -> Parts:
+    """Return the groups of people with the same quasi-identifiers, by one of the sensitive attributes."""
+    (own,) = (column for column in channel.sensitive if column.attribute == name)
+    return parts(channel.untouched(own), original, name, others_known=False)
 
 
 def assess(
     requirement: Requirement[Options], channel: AnatomyChannel, original: Original, further: tuple[Companion, ...]
 ) -> Finding:
     """Return the finding; see `rrpolicy.privacy.anatomy.disclosure.assess`."""
-    rests_on = (BOUND, *exposure(channel.untouched()).assumptions)
-    return conclude(requirement, (dealt(requirement, channel, original),), rests_on, further)
+    told = (TOLD,) if len(channel.sensitive) > 1 else ()
+    rests_on = (BOUND_ALONE, *told, *exposure(channel.untouched()).assumptions)
+    found = tuple(dealt(requirement, channel, original, name) for name in requirement.protects(original.policy))
+    return conclude(requirement, found, rests_on, further)
 
 
 def least(requirement: Requirement[Options], channel: AnatomyChannel, original: Original) -> Problem | None:
     """Return why no release whatever keeps an entry's limit; None if one may."""
-    name = channel.sensitive.attribute
-    told = parts(channel.untouched(sensitive=True), original, name, others_known=False)
-    unseen = guesses(requirement, told, name, np.ones(told.groups), lambda _: None, exact=False)
-    return unseen.unreachable(requirement)
+    for name in requirement.protects(original.policy):
+        told = _parts(channel, original, name)
+        unseen = guesses(requirement, told, name, np.ones(told.groups), lambda _: None, exact=False)
+        problem = unseen.unreachable(requirement)
+        if problem is not None:
+            return problem
+    return None

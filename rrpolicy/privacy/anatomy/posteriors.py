@@ -21,16 +21,17 @@ from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.values import read_codes
 from rrpolicy.engine.arrays import as_numpy, listed, places
 from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.privacy.anatomy.dealt import gathered
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors
 from rrpolicy.privacy.cells import alike_rows
 from rrpolicy.privacy.classes.equivalence import numbered
 from rrpolicy.privacy.disclosure.inference_profile import at_the_top, spread
-from rrpolicy.privacy.evidence import Evidence, gather, sides
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channel.table import Column
+    from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
@@ -81,12 +82,14 @@ def attained(channel: AnatomyChannel, original: Original, written: Written) -> F
         written: both tables as they were written.
 
     Returns:
-        None if groups are too large to compute it.
+        None if groups are too large to compute it, or differ in two attributes.
     """
-    name = channel.sensitive.attribute
+    if len(channel.sensitive) > 1:  # which values belong together has no short law, and stands in no table
+        return None
+    name = channel.sensitive[0].attribute
     if channel.size + original.records % channel.size > MOST_MEMBERS:
         return None
-    evidence = gather(original, sides(channel.untouched(sensitive=True), original.policy, name))
+    evidence = gathered(channel, original, name)
     shares = evidence.shares
     told = _told(channel, evidence, shares, written)
     most = told.highest
@@ -267,10 +270,11 @@ class _Finder:
 
 def _values(channel: AnatomyChannel, written: Written) -> Iterator[tuple[Ints, Ints]]:
     """Yield the group and the code of entries of the sensitive table, each as often as it counts."""
-    names = channel.group.name, channel.sensitive.name, channel.count.name
+    (own,) = channel.sensitive
+    names = channel.group.name, own.name, channel.count.name
     for batch in written.unordered(ST, *names):
         number, values, count = (batch.column(name) for name in names)
-        code = np.maximum(read_codes(channel.sensitive, values), 0)
+        code = np.maximum(read_codes(own, values), 0)
         times = _integers(count)
         yield np.repeat(_integers(number), times), np.repeat(code, times)
 

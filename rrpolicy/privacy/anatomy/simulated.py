@@ -97,8 +97,10 @@ def simulate(channel: AnatomyChannel, people: Ints, group: Ints, value: Ints) ->
         value: (k,) their values.
 
     Returns:
-        None if the table is not eligible, or groups are too large for it.
+        None if the table is not eligible, or groups are too large for it, or differ in two attributes.
     """
+    if len(channel.sensitive) > 1:
+        return None
     counts = people.sum(axis=0)
     number = _replicas(counts.tolist(), channel.size, len(group))
     if number is None or not len(group):
@@ -126,7 +128,7 @@ def _replicas(counts: list[int], size: int, asked: int) -> int | None:
 
 def _stream(channel: AnatomyChannel, records: int) -> Stream:
     """Return the bits of the estimate: a function of the published description and N."""
-    columns: list[Json] = [[c.attribute, list(c.labels)] for c in (*channel.known, channel.sensitive)]
+    columns: list[Json] = [[c.attribute, list(c.labels)] for c in (*channel.known, *channel.sensitive)]
     seed = canonical({"purpose": "rrpolicy.estimate/1", "columns": columns, "l": channel.size, "records": records})
     return Stream(hashlib.sha256(seed).digest())
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
+from rrpolicy.channel.anatomy.channel import QIT, AnatomyChannel
 from rrpolicy.channel.anatomy.schedule import groups_of
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -21,23 +21,31 @@ if TYPE_CHECKING:
 
 
 def achieved(channel: AnatomyChannel, written: Written) -> tuple[int, Fraction | None]:
-    """Read both tables.
+    """Read all tables.
 
     Args:
         channel: what they are said to come from.
         written: the tables.
 
     Returns:
-        The records, and None if every group has l values or more, each once, and as many records in one table as in
-        the other; else the largest share of one value in a group, 1 where a group cannot be told.
+        The records, and None if every group has l values or more of each attribute, each once, and as many as it has
+        records; else the largest share of one value in a group, 1 where a group cannot be told.
     """
     held = [(number, n) for number, n, _ in _rows(channel, written.distinct(QIT), None)]
-    values = list(_rows(channel, written.distinct(ST), channel.count.name))
     records = sum(int(n.sum()) for _, n in held)
+    shares = [_share(channel, held, records, written.distinct(table)) for table in channel.of_values]
+    return records, max((share for share in shares if share is not None), default=None)
+
+
+def _share(
+    channel: AnatomyChannel, held: Sequence[tuple[Ints, Ints]], records: int, rows: Iterable[pa.RecordBatch]
+) -> Fraction | None:
+    """Return None, or the largest share of a value in a group, of one table of values; see `achieved`."""
+    values = list(_rows(channel, rows, channel.count.name))
     groups, _ = groups_of(records, channel.size)
     numbers = [number for number, *_ in (*held, *values)]
     if not groups or any(int(n.min(initial=1)) < 1 or int(n.max(initial=1)) > groups for n in numbers):
-        return records, Fraction(1)
+        return Fraction(1)
     inside, stated, most = (np.zeros(groups + 1, dtype=np.int64) for _ in range(3))
     repeated = False
     for number, n in held:
@@ -48,10 +56,10 @@ def achieved(channel: AnatomyChannel, written: Written) -> tuple[int, Fraction |
         repeated |= bool((n > 1).any())
     inside, stated, most = inside[1:], stated[1:], most[1:]
     if repeated or (inside != stated).any() or (stated == 0).any():
-        return records, Fraction(1)
+        return Fraction(1)
     if (most == 1).all() and (stated >= channel.size).all():
-        return records, None
-    return records, max(Fraction(int(a), int(b)) for a, b in zip(most, stated, strict=True))
+        return None
+    return max(Fraction(int(a), int(b)) for a, b in zip(most, stated, strict=True))
 
 
 def _rows(

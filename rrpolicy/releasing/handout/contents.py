@@ -61,7 +61,7 @@ def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
     Raises:
         ValueError: if a column's description is malformed.
     """
-    values = next((d for d in manifest.decoders if isinstance(d, AnatomyDecoder)), None)
+    values = [d for d in manifest.decoders if isinstance(d, AnatomyDecoder)]
     axes = [axis for decoder in manifest.decoders for axis in axes_of(decoder)]
     weights = weight_files(axes, manifest.data.csv_formulas)
     tables = {table.name: tuple(map(described, table.columns)) for table in manifest.tables}
@@ -81,7 +81,7 @@ def contents(manifest: Manifest, form: Format) -> dict[str, Any]:
     }
     if manifest.withholds:
         return facts | _without_matrices(manifest, columns)
-    if values is None:
+    if not values:
         return facts | _of_one_table(manifest, axes, weights, columns)
     return facts | _of_groups(manifest, values, tables)
 
@@ -134,23 +134,50 @@ def _without_matrices(manifest: Manifest, columns: Sequence[Column]) -> dict[str
     }
 
 
-def _of_groups(manifest: Manifest, values: AnatomyDecoder, tables: Mapping[str, Sequence[Column]]) -> dict[str, Any]:
-    of, table, value = values.of, values.table, values.column
-    by = next((c.name for c in tables[of] if c.labels), None)
+@dataclass(frozen=True, slots=True)
+class DealtColumn:
+    """A sensitive column of dealt groups.
+
+    Attributes:
+        table: that holds its values.
+        value: its name.
+        joined: the view of every record with every value of its group.
+        example: the view of counts by it and another column; None if there is none.
+    """
+
+    table: str
+    value: str
+    joined: str
+    example: str | None
+
+
+def _of_groups(
+    manifest: Manifest, values: Sequence[AnatomyDecoder], tables: Mapping[str, Sequence[Column]]
+) -> dict[str, Any]:
+    first = values[0]
+    by = next((c.name for c in tables[first.of] if c.labels), None)
+    dealt = [
+        DealtColumn(
+            d.table,
+            d.column,
+            "joined" if len(values) == 1 else f"joined_{d.column}",
+            None if by is None else f"estimate_{by}_by_{d.column}",
+        )
+        for d in values
+    ]
     return {
-        "of": of,
-        "table": table,
-        "value": value,
-        "key": values.key,
-        "count": values.count,
-        "size": values.size,
-        "tables": {name: tables[name] for name in (of, table)},
+        "of": first.of,
+        "dealt": dealt,
+        "key": first.key,
+        "count": first.count,
+        "size": first.size,
+        "tables": {name: tables[name] for name in (first.of, *(d.table for d in values))},
         "by": by,
         "corrected": False,
         "condition": None,
-        "example": by and f"estimate_{by}_by_{value}",
+        "example": dealt[0].example,
         "escaped": {name: _escaped(manifest, held) for name, held in tables.items()},
-        "crossed": [by, value] if by else [value],
+        "crossed": [by, first.column] if by else [first.column],
     }
 
 

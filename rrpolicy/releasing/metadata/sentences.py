@@ -109,6 +109,8 @@ def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
             f"Which record of a group has which value of {listed(dealt)} was left to chance and is not in the release: "
             "estimate, do not count."
         )
+    if len(dealt) > 1:
+        told.append(f"Which values of {listed(dealt)} belong to one record is not in the release: study them apart.")
     if generalised:
         told.append(
             f"The labels of {listed(generalised)} stand for categories together: what is counted of one category "
