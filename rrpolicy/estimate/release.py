@@ -234,7 +234,8 @@ class Release:
             target: as for `crosstab`.
             level: as for `crosstab`.
             spread: describe counts that are spread evenly inside released groups, of generalised and of dealt columns:
-                without errors and intervals, and drawn towards independence. Every row is flagged.
+                without errors and intervals, and drawn towards independence. Every row is flagged. Of two categories
+                by two whose margins are exact, as those of dealt columns are, low and high are certain bounds.
             deflate: take the point estimates without the association that the errors of randomised values put into
                 a corrected table (`rrpolicy.estimate.association.deflation`): chi-square, I, M, U and V of it are
                 up to several times the true ones otherwise. They are not unbiased and have no standard error;
@@ -254,7 +255,7 @@ class Release:
 
             table = self.crosstab([row, column], where, target, level, spread=True)
             if table.biased:
-                return spread_association(table, measures, present)
+                return spread_association(self.inside(), table, measures, present)
         return association(
             self,
             row,

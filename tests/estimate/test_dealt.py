@@ -6,7 +6,7 @@ import itertools
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from rrpolicy.channel.anatomy.channel import AnatomyChannel
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.manifest.manifest import Data, DataTable, Manifest, PolicyIdentity, Units
 from rrpolicy.offer import Software
@@ -381,6 +382,51 @@ def test_association_of_spread_counts_of_two_by_two(tmp_path):
 
     assert found["phi"] == pytest.approx((x[1, 1] * x[0, 0] - x[1, 0] * x[0, 1]) / np.sqrt(np.prod(r) * np.prod(c)))
     assert found["odds_ratio"] == pytest.approx(x[1, 1] * x[0, 0] / (x[1, 0] * x[0, 1]))
+
+
+def tables_of_matchings(row: Sequence[int], column: Sequence[int]) -> set[tuple[float, ...]]:
+    """Return every 2 x 2 table that giving the values of each group to its members can make."""
+    found = set()
+    for matching in itertools.product(*(itertools.permutations(values) for values in HELD)):
+        x = np.zeros((2, 2))
+        for group, values in zip(MEMBERS, matching, strict=True):
+            for (sex, _), value in zip(group, values, strict=True):
+                x[int(sex in row), int(value in column)] += 1
+        found.add(tuple(x.reshape(-1).tolist()))
+    return found
+
+
+@pytest.mark.parametrize("column", [[1], [0], [0, 1], [2], [1, 3], [0, 2, 3]])
+def test_bounds_of_measures_of_two_by_two_are_certain_and_tight(tmp_path, column):
+    release = by_hand(tmp_path, MEMBERS, HELD)
+    asked = (["f"], [DOMAINS["disease"][v] for v in column])
+    found = release.association("sex", "disease", present=asked, spread=True)
+    low, high = found.conf_int().T
+    tables = [np.array(x).reshape(2, 2) for x in tables_of_matchings([SEX.index("f")], column)]
+
+    assert len(tables) > 1 or (low == high).all()
+    for place, key in enumerate(found.keys):
+        measure = MEASURES[key["measure"]]
+        with np.errstate(all="ignore"):
+            values = np.array([measure.of(x)[0] for x in tables])
+        held = values[~np.isnan(values)]
+        assert (low[place] <= held + 1e-12).all()
+        assert (held <= high[place] + 1e-12).all()
+        if len(held) == len(values) and not measure.dependence:
+            assert (low[place], high[place]) == pytest.approx((values.min(), values.max()))
+        assert np.isnan(found.estimate[place]) or low[place] - 1e-12 <= found.estimate[place] <= high[place] + 1e-12
+    assert np.isnan(found.conf_int(target="population")).all()
+    assert "certain" in found.summary()
+    assert "no count" not in found.summary()
+
+
+def test_bounds_need_exact_margins(tmp_path):
+    release = by_hand(tmp_path, MEMBERS, HELD)
+
+    found = release.association("sex", "disease", "phi", "age = 'old'", present=(["f"], ["cold"]), spread=True)
+
+    assert np.isnan(found.conf_int()).all()
+    assert "certain" not in found.summary()
 
 
 def test_association_of_what_is_not_spread_is_not_changed_by_asking(tmp_path):

@@ -27,7 +27,7 @@ _OTHERS = {
     "population": "of the population (the table is a random sample)",
 }
 _EXACT = "exact: what is counted was released as it is, or is counted by released labels"
-_BOUNDS = "low and high are no interval of confidence but bounds that are certain: no count can lie outside them"
+_BOUNDS = "low and high are no interval of confidence but bounds that are certain: {} can lie outside them"
 _NO_BOUNDS = "no interval: what is certain holds for this table alone"
 _NO_ENDS = "no interval and no bounds: counts are spread evenly inside released groups, and nothing says how far off"
 _NOT_BOUNDED = "not bounded"
@@ -152,7 +152,8 @@ def _head(found: Result) -> tuple[str, ...]:
         of = (_COUNTS if counts else _OTHERS)[found.target]
     ends = found.said_of_ends().replace("{level}", _percent(found))
     if found.biased:
-        ends = _BOUNDS if _bounded(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
+        bounds = _BOUNDS.format("no count" if counts else "no value of this table")
+        ends = bounds if _bounded(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
     told = _EXACT if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
     return (
         f"{visible(found.title)}{where}: {of}",
