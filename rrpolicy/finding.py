@@ -357,10 +357,14 @@ class UtilityFinding:
 
     @property
     def simulated(self) -> str:
-        """Return from what an expectation was estimated, such as `100 draws, seed 1`; "" where it was not."""
+        """Return from what an expectation was estimated, such as `100 draws, seed 1`; "" where it was not.
+
+        Draws of a number without a range that are all alike have no error, which bounds nothing: it says so.
+        """
         if self.expected is None or self.expected.standing is not Standing.ESTIMATE or "draws" not in self.options:
             return ""
-        return f"{self.options['draws']} draws, seed {self.options.get('seed')}"
+        alike = ", all alike" if self.expected.error == 0 else ""
+        return f"{self.options['draws']} draws{alike}, seed {self.options.get('seed')}"
 
     @property
     def over(self) -> str:

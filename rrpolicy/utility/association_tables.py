@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.finding import Measure
 from rrpolicy.utility.distances import clipped
-from rrpolicy.utility.simulation import Draws, Marginal, averaged, collected, targets
+from rrpolicy.utility.simulation import Draws, Marginal, averaged, collected, once, targets
 from rrpolicy.utility.written import estimated
 
 if TYPE_CHECKING:
@@ -25,14 +26,16 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.drawn import Collected
+    from rrpolicy.utility.simulation import Range
 
 
-def simulated_pairs(
+def simulated_pairs(  # noqa: PLR0917 what a simulation is
     channel: Channel,
     original: Original,
     attributes: Sequence[str],
     figure: Callable[[list[Array]], float],
     draws: Draws,
+    within: Range | None = None,
 ) -> Measure:
     """Return the mean over draws of a number of the tables of all pairs; exact where nothing is left to chance.
 
@@ -42,16 +45,17 @@ def simulated_pairs(
         attributes: paired with one another, all drawn together.
         figure: of the tables of all pairs, in order.
         draws: of the channel.
+        within: the least and the most that the number can be; None where there is no such number.
 
     Raises:
         DataError: RR346 if that is too much work.
         PolicyError: RR267 if the released values do not determine a table.
     """
     pairs = [Marginal.of(channel, original, pair, attributes) for pair in combinations(attributes, 2)]
-    found = [
-        figure([_table(pair, drawn, original.records) for pair in pairs]) for drawn in collected(pairs, original, draws)
-    ]
-    return averaged(found) if any(pair.drawn for pair in pairs) else Measure(found[0])
+    drawn = ([_table(pair, rows, original.records) for pair in pairs] for rows in collected(pairs, original, draws))
+    cells = sum(math.prod(pair.shape) for pair in pairs)
+    found = [figure(tables) for tables in once("pairs", channel, original, attributes, draws, drawn, cells)]
+    return averaged(found, within) if any(pair.drawn for pair in pairs) else Measure(found[0])
 
 
 def _table(pair: Marginal, drawn: Collected, records: int) -> Array:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
+    from rrpolicy.utility.simulation import Range
 
 
 class AssociationOptions(Simulation):
@@ -44,6 +45,7 @@ class AssociationChange(ABC):
 
     options: ClassVar[type[AssociationOptions]] = AssociationOptions
     better: ClassVar[Better] = "smaller"
+    within: ClassVar[Range | None] = None
     name: ClassVar[str]
     meaning: ClassVar[str]
 
@@ -89,9 +91,8 @@ class AssociationChange(ABC):
         if isinstance(original, int):
             return None
         names = attributes_of(options.attributes, original.policy)
-        return simulated_pairs(
-            channel, original, names, self._figure(options, original, names), Draws(options.draws, options.seed)
-        )
+        figure, draws = self._figure(options, original, names), Draws(options.draws, options.seed)
+        return simulated_pairs(channel, original, names, figure, draws, self.within)
 
     def realised(self, options: AssociationOptions, release: Release, original: Original) -> Measure | None:
         """Return what one draw attained; audit only, it never gates."""
@@ -138,6 +139,7 @@ class UncertaintyCoefficientChange(AssociationChange):
     """The change of the uncertainty coefficients of pairs, in both orders."""
 
     name = "uncertainty-coefficient-change"
+    within = (0.0, 1.0)
     meaning = (
         "how far the estimated uncertainty coefficients of pairs of attributes, the share of the uncertainty of one"
         " that the other takes away, lie from the original's"
@@ -155,6 +157,7 @@ class CramersVChange(AssociationChange):
     """The change of Cramer's V of pairs."""
 
     name = "cramers-v-change"
+    within = (0.0, 1.0)
     meaning = "how far the estimated Cramer's V of pairs of attributes, from 0 to 1, lies from the original's"
 
     @staticmethod

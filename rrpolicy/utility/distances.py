@@ -81,6 +81,7 @@ class Hellinger(SharesMetric):
     """The Hellinger distance."""
 
     name = "hellinger"
+    within = (0.0, 1.0)
     meaning = (
         "the Hellinger distance, from 0 to 1, between the estimated and the true shares of all cells; negative"
         " estimates count as 0, and the others are scaled to sum to 1"
@@ -174,6 +175,7 @@ class PMSE(SharesMetric):
     """The propensity score mean squared error of the saturated model."""
 
     name = "pmse"
+    within = (0.0, 0.25)
     meaning = (
         "the mean squared error of guessing whether a record stands in the original or in the estimated table, from 0"
         " (alike) to 1/4 (told apart with certainty); negative estimates count as 0, and the others are scaled to"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
-    from rrpolicy.utility.simulation import Figure
+    from rrpolicy.utility.simulation import Figure, Range
 
 
 FEWEST_DRAWS, MOST_DRAWS = 20, 10_000
@@ -52,6 +52,7 @@ class TableMetric(ABC):
 
     options: ClassVar[type[Options]] = Options
     better: ClassVar[Better] = "smaller"
+    within: ClassVar[Range | None] = None
     name: ClassVar[str]
     meaning: ClassVar[str]
 
@@ -100,7 +101,8 @@ class TableMetric(ABC):
         if known is not None:
             return Measure(known)
         figure = self.figure(options, original, names)
-        return simulated(channel, original, names, {"": figure}, Draws(options.draws, options.seed))[""]
+        draws = Draws(options.draws, options.seed)
+        return simulated(channel, original, names, {"": figure}, draws, self.within)[""]
 
     def beside(self, options: Options, channel: Channel, original: Original) -> tuple[Companion, ...]:
         """Return what must be read beside the expectation; nothing, unless a metric has it."""

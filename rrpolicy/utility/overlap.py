@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.estimated import Estimated
-    from rrpolicy.utility.simulation import Figure
+    from rrpolicy.utility.simulation import Figure, Range
 
 
 def _inside(value: Fraction) -> Fraction:
@@ -47,6 +47,7 @@ class IntervalOverlap(TableMetric):
     name = "interval-overlap"
     options = OverlapOptions
     better: ClassVar[Better] = "larger"
+    within: ClassVar[Range | None] = (0.0, 1.0)
     absolute: ClassVar[bool] = True
     meaning = (
         "how much the confidence intervals of the population's shares that the release gives overlap with the"

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.weights.form import axis_weights
-from rrpolicy.finding import Measure, Standing
+from rrpolicy.finding import ERRORS, Measure, Standing
 from rrpolicy.utility.drawn import Collected, count_cells, dealt_cells
 from rrpolicy.utility.estimated import Estimated
 from rrpolicy.utility.metric import MOST_CELLS
@@ -37,10 +39,60 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
+T = TypeVar("T")
 MOST_WORK = 2_000_000_000
 """Cells and records of all draws together."""
+ALIKE = 1e-12
+"""Draws that differ by less came to the same, but for rounding."""
+TAIL = math.erfc(ERRORS / math.sqrt(2)) / 2
+"""Of a normal number beyond so many standard errors."""
+MOST_HELD = 8_000_000
+"""Cells of all estimated tables that are held for further numbers of the same draws; larger ones are drawn again."""
 Figure = Callable[["Estimated"], float]
 """A number of an estimated table of shares."""
+Range: TypeAlias = tuple[float, float]
+"""The least and the most that a number can be."""
+Key: TypeAlias = tuple[str, int, int, tuple[str, ...], "Draws"]
+_HELD: ContextVar[dict[Key, tuple[object, list[Any]]] | None] = ContextVar("draws held", default=None)
+
+
+@contextmanager
+def shared_draws() -> Iterator[None]:
+    """Draw once what several numbers of one channel, table, attributes and draws are computed from, until the end."""
+    token = _HELD.set({})
+    try:
+        yield
+    finally:
+        _HELD.reset(token)
+
+
+def once(  # noqa: PLR0917 what a simulation is
+    what: str,
+    channel: Channel,
+    original: Original,
+    attributes: Sequence[str],
+    draws: Draws,
+    tables: Iterable[T],
+    cells: int,
+) -> Iterable[T]:
+    """Return what draws come to: where draws are shared, what they came to before.
+
+    Args:
+        what: kind of tables.
+        channel: as planned.
+        original: the table.
+        attributes: that are drawn.
+        draws: of the channel.
+        tables: makes them anew, as they are asked for.
+        cells: of a draw's tables.
+    """
+    held = _HELD.get()
+    if held is None or draws.number * cells > MOST_HELD:
+        return tables
+    key = (what, id(channel), id(original), tuple(attributes), draws)
+    if key not in held:
+        held[key] = ((channel, original), list(tables))  # held, so that nothing else gets their ids
+    return held[key][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +254,13 @@ def original_shares(original: Original, attributes: Sequence[str]) -> Array:
     return np.asarray(original.counts(*attributes).dense() / original.records)
 
 
-def simulated(
+def simulated(  # noqa: PLR0917 what a simulation is
     channel: Channel,
     original: Original,
     attributes: Sequence[str],
     figures: Mapping[str, Figure],
     draws: Draws,
+    within: Range | None = None,
 ) -> Mapping[str, Measure]:
     """Return the mean over draws of numbers of an estimated table.
 
@@ -217,6 +270,7 @@ def simulated(
         attributes: of the estimated table.
         figures: what to compute of each draw's shares; all of them see the same draws.
         draws: of the channel.
+        within: as of `averaged`, of each number.
 
     Returns:
         each mean, an estimate with its standard error; exact where nothing is left to chance.
@@ -226,8 +280,10 @@ def simulated(
         PolicyError: RR267 if the released values do not determine the table.
     """
     marginal = Marginal.of(channel, original, attributes)
-    found = [[figure(shares) for figure in figures.values()] for shares in marginal.estimates(original, draws)]
-    mean = averaged if marginal.drawn else _only
+    drawn = marginal.estimates(original, draws)
+    tables = once("marginal", channel, original, attributes, draws, drawn, 2 * math.prod(marginal.shape))
+    found = [[figure(shares) for figure in figures.values()] for shares in tables]
+    mean = partial(averaged, within=within) if marginal.drawn else _only
     return {name: mean(values) for name, values in zip(figures, zip(*found, strict=True), strict=True)}
 
 
@@ -236,11 +292,24 @@ def _only(values: Sequence[float]) -> Measure:
     return Measure(value)
 
 
-def averaged(values: Sequence[float]) -> Measure:
-    """Return the mean of what draws came to, an estimate with its standard error."""
+def averaged(values: Sequence[float], within: Range | None = None) -> Measure:
+    """Return the mean of what draws came to, an estimate with its standard error.
+
+    n draws that all came to the same have none. At the confidence 1 - a of a limit's end another value has then a
+    probability of at most 1 - a^(1/n) (Clopper, Pearson 1934, with no success), and the mean lies off by at most this
+    share of the range: the error stated is the one whose end is there.
+
+    Args:
+        values: of each draw.
+        within: the least and the most that there can be; None where there is no such number: draws that all came to
+            the same then have the error 0, which bounds nothing.
+    """
     numbers = np.asarray(values, dtype=np.float64)
-    error = float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
-    return Measure(float(numbers.mean()), Standing.ESTIMATE, error)
+    mean, error = float(numbers.mean()), float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
+    if np.ptp(numbers) <= ALIKE:
+        furthest = 0.0 if within is None else max(mean - within[0], within[1] - mean)
+        error = furthest * (1 - TAIL ** (1 / len(numbers))) / ERRORS
+    return Measure(mean, Standing.ESTIMATE, error)
 
 
 def too_large(what: str) -> DataError:

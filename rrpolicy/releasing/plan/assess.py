@@ -103,8 +103,10 @@ def assess(  # noqa: PLR0917 each is another thing
     each = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
     whole = (_of_units(f, policy, original, tested=tested) for f in each)
     findings = (replace(f, identity=name) for f, name in zip(whole, named.requirements, strict=True))
-    gates = (_utility(gate, registry, channel, original) for gate in policy.gates)
-    utility = tuple(replace(gate, identity=name) for gate, name in zip(gates, named.gates, strict=True))
+    utility = tuple(
+        replace(gate, identity=name)
+        for gate, name in zip(_measured(policy, registry, channel, original), named.gates, strict=True)
+    )
     found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
     return Assessment(found, utility, tested=tested)
 
@@ -157,6 +159,18 @@ def _on_word(channel: Channel) -> Iterator[str]:
                 f"What is said of {', '.join(own.attributes)} rests on the word of {author(own)}: its matrix was not "
                 "listed, so that the ratios of its probabilities were not recomputed."
             )
+
+
+def _measured(
+    policy: Policy, registry: Registry, channel: Channel, original: Original | int
+) -> tuple[UtilityFinding, ...]:
+    """Return every gate's finding; those of the same draws share them."""
+    if not policy.gates:
+        return ()
+    from rrpolicy.utility.simulation import shared_draws
+
+    with shared_draws():
+        return tuple(_utility(gate, registry, channel, original) for gate in policy.gates)
 
 
 def _utility(gate: Gate, registry: Registry, channel: Channel, original: Original | int) -> UtilityFinding:
