@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.canonical import Value
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.uncorrected.holds import Holds
-    from rrpolicy.evidence.written import Written
+    from rrpolicy.evidencing.written import Written
     from rrpolicy.govern.cases.run import Tested
     from rrpolicy.govern.compare.comparison import Comparison
     from rrpolicy.govern.diff.altered import Difference
@@ -723,8 +723,8 @@ def evidence(
         PolicyError: RR250 if there is no such regime, or no audit/ for its page; RR260 if there is no release.
     """
     from rrpolicy.attest.signing_keys import trusted
-    from rrpolicy.evidence.gathering import evidence as gathered
-    from rrpolicy.evidence.written import Written
+    from rrpolicy.evidencing.gathering import evidence as gathered
+    from rrpolicy.evidencing.written import Written
 
     return Written(gathered(Path(bundle), regime, page, plugins, trusted(signed_by)))
 

@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+import rrpolicy
 from rrpolicy.cli.main import main
-from rrpolicy.evidence.citations import KNOWN
-from rrpolicy.evidence.regime import regime, regimes
+from rrpolicy.evidencing.citations import KNOWN
+from rrpolicy.evidencing.regime import regime, regimes
 from rrpolicy.policy.governance import Context
+
+
+def test_python_gathers_as_often_as_it_is_asked(bundles):
+    first, again = (rrpolicy.evidence(bundles / "bare", "dpia") for _ in range(2))
+    assert first.content("markdown") == again.content("markdown")
 
 
 def found(bundle, name, *options, capsys):

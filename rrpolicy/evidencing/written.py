@@ -8,9 +8,9 @@ from typing import Literal
 
 from rrpolicy.canonical import Json, pretty
 from rrpolicy.errors import unwritable
-from rrpolicy.evidence.evidence import Evidence
-from rrpolicy.evidence.oscal import as_oscal
-from rrpolicy.evidence.writing import as_html, as_markdown
+from rrpolicy.evidencing.evidence import Evidence
+from rrpolicy.evidencing.oscal import as_oscal
+from rrpolicy.evidencing.writing import as_html, as_markdown
 from rrpolicy.leaving import token, unfinished
 from rrpolicy.releasing.appearing import appear, refuse_existing
 

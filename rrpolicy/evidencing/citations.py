@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rrpolicy.attacks.result import Attacked, Outcome
-from rrpolicy.evidence.evidence import Citation, Judgement, Kind
+from rrpolicy.evidencing.evidence import Citation, Judgement, Kind
 from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.privacy.risks import Risk, bounded_by, differential_privacy

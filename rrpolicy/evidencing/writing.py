@@ -10,7 +10,7 @@ from functools import cache
 from jinja2 import Environment
 from markupsafe import Markup
 
-from rrpolicy.evidence.evidence import Evidence
+from rrpolicy.evidencing.evidence import Evidence
 from rrpolicy.untrusted import markdown
 from rrpolicy.untrusted.printable import visible
 from rrpolicy.untrusted.templates import template_environment
