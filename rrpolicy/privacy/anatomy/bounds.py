@@ -43,7 +43,7 @@ Numbers: TypeAlias = npt.NDArray[Any]
 """Doubles, or fractions."""
 
 MOST = 1 << 27
-"""Products (phases, groups of people, values, values) beyond which phases are not told apart."""
+"""Products (groups of people, values, values), of the values of each phase, beyond which phases are not told apart."""
 _STEPS = 24
 """Thresholds of t that doubles are rounded down to; fractions keep all."""
 _ROWS = 1 << 16
@@ -152,14 +152,27 @@ class Bounds:
         most: Numbers = np.maximum.reduce([asked.highest(stage) for stage in self._stages(asked.own)])
         return most
 
+    @cached_property
+    def _told_apart(self) -> bool:
+        """Whether phases are looked at one by one."""
+        return len(self.people) * sum((len(p.above) + len(p.level)) ** 2 for p in self.phases) <= MOST
+
+    @cached_property
+    def _holding(self) -> dict[int, list[Phase]]:
+        """Return the phases whose groups hold each value, or may."""
+        found: dict[int, list[Phase]] = {}
+        for phase in self.phases:
+            for value in (*phase.above, *phase.level):
+                found.setdefault(value, []).append(phase)
+        return found
+
     def _stages(self, own: int) -> Iterator[Stage]:
         """Yield the groups that a value can stand in."""
-        groups, values = self.people.shape
-        if len(self.phases) * groups * values * values > MOST:
+        if not self._told_apart:
             others = tuple(v for v in np.flatnonzero(self.people.any(axis=0)).tolist() if v != own)
             yield Stage(0, (), others, self.size - 1)
             return
-        for phase in self.phases:
+        for phase in self.phases if self.residues else self._holding.get(own, []):
             fixed, level, turns = _certain(phase)
             others = tuple(value for value in level if value != own)
             if own in fixed:
@@ -213,21 +226,24 @@ class _Own:
         return one
 
     @cached_property
-    def pairs(self) -> Numbers:
-        """Return (rows, values) the expected posterior where all of a group's values but one other are revealed."""
-        pairs = self.others * 0 + 1
-        for other in np.flatnonzero((self.odds > 0).any(axis=0)).tolist():
-            if other != self.own:
+    def _pairs(self) -> dict[int, Numbers]:
+        """Return what `pairs` has computed, by value: few of many combinations ever stand beside one."""
+        return {}
+
+    def pairs(self, beside: Sequence[int]) -> Numbers:
+        """Return (rows, beside) the expected posterior where all of a group's values but this other are revealed."""
+        for other in beside:
+            if other not in self._pairs and (self.odds[:, other] > 0).any():
                 times, survival = _least(self.odds, self.own, [other])
-                pairs[:, other] = _expected(self.others[:, other], times, survival[:, 0])
-        return pairs
+                self._pairs[other] = _expected(self.others[:, other], times, survival[:, 0])
+        return np.stack([self._pairs.get(other, self.one) for other in beside], axis=1)
 
     def expected(self, stage: Stage) -> Numbers:
         """Return (rows,) bounds of the expected posterior in the groups of a stage."""
         beside, fixed, turns = stage.values, len(stage.fixed), stage.turns
         if not beside:
             return self.one
-        pairs = self.pairs[:, beside]
+        pairs = self.pairs(beside)
         times, survival = _least(self.odds, self.own, beside)
         alike = survival[:, :fixed].prod(axis=1) * np.sort(survival[:, fixed:], axis=1)[:, :turns].prod(axis=1)
         if turns:  # the turns may be those that tell most
