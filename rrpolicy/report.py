@@ -310,6 +310,9 @@ class Report:
     attacks: tuple[AttackRow, ...] = field(
         default=(), metadata={"help": "the adversarial test (audit page only); empty where none was written"}
     )
+    points: tuple[str, ...] = field(
+        default=(), metadata={"help": "what needs a person's judgement although nothing fails"}
+    )
     alternatives: Alternatives | None = field(
         default=None, metadata={"help": "what it was compared with (audit page only); None where none was written"}
     )

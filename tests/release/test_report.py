@@ -242,7 +242,7 @@ def test_the_public_page_is_filled_from_public_alone(public: Path) -> None:
 
     assert (report.page, report.passed) == ("public", True)
     assert report.title == "survey, version 1.0.0, release 2026-11"
-    assert report.decision == "All 2 privacy requirements hold."
+    assert report.decision == "Both privacy requirements are met."
     assert report.assumptions == ("one person is one record",)
     assert report.derived == ("domain:area: the categories of area were observed in the data",)
     assert Fact("Plugin", "pram (rrpolicy 0.1.0)") in report.provenance
@@ -307,7 +307,7 @@ def test_the_audit_page_has_every_number(public: Path) -> None:
     row = report.findings[1]
 
     assert report.page == "audit"
-    assert report.decision == "All 2 privacy requirements hold, and so does the utility limit."
+    assert report.decision == "Both privacy requirements and the utility requirement are met."
     assert (row.achieved, row.standing) == ("at most 0.618034", "upper bound")
     assert row.histogram is not None
     assert row.histogram.top == (("area=West", CANARY, 3),)
@@ -331,8 +331,8 @@ def test_the_audit_report_reads_back(public: Path) -> None:
 @pytest.mark.parametrize(
     ("verdict", "achieved", "sentence"),
     [
-        (Verdict.FAILED, Measure(7.0), "Not every limit holds: 1 of 1. local-dp, epsilon <= 6 (failed)."),
-        (Verdict.UNDECIDED, None, "Not every limit holds: 1 of 1. local-dp, epsilon <= 6 (undecided)."),
+        (Verdict.FAILED, Measure(7.0), "1 of 1 requirements not met: local-dp, epsilon <= 6 (failed)."),
+        (Verdict.UNDECIDED, None, "1 of 1 requirements not met: local-dp, epsilon <= 6 (undecided)."),
         (None, Measure(1.0), "The policy asks for nothing: no privacy requirement was stated."),
     ],
 )
@@ -343,6 +343,43 @@ def test_what_does_not_hold_heads_the_page(
     report = audit_report(public, AuditPieces(findings=(row,)))
 
     assert (report.passed, report.decision) == (False, sentence)
+
+
+@pytest.mark.parametrize(
+    ("changed", "point"),
+    [
+        ({"role": "sensitive", "unchanged": "everybody knows it"}, "is sensitive and released unmodified: everybody"),
+        ({"role": "sensitive"}, "is sensitive and released unmodified"),
+        ({"assume_unlinkable": "told to nobody"}, "on the assumption that it links nobody: told to nobody"),
+        ({"role": "insensitive", "unchanged": "everybody knows it"}, None),
+    ],
+)
+def test_what_a_person_must_judge_heads_the_page(public: Path, changed: dict[str, Any], point: str | None) -> None:
+    document = json.loads((public / "release.json").read_text())
+    undone = {name for decoder in document["decoders"] for name in decoder["attributes"]}
+    (name,) = (a["name"] for a in document["attributes"] if a["name"] not in undone)
+    for attribute in document["attributes"]:
+        if attribute["name"] == name:
+            attribute.update({"unchanged": None, "assume_unlinkable": None, **changed})
+    (public / "release.json").write_text(json.dumps(document))
+    for report in (public_report(public), audit_report(public, pieces())):
+        assert [point in text for text in report.points if name in text] == [True] * bool(point)
+        page = load_registry(()).renderers["html"].render(report).decode()
+        said = f"Requirements met; {len(report.points)} point" if report.points else "Requirements met</h2>"
+        assert said in page
+        assert ("banner-care" in page.split("<main", 1)[1]) is bool(report.points)
+
+
+def test_a_condition_and_a_plans_warnings_are_points_unless_they_are_waived(public: Path) -> None:
+    warned = Remark("held-by-one", "values that one record alone has: 9", Measure(9.0), attribute="sex")
+    conditional = replace(finding(), given=("domain:area",))
+    audit = replace(pieces(), findings=(conditional,), remarks=(warned, Remark("gain", "less error", Measure(0.3))))
+    report = audit_report(public, audit)
+    assert report.points == (
+        "1 requirement is met only given what the description tells of the table: domain:area",
+        "values that one record alone has: 9",
+    )
+    assert report.decision.startswith("The privacy requirement and the utility requirement are met, ")
 
 
 def test_what_a_test_drew_is_not_fit_for_release(public: Path) -> None:

@@ -215,7 +215,7 @@ def report(page: str = "public", **changes: object) -> Report:
     fields: dict[str, object] = {
         "page": page,
         "title": "Household survey, version 1.2.0, release 2026-11",
-        "decision": "All 2 privacy requirements hold, and so does the utility limit.",
+        "decision": "Both privacy requirements and the utility requirement are met.",
         "passed": True,
         "facts": (
             Fact("Records", "50,000"),
@@ -294,6 +294,7 @@ def report(page: str = "public", **changes: object) -> Report:
             Fact("Digest of the released table", "sha256:" + "a0" * 32),
         ),
         "attacks": (attack("Record linkage"), not_run("Homogeneity (disease)")) if audit else (),
+        "points": ("'hours' is released unmodified on the assumption that it links nobody.",) if audit else (),
     }
     return Report(**(fields | changes))  # type: ignore[arg-type]
 
@@ -303,7 +304,7 @@ def failing() -> Report:
     return report(
         "audit",
         passed=False,
-        decision="Not every limit holds: 2 of 4. identity-disclosure, linking <= 1/2 for everybody (fails); local-dp (undecided).",
+        decision="2 of 4 requirements not met: identity-disclosure, linking <= 1/2 for everybody (fails); local-dp (undecided).",
         findings=(disclosure(), pk(), undecided),
         derived=("The categories of region were observed in the data.", "The marginal of race: the matrix keeps it."),
         attacks=(attack("Record linkage", "not as predicted", 30_000.0), attack("Attribute inference, by record")),

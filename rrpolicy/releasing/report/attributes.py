@@ -79,6 +79,12 @@ def treated_so(manifest: Manifest) -> str:
     return f"{figure(released)}: " + ", ".join(f"{figure(n)} {kind}" for kind, n in kinds.items() if n)
 
 
+def unmodified(manifest: Manifest) -> tuple[ReleasedAttribute, ...]:
+    """Return the released attributes whose values are released as they are."""
+    kinds = {n: kind for d in manifest.decoders for n, kind in zip(d.attributes, _kinds(d), strict=True)}
+    return tuple(a for a in manifest.attributes if kinds.get(a.name, UNCHANGED) == UNCHANGED)
+
+
 def _kinds(decoder: Decoder) -> Iterator[str]:
     kind = KINDS[type(decoder)] if decoder.drawn else UNCHANGED
     for name in decoder.attributes:

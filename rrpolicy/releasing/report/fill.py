@@ -17,7 +17,8 @@ from rrpolicy.releasing.report.alternatives import ComparedWith, alternatives
 from rrpolicy.releasing.report.attacks import attack_rows
 from rrpolicy.releasing.report.attributes import panels, treated_so
 from rrpolicy.releasing.report.context import context_facts
-from rrpolicy.releasing.report.findings import decision, finding_row, utility_row
+from rrpolicy.releasing.report.decision import decision, points
+from rrpolicy.releasing.report.findings import finding_row, utility_row
 from rrpolicy.releasing.report.wording import worded
 from rrpolicy.report import FindingRow, Report, UtilityRow
 from rrpolicy.section import Fact, Section, figure
@@ -116,6 +117,7 @@ def public_report(
         title=_title(manifest),
         decision=sentence,
         passed=passed,
+        points=points(manifest, rows),
         facts=_facts(manifest),
         assumptions=manifest.assumptions,
         findings=rows,
@@ -153,6 +155,7 @@ def audit_report(
         page="audit",
         decision=sentence,
         passed=passed,
+        points=points(manifest, rows, audit.remarks),
         assumptions=_assumptions(page.assumptions, rows),
         findings=rows,
         remarks=tuple(_remark(remark) for remark in audit.remarks),

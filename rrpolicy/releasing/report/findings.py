@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from rrpolicy.errors import Place
 from rrpolicy.finding import (
     AT,
-    CONDITION,
     VALUE,
     Companion,
     Finding,
@@ -21,7 +20,7 @@ from rrpolicy.policy.governance import Waiver
 from rrpolicy.releasing.report.not_covered import not_covered
 from rrpolicy.releasing.report.wording import FEWER, apart, direction, gauge, margin, worded
 from rrpolicy.report import CompanionRow, FindingRow, Histogram, UtilityRow
-from rrpolicy.section import figure, rational
+from rrpolicy.section import rational
 from rrpolicy.untrusted.printable import visible
 
 MEASURED = "measured"
@@ -131,29 +130,3 @@ def _waived(finding: UtilityFinding, waivers: Sequence[Waiver]) -> str | None:
     if finding.verdict is Verdict.SATISFIED:
         return None
     return next((str(waiver) for waiver in waivers if waiver.finding == finding.identity), None)
-
-
-def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
-    """Return whether everything holds, and the sentence that heads the page."""
-    privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED]
-    counted = [row for row in utility if row.verdict is not None and row.waived is None]
-    useful = [(f"{row.metric} {row.limit}", row.verdict) for row in counted]
-    waived = sum(row.waived is not None for row in utility)
-    let_be = f" {figure(waived)} utility limit{' is' if waived == 1 else 's are'} not met and waived." if waived else ""
-    failing = [f"{name} ({verdict})" for name, verdict in privacy + useful if verdict != Verdict.SATISFIED.value]
-    if failing:
-        asked = len(privacy) + len(useful)
-        return False, f"Not every limit holds: {len(failing)} of {asked}. {'; '.join(failing)}."
-    if not privacy:
-        return False, "The policy asks for nothing: no privacy requirement was stated."
-    kept = (
-        "The privacy requirement holds"
-        if len(privacy) == 1
-        else f"All {figure(len(privacy))} privacy requirements hold"
-    )
-    if any(row.given for row in findings):
-        kept += f", {CONDITION}"
-    if not useful:
-        return True, f"{kept}.{let_be}"
-    also = "the utility limit" if len(useful) == 1 else f"all {figure(len(useful))} utility limits"
-    return True, f"{kept}, and so {'does' if len(useful) == 1 else 'do'} {also}.{let_be}"

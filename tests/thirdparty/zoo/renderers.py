@@ -170,7 +170,7 @@ def check(kind: type[Page]) -> None:
 
 HONEST = {"a page": Page, "lines": Lines, "plain text": Plain, "Markdown": Marked, "Markdown with backslashes": Slashed}
 WRONG = {
-    "the decision is not told": (Evasive, "does not tell the decision: 'All 2 privacy requirements hold"),
+    "the decision is not told": (Evasive, "does not tell the decision: 'Both privacy requirements"),
     "the requirements are not told": (Modest, "does not tell the requirement 'epsilon <= 6 .*of local-dp"),
     "text that steers a terminal": (Steering, "a control character of a text"),
     "Markdown with a picture from elsewhere": (Badged, "refers to what is outside of it: .*http://example.invalid/badge.png"),
