@@ -231,6 +231,15 @@ def test_policies_that_cannot_be_counted_are_refused_without_data(folder: Path, 
     assert code in codes(raised)
 
 
+def test_the_least_presence_is_not_asked_of_a_subgroup(folder: Path) -> None:
+    limited = 'max = "1/2"\nmin = "1/20"\nwhere = { sex = "f" }'
+    (folder / "policy.toml").write_text(POLICY.replace('max = "1/2"', limited))
+    with pytest.raises(PolicyError, match="`min` speaks of people whose class the table lacks"):
+        rrpolicy.check(folder / "policy.toml")
+    (folder / "policy.toml").write_text(POLICY.replace('max = "1/2"', limited.replace('min = "1/20"\n', "")))
+    assert rrpolicy.plan(folder / "policy.toml").passed
+
+
 def test_tp_says_how_far_it_reaches(folder: Path) -> None:
     more = 'algorithm = "tp"\n[[privacy]]\nmodel = "l-diversity"\nl = 2\nkind = "distinct"\n'
     (folder / "policy.toml").write_text(POLICY + more)

@@ -128,7 +128,9 @@ def assessors() -> tuple[Assessor, ...]:
 
 
 def supports(requirement: Requirement[Options], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse a policy for which nobody can be counted, and what no classes tell."""
+    """Refuse a policy for which nobody can be counted, what no classes tell, and `min` of a subgroup."""
+    if requirement.where and requirement.options.min > 0:
+        return "`min` speaks of people whose class the table lacks, too, and `where` does not tell which these are"
     return class_assessor.supports(requirement, policy, axes) or uncounted(policy)
 
 
