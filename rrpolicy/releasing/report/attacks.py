@@ -13,7 +13,9 @@ def attack_rows(found: Attacked) -> tuple[AttackRow, ...]:
     """Return what the report shows of attacks, in their order; those on several releases say which they are."""
     others = (f"release {number} has the digest {digest}" for number, digest in enumerate(found.releases[1:], 2))
     which = "; ".join(["release 1 is this one", *others])
-    together = (replace(attack, basis="; ".join(filter(None, (attack.basis, which)))) for attack in found.together)
+    said = {attack.basis for attack in found.attacks}
+    bases = ([which] if attack.basis in said else [attack.basis, which] for attack in found.together)
+    together = (replace(a, basis="; ".join(filter(None, b))) for a, b in zip(found.together, bases, strict=True))
     return tuple(map(_row, (*found.attacks, *together)))
 
 
