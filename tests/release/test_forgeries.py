@@ -241,7 +241,9 @@ def test_an_edited_page_fails_though_all_digests_were_sealed_again(bundles, tmp_
     case = bundles / "pram"
     inputs = ["--source", str(bundles / "people.csv"), "--key", str(case / "key.json"), "--strict"]
     assert main(["verify", str(case / "bundle"), *inputs]) == 0
-    assert "stated, not verified: the release's label; when it was released" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "stated, not verified:\n" in told
+    assert "  audit/audit.json: the release's label; when it was released" in told
     for page in ("public/report.html", "audit/report.html"):
         bundle = fresh(case, tmp_path)
         text = (bundle / page).read_text()
