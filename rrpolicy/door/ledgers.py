@@ -1,0 +1,120 @@
+"""Ledgers of releases of the same people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.blame.raised import blaming
+from rrpolicy.door.arguments import PathLike, one_of
+
+if TYPE_CHECKING:
+    from rrpolicy.govern.ledger.show import Shown
+    from rrpolicy.govern.ledger.verify import Verified
+    from rrpolicy.policy.model import Overlap
+
+
+@blaming
+def init_ledger(ledger: PathLike) -> str:
+    """Begin a ledger, in which releases of the same people are held against one budget.
+
+    Args:
+        ledger: the file, which must not exist; policies name it under [ledger].
+
+    Returns:
+        Its head: the hash of its first entry.
+
+    Raises:
+        RefusedError: RR411 if there is a file already; RR407, RR408 if it cannot be written.
+    """
+    from rrpolicy.govern.ledger.file import init_ledger as begun
+
+    return begun(Path(ledger))
+
+
+@blaming
+def verify_ledger(ledger: PathLike, *, expect_head: str | None = None, bundles: Sequence[PathLike] = ()) -> Verified:
+    """Check that no entry of a ledger was changed, taken out, moved or cut off. Nothing is written.
+
+    Args:
+        ledger: the file.
+        expect_head: hash of an entry that was seen in it before.
+        bundles: releases that must stand in it, as they say themselves.
+
+    Returns:
+        Its head, and the releases of which it does not say whether their bundle appeared.
+
+    Raises:
+        RefusedError: RR440 if it cannot be relied on, RR443 if there is none.
+        RequirementError: RR130 if a bundle is not the release that the ledger holds.
+        PolicyError: RR260, RR261, RR284 if a bundle is no release, or was changed.
+    """
+    from rrpolicy.govern.ledger.verify import verify_ledger as verified
+
+    return verified(Path(ledger), expect_head, [Path(bundle) for bundle in bundles])
+
+
+@blaming
+def add_to_ledger(
+    ledger: PathLike,
+    bundle: PathLike | None = None,
+    *,
+    population: str | None = None,
+    overlap: Overlap = "any",
+    withdraw: str | None = None,
+    join: bool = False,
+    reason: str | None = None,
+    plugins: Sequence[str] = (),
+) -> str:
+    """Add to a ledger what no release wrote itself: one of three things.
+
+    Args:
+        ledger: the file.
+        bundle: enter this release, which was made without the ledger; or note that it appeared, if it stands there.
+        population: that its records were drawn from; None, the default, if it may speak of anybody.
+        overlap: how its people stand to those of earlier releases, as under [ledger].
+        withdraw: note that the bundle of this entry never appeared: it counts no more.
+        join: make two histories one, after a merge of two branches.
+        reason: why; needed to withdraw and to join.
+        plugins: distributions to load for what the bundle names.
+
+    Returns:
+        The hash of the release's entry, or of what was added.
+
+    Raises:
+        PolicyError: RR250 if the call makes no sense; RR260, RR261, RR284 if the bundle is no release, or was changed.
+        RequirementError: RR130 if the bundle is not the release that the ledger holds.
+        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
+    """
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.govern.ledger import add
+
+    if (bundle is not None) + (withdraw is not None) + join != 1 or ((withdraw is not None or join) and not reason):
+        message = "name one bundle; or --withdraw HASH with a --reason; or --join with a --reason"
+        raise PolicyError(Problem("RR250", message, hint="`rrpolicy ledger add --help` tells what each does"))
+    if bundle is not None:
+        one_of("overlap", overlap, ("any", "nested", "same", "none"))
+        return add.add_bundle(Path(ledger), Path(bundle), population, overlap, plugins)
+    if withdraw is not None:
+        return add.withdraw(Path(ledger), withdraw, reason or "")
+    return add.join(Path(ledger), reason or "")
+
+
+@blaming
+def show_ledger(ledger: PathLike, *, plugins: Sequence[str] = ()) -> Shown:
+    """Show what a ledger holds: every release, what it promised, and what it comes to together with earlier ones.
+
+    Args:
+        ledger: the file.
+        plugins: distributions to load for the channels that it names.
+
+    Returns:
+        Populations with their releases.
+
+    Raises:
+        RefusedError: RR440, RR443 for the ledger; RR404 to RR406 for plugins.
+    """
+    from rrpolicy.govern.ledger.show import show_ledger as shown
+
+    return shown(Path(ledger), plugins)

@@ -1,0 +1,282 @@
+"""Releases: made, verified, attacked, signed, and told of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from rrpolicy.blame.raised import blaming
+from rrpolicy.door.arguments import PathLike, Progress, key_of, one_of, path_of, silent, terms_of
+
+if TYPE_CHECKING:
+    from rrpolicy.attacks.result import Attacked
+    from rrpolicy.attest.signing import Signature
+    from rrpolicy.evidencing.written import Written
+    from rrpolicy.releasing.bundle.releasing import Released, What
+    from rrpolicy.releasing.report.again import Rendered
+    from rrpolicy.releasing.verify.outcome import Level, Verification
+    from rrpolicy.source.memory.kinds import Table
+
+
+@blaming
+def release(
+    what: What,
+    out: PathLike,
+    *,
+    source: Table | None = None,
+    label: str | None = None,
+    key: PathLike | None = None,
+    key_passphrase: str | None = None,
+    root: PathLike | None = None,
+    today: date | None = None,
+    waivers: bool = True,
+    progress: Progress = silent,
+) -> Released:
+    """Write a release that every requirement allows, or nothing.
+
+    The bundle appears whole or not at all, and nothing is ever overwritten.
+
+    Args:
+        what: a policy's file, a policy that was loaded, a plan that `plan` returned, or the file of a plan. Of a loaded
+            policy and of a plan the policy's file is read again, and must still say the same.
+        out: the bundle's folder; it must not exist.
+        source: the table, as for `plan`; default: the plan's, else the policy's own. Of a plan's file a table in memory
+            must be handed over again.
+        label: of the release, such as `2026-11`.
+        key: keep the key here (created 0600), or, for a policy or a plan's file, use the one that is here; default: it
+            is destroyed. Whoever has it can test any guess about the table. `env:NAME` and `command:…`: as for `plan`.
+        key_passphrase: that a new key's file is written under.
+        root: as for `load_policy`.
+        today: as for `check`.
+        waivers: as for `check`.
+        progress: as for `plan`.
+
+    Returns:
+        Where the bundle is, its digests and findings.
+
+    Raises:
+        RequirementError: RR101 to RR104, RR108 if the gate does not pass; nothing is written.
+        PolicyError: RR2xx as for `plan`.
+        DataError: RR3xx as for `plan`.
+        RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
+            RR403 for the key; RR407, RR408 if it cannot be written; RR410, RR421 as for `plan`; RR415 if a review is
+            due, RR416 if a waiver expired.
+    """
+    from rrpolicy.govern.ledger.account import FileAccounts
+    from rrpolicy.releasing.bundle.releasing import released
+    from rrpolicy.source.memory.handed import handed
+
+    terms = terms_of(today, waivers=waivers)
+    accounts, protect = FileAccounts(), None if key_passphrase is None else key_passphrase.encode()
+    table, where = handed(source), key_of(key)
+    return released(what, Path(out), table, label, where, path_of(root), progress, accounts, terms, protect)
+
+
+@blaming
+def verify(
+    bundle: PathLike,
+    *,
+    source: Table | None = None,
+    key: PathLike | None = None,
+    level: Level | Literal["public", "audit", "source", "key"] | None = None,
+    plan_on: Table | None = None,
+    reference: Table | None = None,
+    ledger: PathLike | None = None,
+    superseded: bool = False,
+    plugins: Sequence[str] = (),
+    signed_by: Sequence[PathLike] = (),
+    verified_by: Sequence[PathLike] = (),
+    today: date | None = None,
+    progress: Progress = silent,
+) -> Verification:
+    """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
+
+    Args:
+        bundle: the bundle's folder, or its public/ folder alone.
+        source: the original table, as for `plan`. It need not be given as it was for the release: what counts is what
+            its columns hold.
+        key: the release's key file, or the secret that it is derived from, as for `plan`.
+        level: up to which; default: the highest that the inputs allow.
+        plan_on: the table that the parameters were chosen on, if not the source.
+        reference: the population that people were counted in, where the policy names one.
+        ledger: the ledger that the release must stand in, as it says itself, and that knows no release under a newer
+            version of its policy.
+        superseded: such a newer one is no problem.
+        plugins: distributions that may be imported if the bundle names them, such as `acme-oue>=1.2`.
+        signed_by: public keys, each of which must have signed the release.
+        verified_by: public keys of auditors, each of which must have signed a verification of it.
+        today: the day on which review dates are looked at, which fail nothing here; default: today.
+        progress: as for `plan`.
+
+    Returns:
+        Every check with its outcome. It passes if everything that the level recomputes holds; what stays `undecided` is
+        no problem, so a strict caller asks for that to be empty.
+
+    Raises:
+        PolicyError: RR250 if the level needs what is not given, or is none; RR260 if there is no such release.
+        DataError: RR3xx if the table cannot be read.
+        RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch; RR430 for a
+            public key that is none; RR440, RR443 for a ledger that cannot be relied on, or is not there.
+    """
+    from rrpolicy.attest.check import signed
+    from rrpolicy.attest.signing_keys import trusted
+    from rrpolicy.govern.ledger.verify import verified_in
+    from rrpolicy.releasing.verify.outcome import Level
+    from rrpolicy.releasing.verify.verify import verify as verified
+    from rrpolicy.source.memory.handed import handed
+    from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE
+
+    original, elsewhere, people = handed(source), handed(plan_on, PLAN_ON), handed(reference, REFERENCE)
+    keys, auditors = trusted(signed_by), trusted(verified_by)
+    found = verified(
+        Path(bundle),
+        Level.of(one_of("level", level, [known.word for known in Level])) if isinstance(level, str) else level,
+        source=original.uri,
+        key=key_of(key),
+        plan_on=elsewhere.uri,
+        reference=people.uri,
+        plugins=plugins,
+        engines={**original.engines, **elsewhere.engines, **people.engines},
+        today=today,
+        progress=progress,
+    )
+    found = signed(Path(bundle), found, keys, auditors)
+    return found if ledger is None else verified_in(Path(ledger), Path(bundle), found, superseded=superseded)
+
+
+@blaming
+def attack(
+    *bundles: PathLike,
+    source: Table,
+    plugins: Sequence[str] = (),
+    write: bool = False,
+    progress: Progress = silent,
+) -> Attacked:
+    """Attack written releases, and hold what an attacker attains against what is predicted.
+
+    Args:
+        bundles: a release, or several of one table, each with public/ and audit/.
+        source: the original table, as for `verify`.
+        plugins: distributions that may be imported if a bundle names them, such as `acme-oue>=1.2`.
+        write: put what is found of the first bundle, and of it together with the others, into its audit/, as
+            audit/attack.json, and into its audit report, whatever the outcome; otherwise nothing is written.
+        progress: as for `plan`.
+
+    Returns:
+        Every attack with its success, the exact prediction, and an upper bound of the chance of such a deviation.
+        `require()` passes if something was decided and all that was is as predicted (RR550, RR551). Counts and shares
+        of the original: it belongs where audit/ lies.
+
+    Raises:
+        PolicyError: RR250 if no bundle is named; RR260 if one lacks public/ or audit/.
+        RequirementError: RR110 to RR137 if the files of a bundle are not what it says; RR551 if no attack could be run
+            and it is to be written.
+        DataError: RR327 if the table does not pass the release's policy, RR3xx if it cannot be read.
+        RefusedError: RR553 if the first bundle is to be written into and is signed; RR407 if it cannot be; RR404,
+            RR412 for plugins; RR408, RR421 for scratch.
+    """
+    from rrpolicy.errors import PolicyError, Problem
+    from rrpolicy.releasing.adversarial.bundles import attack as attacked
+    from rrpolicy.source.memory.handed import handed
+
+    if not bundles:
+        raise PolicyError(Problem("RR250", "no release is named", hint="name a bundle, or several of one table"))
+    original = handed(source)
+    paths = [Path(bundle) for bundle in bundles]
+    uri, engines = original.uri or "", original.engines
+    return attacked(paths, uri, plugins=plugins, engines=engines, write=write, progress=progress)
+
+
+@blaming
+def sign(bundle: PathLike, key: PathLike, *, passphrase: str | None = None, plugins: Sequence[str] = ()) -> Signature:
+    """Sign a release, or add a signature to those that are there; what does not verify is not signed.
+
+    Args:
+        bundle: the bundle's folder, with public/ and audit/.
+        key: the private key, as `rrpolicy keys new` writes it.
+        passphrase: of the key; default: RRPOLICY_PASSPHRASE, else it is asked for.
+        plugins: as for `verify`.
+
+    Returns:
+        The envelope's file and the id of the key.
+
+    Raises:
+        RequirementError: RR110 to RR137 if the release does not verify.
+        PolicyError: RR260 if there is no such release.
+        RefusedError: RR430 for the key, RR431 if it has signed the release already; RR407, RR408.
+    """
+    from rrpolicy.attest.signing import sign as signed
+    from rrpolicy.attest.signing_keys import read_signer
+
+    secret = None if passphrase is None else passphrase.encode()
+    return signed(Path(bundle), read_signer(Path(key), secret), plugins=tuple(plugins))
+
+
+@blaming
+def evidence(
+    bundle: PathLike,
+    regime: str,
+    *,
+    page: Literal["public", "audit"] | None = None,
+    plugins: Sequence[str] = (),
+    signed_by: Sequence[PathLike] = (),
+) -> Written:
+    """Return what a release shows of what a law, standard or guidance asks; the release is verified first.
+
+    Args:
+        bundle: the bundle's folder, or its public/ folder alone.
+        regime: such as `iso27559`; `rrpolicy evidence --help` lists them.
+        page: which numbers may be shown; default: audit where audit/ is at hand.
+        plugins: as for `verify`.
+        signed_by: as for `verify`; a release that requires signatures shows nothing without them.
+
+    Returns:
+        The evidence, clause by clause, and its bytes as `markdown`, `html`, `json` or `oscal`.
+
+    Raises:
+        RequirementError: RR110 to RR137 if the release does not verify.
+        PolicyError: RR250 if there is no such regime, or no audit/ for its page; RR260 if there is no release.
+    """
+    from rrpolicy.attest.signing_keys import trusted
+    from rrpolicy.evidencing.gathering import evidence as gathered
+    from rrpolicy.evidencing.written import Written
+
+    return Written(gathered(Path(bundle), regime, page, plugins, trusted(signed_by)))
+
+
+@blaming
+def render(
+    bundle: PathLike,
+    *,
+    page: Literal["public", "audit"] | None = None,
+    format: str = "html",  # noqa: A002 as the command line has it
+    out: PathLike | None = None,
+    plugins: Sequence[str] = (),
+    verify: bool = True,
+) -> Rendered:
+    """Print the report of a release again; a bundle is never written into.
+
+    Args:
+        bundle: the bundle's folder, or its public/ folder alone.
+        page: default: audit where audit/report.json is at hand, else public.
+        format: html, json, or what a plugin offers.
+        out: write it here as well; nothing is overwritten.
+        plugins: distributions to load as well.
+        verify: check the digests of the release and of the files that are read.
+
+    Returns:
+        The report's bytes, and which page it is.
+
+    Raises:
+        PolicyError: RR250 if there is no such page.
+        PolicyError: RR257 if there is no such renderer; RR258 if `out` lies in the bundle; RR259 to RR261, RR284 if
+            there is no readable release, or a file is not the one that was released.
+        RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written; RR404 for plugins.
+    """
+    from rrpolicy.releasing.report.again import rendered
+
+    if page is not None:
+        one_of("page", page, ["public", "audit"])
+    return rendered(Path(bundle), page, format, path_of(out), plugins, verify=verify)
