@@ -91,11 +91,13 @@ def _together(options: Options, policy: Policy) -> Iterator[Problem]:
 
 
 def _nothing_asked(attribute: Attribute, policy: Policy) -> Problem:
+    few = attribute.domain is not None and len(attribute.domain) == 2  # noqa: PLR2004 no set of three holds
+    entry = f"{BY_FREQUENCY.rpartition(' ')[0]} 2" if few else BY_FREQUENCY
     return Problem(
         "RR297",
         f"nothing says among how many values '{attribute.name}' is hidden",
         policy.place("mechanism"),
-        hint=f'{BY_FREQUENCY}\nsensitive = ["{attribute.name}"]',
+        hint=f'{entry}\nsensitive = ["{attribute.name}"]',
     )
 
 
