@@ -47,7 +47,12 @@ def _remark(
             most = middle
         else:
             fewest = middle
-    sizes = " and ".join(f"{each.set_size} values of {each.name}" for each in _grown(hidden, most))
+    grown = _grown(hidden, most)
+    if all(each.set_size == each.values for each in grown):
+        names = " and ".join(each.name for each in grown)
+        text = f"only sets of all values of {names} would satisfy it, which say nothing: ask for less, or coarsen"
+        return Remark("larger-sets", f"{model} fails; {text} the quasi-identifiers or {names}")
+    sizes = " and ".join(f"{each.set_size} values of {each.name}" for each in grown)
     return Remark("larger-sets", f"{model} fails; sets of {sizes} would satisfy it: ask for so large an l")
 
 

@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 NAME = "averaging over releases"
 KNOWS = "both releases, their channels, and the counts that both are drawn from"
 COUNTS = "the share of the first release's noise that the second one repeats"
+FAULT = (
+    "the second release repeats the noise of the first: one key was used for both, or they are one release; draw one "
+    "of them again, under a key of its own"
+)
 SAME = "the counts of both agree in every cell; an upper bound of the chance that independent draws do"
 SERIES = "one series releases the same records alike: equality, if both are of this table, and not of another month"
 _TESTS = 2
@@ -68,7 +72,7 @@ def _average(one: Target, other: Target, of: str, times: int) -> Attack:
         return undecided(NAME, of, KNOWS, "no randomised attribute is released in both with the same categories")
     first = cells(one, one.channel, axes)
     second = cells(other, other.channel, [_axis(other.channel, axis) for axis in axes])
-    words = Attack(NAME, of, KNOWS, COUNTS, Outcome.UNDECIDED, trials=1)
+    words = Attack(NAME, of, KNOWS, COUNTS, Outcome.UNDECIDED, trials=1, fault=FAULT)
     if one.series is not None and one.series == other.series and one.channel == other.channel:
         return _alike(words, first, second)
     return _repeated(words, first, second, times)

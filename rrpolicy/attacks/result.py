@@ -45,6 +45,7 @@ class Attack:
         tail: upper bound of the chance of successes as far from their expectation, in both directions; 1 where they
             agree, 0 where the channel leaves nothing to chance and they differ.
         basis: where prediction and bound come from, in words.
+        fault: what it means if it is not as predicted, where that is not that the file is no draw from its channel.
         without: what is to be expected of an attacker who knows the same and has no release; None where that says
             nothing.
     """
@@ -63,6 +64,7 @@ class Attack:
     tail: float | None = None
     basis: str = ""
     without: float | None = None
+    fault: str = ""
 
     @property
     def problem(self) -> Problem | None:
@@ -71,8 +73,9 @@ class Attack:
             return None
         of = f" ({self.of})" if self.of else ""
         message = f"{self.name}{of}: not as predicted; chance of such a deviation at most {self.tail:.2g}"
-        expected = f"from {self.lowest:,.6g} to {self.highest:,.6g} successes, found {self.successes:,.6g}"
-        hint = (
+        what = " successes" if self.trials > 1 else ""
+        expected = f"from {self.lowest:,.6g} to {self.highest:,.6g}{what}, found {self.successes:,.6g}"
+        hint = self.fault or (
             "this file is no draw from the channel that it states, or the table is not the one that was released: do "
             "not publish it, and keep it to find out why"
         )

@@ -108,7 +108,9 @@ def _units(release: Release) -> Iterator[Citation]:
 
 
 def _treatment(release: Release) -> Iterator[Citation]:
-    yield Citation(Kind.RECORD, f"Released attributes: {treated_so(release.manifest)}", f"{RELEASE}, decoders")
+    released = len(release.manifest.attributes)
+    treated = f"{released}: {treated_so(release.manifest.decoders, released)}"
+    yield Citation(Kind.RECORD, f"Released attributes: {treated}", f"{RELEASE}, decoders")
     for attribute in release.manifest.attributes:
         reason = attribute.assume_unlinkable if attribute.unchanged is None else attribute.unchanged
         if reason is not None:

@@ -273,3 +273,16 @@ def test_forms_for_ci(released: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     with pytest.raises(rrpolicy.RequirementError) as refused:
         rrpolicy.attack(released, tmp_path / "twice", source=SOURCE).require()
     assert [problem.code for problem in refused.value.problems] == ["RR550"]
+
+
+def test_a_failed_test_heads_the_report_and_a_new_one_takes_its_place(copied: Path) -> None:
+    page = copied / "audit" / "report.html"
+    before = page.read_text()
+    assert "Not fit for release" not in before
+    document = load(copied / "audit" / "attack.json")
+    reseal(copied, lambda d: d["attacks"][0].update(outcome="not as predicted", tail=0.0))
+    assert "Not fit for release" in page.read_text()
+    assert "The adversarial test failed: " in page.read_text()
+    assert "RR554" in failures(copied)
+    reseal(copied, lambda d: d.update(attacks=document["attacks"]))
+    assert page.read_text() == before

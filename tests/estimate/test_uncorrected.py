@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations, product
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -286,3 +287,41 @@ def test_the_test_of_independence_keeps_its_level():
     assert 127 <= rejections(np.outer(p, q)) <= 282
     dependent = np.array([[0.05, 0.15, 0.1], [0.15, 0.35, 0.2]]) + np.array([[0.02, -0.02, 0], [-0.02, 0.02, 0]])
     assert rejections(P @ dependent @ Q.T) > 282
+
+
+@pytest.mark.parametrize(
+    ("policy", "valid", "biased"),
+    [
+        (
+            '[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 2\n[mechanism]\nname = "anatomy"',
+            "disease",
+            "disease",
+        ),
+        ('[[privacy]]\nmodel = "k-anonymity"\nk = 1000\n[mechanism]\nname = "l-diversity"', "age", "age"),
+        (
+            '[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 2\n[mechanism]\nname = "sensitive-addition"',
+            "sex",
+            "disease",
+        ),
+    ],
+)
+def test_of_groups_labels_and_sets_it_is_said_what_they_are(
+    tmp_path: Path, policy: str, valid: str, biased: str
+) -> None:
+    import csv
+
+    with (tmp_path / "people.csv").open("w") as file:
+        rows = csv.writer(file)
+        rows.writerow(["sex", "age", "disease"])
+        rows.writerows(["fm"[i % 2], i % 60, "abc"[i % 3]] for i in range(1800))
+    (tmp_path / "policy.toml").write_text(
+        'schema = 1\n[policy]\nname = "p"\nversion = "1.0.0"\nowner = "o"\n[source]\nuri = "people.csv"\n[attributes]\n'
+        'sex = { role = "quasi-identifier", domain = ["f", "m"] }\n'
+        'age = { role = "quasi-identifier", bins = [0, 15, 30, 45, 60] }\n'
+        f'disease = {{ role = "sensitive", domain = ["a", "b", "c"] }}\n{policy}\n'
+    )
+    rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
+    told = rrpolicy.open_release(tmp_path / "bundle").what_holds().statements
+    assert any(valid in s.columns and s.verdict == "valid" for s in told)
+    assert any(biased in s.columns and s.verdict == "biased" for s in told)
+    assert not any("another than the original one" in s.because for s in told)

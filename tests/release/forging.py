@@ -116,8 +116,8 @@ def fill_audit(bundle: Path) -> None:
     pieces = audit_pieces(plan, assessment, registry, record, None, public, policy_file=None)
     shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in old.marginals}
     tested = audit / ATTACKED
-    attacks = Attacked.from_json(load(tested)).attacks if tested.is_file() else ()
-    report = audit_report(public, stated(public), replace(pieces, shares=shares, attacks=attacks))
+    attacked = Attacked.from_json(load(tested)) if tested.is_file() else None
+    report = audit_report(public, stated(public), replace(pieces, shares=shares, attacked=attacked))
     rows = tuple(replace(row, place=o.place) for row, o in zip(report.findings, old.findings, strict=True))
     useful = tuple(replace(row, realised=o.realised) for row, o in zip(report.utility, old.utility, strict=True))
     report = replace(report, findings=rows, utility=useful, sections=old.sections)

@@ -443,8 +443,8 @@ def test_what_exchanges_nothing_is_released_as_it_is(public: Path) -> None:
 
     assert kept.treatment == "released as it is: nothing is ever exchanged"
     assert Fact("Keep probability", "1") in kept.parameters
-    assert report_attributes.treated_so(in_part) == "3: 1 randomised, 2 unchanged"
-    assert report_attributes.treated_so(unchanged) == "3: 3 unchanged"
+    assert report_attributes.treated_so(in_part.decoders, 3) == "1 randomised, 2 unchanged"
+    assert report_attributes.treated_so(unchanged.decoders, 3) == "3 unchanged"
     assert not any(decoder.drawn for decoder in unchanged.decoders)
     assert matrix.drawn
     assert Fact("Sampling", "nothing was drawn at random") in fill.public_report(public, unchanged).facts

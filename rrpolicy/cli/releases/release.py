@@ -49,6 +49,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.formats.format import CORE
     from rrpolicy.releasing.plan.keys import file_passphrase
 
+    used = key is not None and Path(key).is_file()
     with progress() as report, notices():
         found = door.release(
             what,
@@ -67,6 +68,7 @@ def command(  # noqa: PLR0917 each option is one
         return 0
     where = "derived from" if found.key is None else "in"
     kept = "the key was destroyed" if key is None else f"the key is {where} {key}"
+    kept += ", which was there: of the same table and plan it gives the same draw again" if used else ""
     print(line(f"released {found.policy.name} {found.policy.version} into {out}; {kept}"))
     if quiet:
         return 0
@@ -77,7 +79,13 @@ def command(  # noqa: PLR0917 each option is one
     print("\n".join(on_screen([*map(line, map(achieved, found.findings)), line(pages)])))
     policy = found.policy
     first = command_line("sign", out, options={"--key": "FILE"}) if policy.release.require_signatures else ""
-    given = {"--source": source or _uri(policy), "--key": key, "--ledger": _ledger(policy), "--plugin": policy.plugins}
+    given = {
+        "--source": source or _uri(policy.source.uri, policy),
+        "--key": key,
+        "--ledger": _ledger(policy),
+        "--reference": _people(policy),
+        "--plugin": policy.plugins,
+    }
     signed = ["FILE.pub"] * policy.release.require_signatures
     verify = command_line("verify", out, options={**given, "--signed-by": signed})
     print("\n      ".join([f"next: {first}", verify] if first else [f"next: {verify}"]))
@@ -97,6 +105,11 @@ def _ledger(policy: Policy) -> str | None:
     return shortest(Path(policy.folder) / policy.ledger.file)
 
 
-def _uri(policy: Policy) -> str:
-    uri = policy.source.uri
+def _people(policy: Policy) -> str | None:
+    """Return the table of the population that the policy names."""
+    people = policy.reference
+    return None if people is None or people.uri is None else _uri(people.uri, policy)
+
+
+def _uri(uri: str, policy: Policy) -> str:
     return uri if ":" in uri else shortest(Path(policy.folder) / uri)

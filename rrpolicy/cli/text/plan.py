@@ -12,7 +12,9 @@ from rrpolicy.finding import CONDITION, Companion, Finding, ValueTable, Verdict,
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
+from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.context import declared_lines
+from rrpolicy.releasing.report.decision import points
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
     text += _section("derived from the data", _derived(outlook))
     text += ["", "parameters", *_parameters(outlook)]
     text += _section("waived", [*map(str, outlook.decision.waived)])
-    text += _section("warnings", [remark.text for remark in outlook.decision.warnings])
+    text += _section("what needs judgement", judgement(outlook))
     text += _section("chosen so", [_remark(remark) for remark in plan.remarks if remark.name not in WARNINGS])
     text += ["", "requirements"]
     explained: set[str] | None = set() if explaining else None
@@ -66,17 +68,23 @@ def verdict(found: Outlook) -> str:
     """Return the line that a reader must not miss: whether it passes, and in a few numbers what would be done."""
     plan, findings, gates = found.plan, found.assessment.findings, found.assessment.utility
     waived = {one.what for one in found.decision.waived}
-    kept = sum(f.verdict is Verdict.SATISFIED for f in findings)
+    accepted = {*plan.policy.release.accept}
+    kept = sum(f.verdict is Verdict.SATISFIED and {*f.given} <= accepted for f in findings)
     within = sum(gate.verdict is Verdict.SATISFIED or gate.identity in waived for gate in gates)
     counts = [f"{kept} of {len(findings)} requirements met"]
     counts += [f"{within} of {len(gates)} utility limits kept"] if gates else []
-    alike, released = len(unchanged(plan)), len(plan.policy.released)
     dropped = sum(a.role.dropped for a in plan.policy.attributes.values())
-    columns = f"{released - alike} columns changed, {alike} released unchanged, {dropped} dropped"
-    warned = len(found.decision.warnings)
-    points = [f"{warned} {'point needs' if warned == 1 else 'points need'} judgement"] if warned else []
+    columns = f"columns: {treated_so(plan.channel.decoders(), len(plan.policy.released))}, {dropped} dropped"
+    open_points = len(judgement(found))
+    points = [f"{open_points} {'point needs' if open_points == 1 else 'points need'} judgement"] if open_points else []
     word = "passes" if found.passed else "does not pass"
     return f"{word}: {', '.join([*counts, *points])}; {columns}"
+
+
+def judgement(found: Outlook) -> tuple[str, ...]:
+    """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
+    plan, given = found.plan, [f.given for f in found.assessment.findings]
+    return points(plan.policy.released, plan.channel.decoders(), given, found.governance, plan.remarks)
 
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:

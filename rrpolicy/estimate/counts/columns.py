@@ -91,7 +91,7 @@ class Columns:
                 Problem(
                     "RR263",
                     f"{found!r} is released as it is, without a list of categories: there is nothing to group by",
-                    hint=f"group by {categories}; {found!r} may stand in a condition",
+                    hint=(f"group by {categories}; " if categories else "") + f"{found!r} may stand in a condition",
                 )
             )
         return self.axes[found]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rrpolicy.channel.decoders import AdditionDecoder, AnatomyDecoder, RecodeDecoder
 from rrpolicy.estimate.uncorrected.conditions import BOUNDS, ORDERS, two_categories
 from rrpolicy.estimate.uncorrected.holds import Holds, Statement
 from rrpolicy.estimate.uncorrected.known import Known
 
 if TYPE_CHECKING:
+    from rrpolicy.channel.decoders import Decoder
     from rrpolicy.estimate.release import Release
 
 _NOTHING: Mapping[str, float] = {}
@@ -24,11 +27,40 @@ def what_holds(release: Release) -> Holds:
 
     Columns whose matrix is not known count as randomised in an unknown way.
     """
-    axes = list({id(a): a for a in release.columns.axes.values()}.values())
+    grouped = list(_grouped(release.manifest.decoders))
+    apart = {column for statement in grouped for column in statement.columns}
+    axes = list({id(a): a for a in release.columns.axes.values() if apart.isdisjoint(a.columns)}.values())
     carried = [c for c in release.columns.columns if c not in release.columns.axes and c not in release.columns.refused]
-    plain = (*(c for a in axes if not a.randomised for c in a.columns), *carried)
+    plain = (*(c for a in axes if not a.randomised for c in a.columns), *(c for c in carried if c not in apart))
     known = [*(Known.of(a) for a in axes if a.randomised), *map(Known.told, release.manifest.withheld)]
-    return holding(plain, known)
+    told = holding(plain, known)
+    return replace(told, statements=(*told.statements, *grouped))
+
+
+def _grouped(decoders: Sequence[Decoder]) -> Iterator[Statement]:
+    """Yield what holds of columns that are generalised, dealt into groups, or hidden in sets: no value is exchanged."""
+    dealt = tuple(d.column for d in decoders if isinstance(d, AnatomyDecoder))
+    if dealt:
+        because = "each table is released as it is; which value of a group is whose is not"
+        yield Statement("any analysis of these columns alone, in the table that holds them", dealt, "valid", because)
+        because = "counts that join them to other columns lie within bounds that are certain, by estimate with spread"
+        yield Statement("analyses of these columns with those of another table", dealt, "biased", because)
+    coarse = tuple(
+        column
+        for d in decoders
+        if isinstance(d, RecodeDecoder)
+        for column, groups in zip(d.columns, d.groups, strict=True)
+        if any(len(group) > 1 for group in groups)
+    )
+    if coarse:
+        because = "every record has the label of its category; nothing is exchanged"
+        yield Statement("any analysis by the labels of these columns", coarse, "valid", because)
+        because = "a label stands for several categories; their counts lie within bounds that are certain"
+        yield Statement("analyses by what the labels of these columns stand for", coarse, "biased", because)
+    hidden = tuple(column for d in decoders if isinstance(d, AdditionDecoder) for column in d.columns)
+    if hidden:
+        because = "a set of values is released in place of the value, which is one of them"
+        yield Statement("counts of the sets of these columns, as counts of their values", hidden, "biased", because)
 
 
 def holding(plain: tuple[str, ...], known: Sequence[Known]) -> Holds:

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, combinations
-from math import comb
+from math import ceil, comb
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.identity import Identity
@@ -61,6 +61,8 @@ LEAST = (
     "what the variational distance is at least, whatever the groups: 1 less the share, in the whole table, of the "
     "values of the set that holds the rarest"
 )
+DIGITS = 10**6
+"""Parts of 1 that a distance which can be kept is rounded up to."""
 MOST_SETS = 1 << 20
 """Sets that are listed of all groups with so many values together."""
 _CHUNK = 1 << 20
@@ -137,13 +139,14 @@ def least(requirement: Requirement[Options], channel: Product, original: Origina
         if apart <= options.t:
             continue
         people = int(evidence.n[over].sum())
+        least = ceil(apart * DIGITS) / DIGITS
         message = (
             f"no sets of '{name}' bring the {options.distance.value} distance under {float(options.t):g}: the shares "
-            f"of a group are {round_up(apart):.6g} from those of the whole table, and sets of all values, which say "
+            f"of a group are {least:.6f} from those of the whole table, and sets of all values, which say "
             f"nothing, leave them so; {int(over.sum()):,} of {len(over):,} groups with {people:,} people are over t"
         )
         hint = "coarsen the quasi-identifiers, choose a mechanism that hides them too, or raise t to that distance"
-        return Problem("RR570", message, requirement.place, f"t of at least {round_up(apart):.6g}", hint)
+        return Problem("RR570", message, requirement.place, f"t of at least {least:.6f}", hint)
     return None
 
 

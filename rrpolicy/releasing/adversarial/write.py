@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from rrpolicy.attacks.result import Attacked
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.afterwards import put_into
 from rrpolicy.releasing.bundle.audit import ATTACKED
-from rrpolicy.releasing.report.attacks import attack_rows
-from rrpolicy.report import Report
+from rrpolicy.releasing.report.attacks import with_attacks
 
 
 def write_into(bundle: Path, found: Attacked, registry: Registry) -> None:
@@ -25,8 +23,4 @@ def write_into(bundle: Path, found: Attacked, registry: Registry) -> None:
         PolicyError: as `put_into`.
         RefusedError: as `put_into`.
     """
-
-    def shown(report: Report) -> Report:
-        return replace(report, attacks=attack_rows(found))
-
-    put_into(bundle, ATTACKED, found.to_json(), shown, registry)
+    put_into(bundle, ATTACKED, found.to_json(), lambda report: with_attacks(report, found), registry)

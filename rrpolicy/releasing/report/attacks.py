@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rrpolicy.attacks.result import Attack, Attacked
-from rrpolicy.report import AttackRow, Spread
+from rrpolicy.attacks.result import Attack, Attacked, Outcome
+from rrpolicy.releasing.report.decision import decision
+from rrpolicy.report import AttackRow, Report, Spread
 from rrpolicy.section import figure, percent
+
+FAILED = "The adversarial test failed: these files are not what the findings speak of. Do not publish them."
+"""Heads the decision where an attack did not come out as predicted."""
+
+
+def with_attacks(report: Report, found: Attacked) -> Report:
+    """Return a report with an adversarial test in the place of another one; a test that failed decides."""
+    _, sentence = decision(report.findings, report.utility)
+    own = report.decision.removeprefix(f"{FAILED} ")
+    bad = any(attack.outcome is Outcome.NOT_AS_PREDICTED for attack in found.every)
+    drawn = own == sentence  # what a seed drew says so in the same place, and stays unfit
+    passed = not bad and (decision(report.findings, report.utility)[0] and drawn)
+    return replace(report, attacks=attack_rows(found), passed=passed, decision=f"{FAILED} {own}" if bad else own)
 
 
 def attack_rows(found: Attacked) -> tuple[AttackRow, ...]:

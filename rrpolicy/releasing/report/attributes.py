@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from rrpolicy.canonical import category_text
 from rrpolicy.channel.decoders import (
@@ -21,9 +22,12 @@ from rrpolicy.channel.decoders import (
 )
 from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
+from rrpolicy.policy.model import Attribute
 from rrpolicy.report import AttributePanel, MatrixPanel
 from rrpolicy.section import Fact, figure, rational
 
+A = TypeVar("A", ReleasedAttribute, Attribute)
+"""An attribute as the manifest says it, or the policy."""
 WIDEST = 48
 """Categories up to which a transition matrix is printed; a wider one cannot be read, and stands in release.json."""
 
@@ -71,18 +75,17 @@ def panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[Attribute
     return tuple(made)
 
 
-def treated_so(manifest: Manifest) -> str:
-    """Return how many attributes are released, and how many of them in which way."""
-    kinds = Counter(kind for decoder in manifest.decoders for kind in _kinds(decoder))
-    released = len(manifest.attributes)
+def treated_so(decoders: Sequence[Decoder], released: int) -> str:
+    """Return how many of so many released attributes are treated in which way."""
+    kinds = Counter(kind for decoder in decoders for kind in _kinds(decoder))
     kinds[UNCHANGED] += released - kinds.total()
-    return f"{figure(released)}: " + ", ".join(f"{figure(n)} {kind}" for kind, n in kinds.items() if n)
+    return ", ".join(f"{figure(n)} {kind}" for kind, n in kinds.items() if n)
 
 
-def unmodified(manifest: Manifest) -> tuple[ReleasedAttribute, ...]:
-    """Return the released attributes whose values are released as they are."""
-    kinds = {n: kind for d in manifest.decoders for n, kind in zip(d.attributes, _kinds(d), strict=True)}
-    return tuple(a for a in manifest.attributes if kinds.get(a.name, UNCHANGED) == UNCHANGED)
+def unmodified(attributes: Iterable[A], decoders: Sequence[Decoder]) -> tuple[A, ...]:
+    """Return those of the released attributes whose values are released as they are."""
+    kinds = {n: kind for d in decoders for n, kind in zip(d.attributes, _kinds(d), strict=True)}
+    return tuple(a for a in attributes if kinds.get(a.name, UNCHANGED) == UNCHANGED)
 
 
 def _kinds(decoder: Decoder) -> Iterator[str]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rrpolicy.channel.decoders import AdditionDecoder
 from rrpolicy.finding import CONDITION, Verdict
 from rrpolicy.policy.governance import WARNING
 from rrpolicy.policy.model import Role
 from rrpolicy.releasing.plan.waivers import WARNINGS, warning_id
-from rrpolicy.releasing.report.attributes import unmodified
+from rrpolicy.releasing.report.attributes import A, unmodified
 from rrpolicy.releasing.report.findings import MEASURED
 from rrpolicy.section import figure
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
-    from rrpolicy.manifest.manifest import Manifest
+    from rrpolicy.channel.decoders import Decoder
     from rrpolicy.mechanism import Remark
+    from rrpolicy.policy.governance import Governance
     from rrpolicy.report import FindingRow, UtilityRow
 
 
@@ -40,34 +42,51 @@ def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> t
     return True, f"{met[0].upper()}{met[1:]} {'are' if many else 'is'} met{condition}.{let_be}"
 
 
-def points(manifest: Manifest, findings: Sequence[FindingRow], remarks: Sequence[Remark] = ()) -> tuple[str, ...]:
+def points(
+    attributes: Iterable[A],
+    decoders: Sequence[Decoder],
+    given: Sequence[Sequence[str]],
+    governance: Governance,
+    remarks: Sequence[Remark] = (),
+) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails.
 
     Args:
-        manifest: of the release.
-        findings: as the page shows them.
-        remarks: that the plan made; of none where only public/ may be told of.
+        attributes: that are released.
+        decoders: of the channel.
+        given: of each requirement, the ids of the derived statistics that it is conditional on.
+        governance: what is waived is no point, whenever the waiver ended.
+        remarks: that the plan made; none where only public/ may be told of.
     """
-    return tuple(_points(manifest, findings, remarks))
+    waived = {waiver.finding for waiver in governance.waivers}
+    warned = (remark for remark in remarks if remark.name in WARNINGS)
+    left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
+    return (*_unmodified(unmodified(attributes, decoders)), *_silent(decoders), *_conditional(given), *left)
 
 
-def _points(manifest: Manifest, findings: Sequence[FindingRow], remarks: Sequence[Remark]) -> Iterator[str]:
-    for attribute in unmodified(manifest):
-        name = f"'{attribute.release_as}'"
+def _unmodified(attributes: Iterable[A]) -> Iterator[str]:
+    for attribute in attributes:
+        name = f"'{attribute.release_as or attribute.name}'"
         if attribute.assume_unlinkable is not None:
             yield f"{name} is released unmodified on the assumption that it links nobody: {attribute.assume_unlinkable}"
         elif attribute.role is Role.SENSITIVE:
             why = f": {attribute.unchanged}" if attribute.unchanged else ""
             yield f"{name} is sensitive and released unmodified{why}"
-    given = [row for row in findings if row.given]
-    if given:
-        ids = listed(dict.fromkeys(item for row in given for item in row.given))
-        told = "requirement is" if len(given) == 1 else "requirements are"
-        yield f"{figure(len(given))} {told} met only given what the description tells of the table: {ids}"
-    waived = {waiver.finding for waiver in manifest.governance.waivers}
-    for remark in remarks:
-        if remark.name in WARNINGS and not waived & {warning_id(remark), WARNING + remark.name}:
-            yield remark.text
+
+
+def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:
+    for decoder in decoders:
+        if isinstance(decoder, AdditionDecoder) and decoder.silent:
+            names = ", ".join(f"'{column}'" for column in decoder.columns)
+            yield f"{names}: every set holds all values, and nothing can be estimated"
+
+
+def _conditional(given: Sequence[Sequence[str]]) -> Iterator[str]:
+    conditional = [ids for ids in given if ids]
+    if conditional:
+        ids = listed(dict.fromkeys(item for each in conditional for item in each))
+        told = "requirement is" if len(conditional) == 1 else "requirements are"
+        yield f"{figure(len(conditional))} {told} met only given what the description tells of the table: {ids}"
 
 
 def _all(number: int, what: str) -> str:

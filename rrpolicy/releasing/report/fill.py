@@ -14,7 +14,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.releasing.report.alternatives import ComparedWith, alternatives
-from rrpolicy.releasing.report.attacks import attack_rows
+from rrpolicy.releasing.report.attacks import with_attacks
 from rrpolicy.releasing.report.attributes import panels, treated_so
 from rrpolicy.releasing.report.context import context_facts
 from rrpolicy.releasing.report.decision import decision, points
@@ -117,7 +117,7 @@ def public_report(
         title=_title(manifest),
         decision=sentence,
         passed=passed,
-        points=points(manifest, rows),
+        points=_points(manifest, rows),
         facts=_facts(manifest),
         assumptions=manifest.assumptions,
         findings=rows,
@@ -150,12 +150,12 @@ def audit_report(
     rows = tuple(finding_row(finding, audit.models, _file_of(finding, audit.policy_file)) for finding in audit.findings)
     useful = _utility(audit, manifest)
     passed, sentence = _decided(manifest, rows, useful)
-    return replace(
+    whole = replace(
         page,
         page="audit",
         decision=sentence,
         passed=passed,
-        points=points(manifest, rows, audit.remarks),
+        points=_points(manifest, rows, audit.remarks),
         assumptions=_assumptions(page.assumptions, rows),
         findings=rows,
         remarks=tuple(_remark(remark) for remark in audit.remarks),
@@ -165,9 +165,9 @@ def audit_report(
         utility=useful,
         sections=audit.sections,
         provenance=(*page.provenance, Fact("Digest of release.json", manifest.digest), *audit.provenance),
-        attacks=() if audit.attacked is None else attack_rows(audit.attacked),
         alternatives=alternatives(audit.compared),
     )
+    return whole if audit.attacked is None else with_attacks(whole, audit.attacked)
 
 
 def read_report(document: Mapping[str, Any]) -> Report:
@@ -200,14 +200,20 @@ def _decided(manifest: Manifest, rows: Sequence[FindingRow], useful: Sequence[Ut
     return (False, f"{TEST} {sentence}") if manifest.test else (passed, sentence)
 
 
+def _points(manifest: Manifest, rows: Sequence[FindingRow], remarks: Sequence[Remark] = ()) -> tuple[str, ...]:
+    given = [row.given for row in rows]
+    return points(manifest.attributes, manifest.decoders, given, manifest.governance, remarks)
+
+
 def _facts(manifest: Manifest) -> tuple[Fact, ...]:
     sampling = EXACT_DRAW if any(decoder.drawn for decoder in manifest.decoders) else NOTHING_DRAWN
+    released = len(manifest.attributes)
     named = (
         ("Records", figure(manifest.records, 15)),
         ("Owner", manifest.policy.owner),
         ("Purpose", manifest.policy.purpose),
         ("Mechanism", manifest.mechanism),
-        ("Released attributes", treated_so(manifest)),
+        ("Released attributes", f"{figure(released)}: {treated_so(manifest.decoders, released)}"),
         ("Format", manifest.data.format),
         ("Sampling", sampling),
         ("Collected", COLLECTED if manifest.collected else None),

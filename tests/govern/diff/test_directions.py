@@ -132,6 +132,7 @@ audit_counts = true
 csv_formulas = "keep"
 require_signatures = 1
 series = "monthly"
+decoders = "withheld"
 [context]
 recipients = ["r"]
 release_model = "public"
