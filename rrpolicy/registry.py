@@ -406,7 +406,9 @@ class Registry:
                 f"nothing can assess '{requirement.model}' on a '{outline.channel.kind}' channel (axes: {kinds})"
                 + (f": {'; '.join(reasons)}" if reasons else ""),
                 requirement.place,
-                hint="take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
+                hint="mend what stands in its way, take the requirement out, or choose another mechanism"
+                if reasons
+                else "take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
             )
         )
 

@@ -139,6 +139,8 @@ def test_another_population_is_told_from_the_one_that_was_counted(folder: Path) 
     other = pd.concat([REGISTER, REGISTER.iloc[:1]])
     found = rrpolicy.verify(made.bundle, source=SAMPLE, reference=other)
     assert "RR562" in {problem.code for problem in found.problems}
+    with pytest.raises(PolicyError, match="a population verifies nothing without the table"):
+        rrpolicy.verify(made.bundle, reference=REGISTER)
 
     planned = rrpolicy.plan(folder / "policy.toml", out=folder / "plan.json")
     assert planned.passed

@@ -92,6 +92,9 @@ def verify(
     if public == bundle and (bundle / "release.json").is_file():
         _alone(bundle, level, given=source is not None or key is not None)
     level = _level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
+    if reference is not None and level < Level.SOURCE:
+        hint = "add --source: people are counted in the classes of the table that was released"
+        raise PolicyError(Problem("RR250", "a population verifies nothing without the table", hint=hint))
     log, collected = Log(), False
     with scratch() as spilled:
         try:
