@@ -200,6 +200,11 @@ def _lines(name: str, checked: Checked) -> list[str]:
         for gate, name in zip(policy.gates, identities(policy).gates, strict=True)
     ]
     lines += [f"  released unchanged: '{a.name}': {a.unchanged}" for a in checked.unchanged if a.unchanged is not None]
+    lines += (
+        ["  matrices: withheld, so that nobody can correct counts of what is randomised"]
+        if policy.release.withholds
+        else []
+    )
     ids = listed(statistic.id for statistic in checked.derived)
     lines += [f"  may be derived from the data: {ids}"] if ids else []
     assumed = [a for a in policy.released if a.assume_unlinkable is not None]

@@ -374,6 +374,10 @@ def test_columns_left_alone_are_counted_exactly(folder, capsys):
     assert release.mean("hours").estimate[0] == pytest.approx(frame["hours"].mean())
     assert main(["estimate", str(folder / "fixed-kept"), "--by", "sex"]) == 2
     assert "RR526" in capsys.readouterr().err
+    for command in ("check", "plan"):
+        capsys.readouterr()
+        assert main([command, str(folder / "fixed-kept.toml")]) == 0
+        assert "withheld" in capsys.readouterr().out
     assert main(["release", str(folder / "fixed-kept.toml"), "--out", str(folder / "again")]) == 0
     assert "rrpolicy what-holds" in capsys.readouterr().out
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.plan.preview import MarginalError, Outlook
 
 MARKS = {Verdict.SATISFIED: "satisfied", Verdict.FAILED: "FAILED", Verdict.UNDECIDED: "undecided", None: "measured"}
+WITHHELD = "withheld: of what is randomised nothing can be estimated from public/, and that protects nobody"
 INDENT = " " * 12
 
 
@@ -59,6 +60,7 @@ def lines(outlook: Outlook, *, explaining: bool = False) -> list[str]:
         text.append(f"  {mark:<9} {metric}: {expectation(gate)}, {gate.asked}")
         text += _beside(gate.companions, explained)
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
+    text += _section("matrices", [WITHHELD] if policy.release.withholds else [])
     text += _section("released unchanged", _unchanged(plan))
     text += _section("dropped", [_dropped(a) for a in policy.attributes.values() if a.role.dropped])
     return text
