@@ -61,5 +61,7 @@ def command(  # noqa: PLR0917 each option is one
     if json:
         print_json(found.to_dict())
     else:
-        print(found.summary())
+        from rrpolicy.cli.text.screen import on_screen
+
+        print("\n".join(on_screen(found.summary().splitlines())))
     return 0

@@ -89,7 +89,8 @@ class Holds:
                 for s in chosen:
                     lines += [f"  - {s.analysis}{_named(s.columns)}: {s.because}"]
                     lines += [f"    as released: {_computed(s.released)}"] if s.released else []
-        return "\n".join(map(line, [*lines, f"note: {NOTE}"]))
+        compared = any(s.verdict in {"never larger", "order kept"} for s in self.statements)
+        return "\n".join(map(line, [*lines, *([f"note: {NOTE}"] if compared else [])]))
 
 
 def _row(statement: Statement) -> dict[str, Json]:
