@@ -282,7 +282,10 @@ def test_a_failed_test_heads_the_report_and_a_new_one_takes_its_place(copied: Pa
     document = load(copied / "audit" / "attack.json")
     reseal(copied, lambda d: d["attacks"][0].update(outcome="not as predicted", tail=0.0))
     assert "Not fit for release" in page.read_text()
-    assert "The adversarial test failed: " in page.read_text()
+    assert (
+        "The adversarial test failed: these files are not what the findings speak of. Do not publish them.</"
+        in page.read_text().replace("</bdi>", "")
+    )
     assert "RR554" in failures(copied)
     reseal(copied, lambda d: d.update(attacks=document["attacks"]))
     assert page.read_text() == before

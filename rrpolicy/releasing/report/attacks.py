@@ -15,12 +15,12 @@ FAILED = "The adversarial test failed: these files are not what the findings spe
 
 def with_attacks(report: Report, found: Attacked) -> Report:
     """Return a report with an adversarial test in the place of another one; a test that failed decides."""
-    _, sentence = decision(report.findings, report.utility)
-    own = report.decision.removeprefix(f"{FAILED} ")
-    bad = any(attack.outcome is Outcome.NOT_AS_PREDICTED for attack in found.every)
-    drawn = own == sentence  # what a seed drew says so in the same place, and stays unfit
-    passed = not bad and (decision(report.findings, report.utility)[0] and drawn)
-    return replace(report, attacks=attack_rows(found), passed=passed, decision=f"{FAILED} {own}" if bad else own)
+    passed, sentence = report.passed, report.decision
+    if sentence == FAILED:  # by the test that was there before
+        passed, sentence = decision(report.findings, report.utility)
+    if any(attack.outcome is Outcome.NOT_AS_PREDICTED for attack in found.every):
+        passed, sentence = False, FAILED
+    return replace(report, attacks=attack_rows(found), passed=passed, decision=sentence)
 
 
 def attack_rows(found: Attacked) -> tuple[AttackRow, ...]:
@@ -49,7 +49,7 @@ def _row(attack: Attack) -> AttackRow:
         attack.knows,
         attack.counts,
         attack.outcome.value,
-        attack.reason,
+        attack.reason or (attack.fault if attack.outcome is Outcome.NOT_AS_PREDICTED else ""),
         attained,
         predicted,
         interval,
