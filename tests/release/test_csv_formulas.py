@@ -335,7 +335,7 @@ def test_what_is_kept_is_warned_of_and_verified(releases, tmp_path, capsys):
     plan, key, out = (str(tmp_path / name) for name in ("plan.json", "key.json", "out"))
     assert main(["plan", str(tmp_path / "policy.toml"), "--out", plan, "--key", key]) == 0
     said = capsys.readouterr().out
-    assert warned in said[said.index("warnings") : said.index("\nrequirements")]
+    assert warned in said[said.index("what needs judgement") : said.index("\nrequirements")]
     assert main(["release", plan, "--key", key, "--out", out]) == 0
     assert warned in (tmp_path / "out" / "audit" / "report.json").read_text().replace("\\u0027", "'")
     source = str(tmp_path / "people.parquet")

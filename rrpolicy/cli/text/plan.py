@@ -86,7 +86,7 @@ def verdict(found: Outlook) -> str:
 def judgement(found: Outlook) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
     plan, given = found.plan, [f.given for f in found.assessment.findings]
-    return points(plan.policy.released, plan.channel.decoders(), given, found.governance, plan.remarks)
+    return points(plan.policy.released, plan.channel.decoders(), given, found.governance, found.decision.warnings)
 
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
