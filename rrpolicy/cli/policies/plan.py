@@ -72,10 +72,13 @@ def command(  # noqa: PLR0917 each option is one
     told = _next(found, policy, out, source, key)
     stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
     way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
-    end = ("", told, verdict(found.outlook))
     more = () if verbose else ("", "`--verbose` says what each number means")
-    whole = () if quiet else (*lines(found.outlook, explaining=verbose), *more, *way, *end[:-1])
-    show(wanted, lambda: (*whole, end[-1]), found.to_json, lambda: _outcome(found, policy, told))
+
+    def text() -> list[str]:
+        whole = () if quiet else (*lines(found.outlook, explaining=verbose), *more, *way, "", told)
+        return [*whole, verdict(found.outlook)]
+
+    show(wanted, text, found.to_json, lambda: _outcome(found, policy, told))
     return found.exit_status
 
 
