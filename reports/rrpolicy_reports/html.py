@@ -14,23 +14,22 @@ from markupsafe import Markup
 from rrpolicy.plugin import Report, by_value, percent, template_environment
 from rrpolicy_reports import drawing, wording
 
-PAGE = "page.html"
-STYLE = "report.css"
-
 
 @cache
-def _style() -> str:
-    return "\n" + resources.files("rrpolicy_reports").joinpath("templates", STYLE).read_text(encoding="utf-8")
+def _style(page: str) -> str:
+    """Return what both pages share, and what one adds to it."""
+    folder = resources.files("rrpolicy_reports") / "templates"
+    return "\n" + "".join((folder / name).read_text(encoding="utf-8") for name in ("report.css", f"{page}.css"))
 
 
-def inline_style() -> Markup:
-    """Return the stylesheet, for the page's only style element."""
-    return Markup(_style())  # noqa: S704 - the package's own file, no value of a report is in it
+def inline_style(page: str) -> Markup:
+    """Return the stylesheet of `audit` or `public`, for the page's only style element."""
+    return Markup(_style(page))  # noqa: S704 - the package's own files, no value of a report is in them
 
 
-def style_source() -> str:
+def style_source(page: str) -> str:
     """Return the hash under which the page's policy admits that stylesheet and no other."""
-    digest = hashlib.sha256(_style().encode()).digest()
+    digest = hashlib.sha256(_style(page).encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
@@ -79,4 +78,4 @@ class HtmlRenderer:
     def render(self, report: Report) -> bytes:
         """Return the page as UTF-8; what cannot be encoded becomes a question mark."""
         shown = {field.name: getattr(report, field.name) for field in fields(report)}
-        return environment().get_template(PAGE).render(shown).encode("utf-8", "replace")
+        return environment().get_template(f"{report.page}.html").render(shown).encode("utf-8", "replace")
