@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
+from rrpolicy.estimate.association.measures import cramers_v as v_of
 from rrpolicy.estimate.association.measures import entropy
 from rrpolicy.estimate.association.measures import mutual_information as information
 from rrpolicy.estimate.counts.condition import split
@@ -124,12 +125,8 @@ def uncertainty_coefficients(shares: Array) -> tuple[float, float]:
 
 def cramers_v(shares: Array) -> float:
     """Return V of a table, at most 1; 0 where one of the attributes has a single value. Cells are taken as they are."""
-    r, c = shares.sum(axis=1), shares.sum(axis=0)
-    held = np.outer(r > 0, c > 0)
-    expected = np.where(held, np.outer(r, c), 1.0)
-    squared = float(np.where(held, (shares - expected) ** 2 / expected, 0.0).sum())
-    fewest = min(np.count_nonzero(r > 0), np.count_nonzero(c > 0))
-    return min(float(np.sqrt(squared / (fewest - 1))), 1.0) if fewest > 1 else 0.0
+    table = shares[shares.sum(axis=1) > 0][:, shares.sum(axis=0) > 0]
+    return min(float(v_of(table)[0]), 1.0) if min(table.shape) > 1 else 0.0
 
 
 def _occupied(shares: Array) -> Array:

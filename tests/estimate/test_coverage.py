@@ -246,3 +246,42 @@ def test_rates_of_small_groups_hold(made, publish, monkeypatch, keep, seed):
         held += low <= 0.125 <= high
     assert held / draws >= _least(draws)
     assert flagged <= 0.1 * draws
+
+
+MARGINS = (np.array([0.3, 0.4, 0.3]), np.array([0.5, 0.3, 0.2]))
+TABLES = {
+    "independent": np.outer(*MARGINS),
+    "weak": np.outer(*MARGINS) + 0.03 * np.outer([1, 0, -1], [1, 0, -1]),
+    "strong": np.diag([0.28, 0.28, 0.20]) + 0.04 * (1 - np.eye(3)),
+}
+
+
+@pytest.mark.parametrize("target", ["population", "table"])
+@pytest.mark.parametrize("design", TABLES)
+def test_cramers_v_holds_and_is_too_large_on_average(made, publish, monkeypatch, design, target):
+    """The corrected V is drawn upwards, by much at independence; V of the released table is drawn downwards."""
+    pi = TABLES[design]
+    axes = [made.retention(c, v, [((0, 1, 2), "4/5")]) for c, v in zip("ab", ("xyz", "uvw"), strict=True)]
+    drawing = Drawing(made, publish, monkeypatch, axes, pi=pi, records=1000, seed=41)
+    V, draws = MEASURES["cramers_v"].of, 80
+    truth = V(drawing.truth(target))[0]
+    held, uncorrected, estimates, flagged = 0, 0, [], 0
+    for _ in range(draws):
+        drawing.draw(target)
+        found = drawing.release.association("a", "b", "cramers_v", target=target)
+        low, high = found.conf_int()[0]
+        held += low <= truth <= high
+        estimates.append(found["cramers_v"])
+        flagged += any(found.flags)
+        # what is wrong: the same interval around V of the table as it was released
+        half, released = (high - low) / 2, V(drawing.n.reshape(3, 3).astype(float))[0]
+        uncorrected += abs(released - truth) <= half
+
+    assert held / draws >= _least(draws)
+    assert flagged <= 0.05 * draws
+    error = np.std(estimates) / np.sqrt(draws)
+    assert np.mean(estimates) - truth > -5 * error
+    if design == "strong":
+        assert uncorrected / draws < _least(draws)
+    if design == "independent":
+        assert np.mean(estimates) - truth > 0.03

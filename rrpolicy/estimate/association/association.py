@@ -50,6 +50,9 @@ ALIASES: Mapping[str, str] = {
     "odds": "odds_ratio",
     "j": "j_measure",
     "piatetsky_shapiro": "ps",
+    "v": "cramers_v",
+    "cramer's_v": "cramers_v",
+    "cramér's_v": "cramers_v",
 }
 
 

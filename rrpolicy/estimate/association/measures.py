@@ -1,7 +1,8 @@
 """Measures of association as functions of a table of counts, with analytic gradients for the delta method.
 
-For r x c tables: chi-square, G2, mutual information I, M = I/H(row), U = I/H(column), Goodman and Kruskal's tau
-(Guo 2010, chapter 3; Agresti 2002). All but chi-square, G2 and Laplace are functions of the shares alone.
+For r x c tables: chi-square, G2, mutual information I, M = I/H(row), U = I/H(column), Goodman and Kruskal's tau,
+Cramer's V (Guo 2010, chapter 3; Agresti 2002; Cramer 1946, section 21.9). All but chi-square, G2 and Laplace are
+functions of the shares alone.
 """
 
 from __future__ import annotations
@@ -16,8 +17,37 @@ import numpy as np
 from rrpolicy.estimate.association import two_by_two
 from rrpolicy.source.counts import Array
 
+_INF = math.inf
+_TIP = 1e-9
+
 Valued: TypeAlias = tuple[Array, Array]
 """The value of each table (...,), and its gradient by each cell (..., rows, columns)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What measures have in common whose values can stand on one axis.
+
+    Attributes:
+        title: in words.
+        independent: their value where rows and columns are independent; None where that depends on the margins.
+        dependence: whether they are positive wherever rows and columns are not.
+        factors: whether values compare by quotients, so that 2 and 1/2 are as far from 1.
+    """
+
+    title: str
+    independent: float | None = 0.0
+    dependence: bool = False
+    factors: bool = False
+
+
+SHARE = Kind("shares", None)
+COEFFICIENT = Kind("coefficients and differences")
+LOGARITHM = Kind("logarithms")
+RATIO = Kind("ratios", 1.0, factors=True)
+DEGREE = Kind("degrees of association", dependence=True)
+INFORMATION = Kind("information, in nats", dependence=True)
+STATISTIC = Kind("test statistics", dependence=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +57,54 @@ class Measure:
     Attributes:
         name: as asked for.
         title: in words.
+        kind: what it is of.
         shape: for tables of two categories by two, or of any.
         needs: what must be positive for it to exist: each margin, or each cell too.
         low: its least value.
         high: its largest value.
         of: counts (..., rows, columns) -> values and gradients, of many tables at once.
-        dependence: whether it is 0 where rows and columns are independent, and positive elsewhere.
     """
 
     name: str
     title: str
+    kind: Kind
     shape: Literal["2x2", "rxc"]
     needs: Literal["margins", "cells"]
     low: float
     high: float
     of: Callable[[Array], Valued]
-    dependence: bool = False
+
+    @property
+    def dependence(self) -> bool:
+        """Return whether it is 0 where rows and columns are independent, and positive elsewhere."""
+        return self.kind.dependence
+
+
+def phi_squared(x: Array) -> Valued:
+    """Return sum (pi_ij - pi_i+ pi_+j)^2 / (pi_i+ pi_+j), which is sum n_ij^2 / (n_i+ n_+j) - 1 of counts."""
+    N, r, c = _margins(x)
+    each = x**2 / (r * c)
+    gradient = 2 * x / (r * c) - each.sum(axis=-1, keepdims=True) / r - each.sum(axis=-2, keepdims=True) / c
+    return _number(_total((x - r * c / N) ** 2 / (r * c))), gradient
 
 
 def chi2(x: Array) -> Valued:
-    """Return N sum (pi_ij - pi_i+ pi_+j)^2 / (pi_i+ pi_+j); of counts it is N (sum n_ij^2 / (n_i+ n_+j) - 1)."""
-    N, r, c = _margins(x)
-    each = x**2 / (r * c)
-    S = _total(each)
-    gradient = 2 * x / (r * c) - each.sum(axis=-1, keepdims=True) / r - each.sum(axis=-2, keepdims=True) / c
-    return _number(N * (S - 1)), S - 1 + N * gradient
+    """Return N phi^2."""
+    N = _total(x)
+    value, gradient = phi_squared(x)
+    return _number(N) * value, value[..., None, None] + N * gradient
+
+
+def cramers_v(x: Array) -> Valued:
+    """Return V = sqrt(phi^2 / (min(rows, columns) - 1)) (Cramer 1946, section 21.9).
+
+    At independence it has a tip, as |phi| has in tables of 2 x 2: the gradient there is given as 0.
+    """
+    square, gradient = phi_squared(x)
+    most = min(x.shape[-2:]) - 1
+    value = np.sqrt(square / most)
+    steep = 2 * most * value[..., None, None]
+    return value, np.divide(gradient, steep, out=np.zeros_like(gradient), where=steep > _TIP)
 
 
 def mutual_information(x: Array) -> Valued:
@@ -150,45 +203,43 @@ def _two_by_two(n00: Array, n01: Array, n10: Array, n11: Array) -> Array:
 def _pair(
     function: Callable[[Array, Array, Array], two_by_two.Point],
     title: str,
+    kind: Kind,
     low: float,
     high: float,
     *,
     cells: bool = False,
-    dependence: bool = False,
 ) -> Measure:
     needs: Literal["margins", "cells"] = "cells" if cells else "margins"
-    return Measure(function.__name__, title, "2x2", needs, low, high, _of_cells(function), dependence)
+    return Measure(function.__name__, title, kind, "2x2", needs, low, high, _of_cells(function))
 
 
-_INF = math.inf
 MEASURES: Mapping[str, Measure] = {
     m.name: m
     for m in (
-        _pair(two_by_two.phi, "phi coefficient", -1, 1),
-        _pair(two_by_two.odds_ratio, "odds ratio", 0, _INF, cells=True),
-        _pair(two_by_two.log_odds_ratio, "logarithm of the odds ratio", -_INF, _INF, cells=True),
-        _pair(two_by_two.risk_difference, "risk difference (row where column present or not)", -1, 1),
-        _pair(two_by_two.support, "support", 0, 1),
-        _pair(two_by_two.confidence, "confidence (column given row)", 0, 1),
-        _pair(two_by_two.jaccard, "Jaccard", 0, 1),
-        _pair(two_by_two.kappa, "Cohen's kappa", -1, 1),
-        _pair(two_by_two.cosine, "cosine", 0, 1),
-        _pair(two_by_two.interest, "interest (lift)", 0, _INF),
-        _pair(two_by_two.ps, "Piatetsky-Shapiro", -0.25, 0.25),
-        _pair(two_by_two.conviction, "conviction", 0, _INF, cells=True),
-        _pair(two_by_two.certainty, "certainty factor", -_INF, 1),
-        _pair(two_by_two.added_value, "added value", -1, 1),
-        Measure("laplace", "Laplace", "2x2", "margins", 0, 1, laplace),
-        _pair(two_by_two.j_measure, "J-measure", 0, _INF, cells=True, dependence=True),
-        _pair(two_by_two.collective_strength, "collective strength", 0, _INF, cells=True),
-        Measure("chi2", "chi-square statistic", "rxc", "margins", 0, _INF, chi2, dependence=True),
-        Measure("g2", "likelihood ratio statistic G2", "rxc", "cells", 0, _INF, g2, dependence=True),
-        Measure(
-            "mutual_information", "mutual information", "rxc", "cells", 0, _INF, mutual_information, dependence=True
-        ),
-        Measure("m", "M = I/H(row)", "rxc", "cells", 0, 1, _coefficient(0), dependence=True),
-        Measure("u", "uncertainty coefficient U = I/H(column)", "rxc", "cells", 0, 1, _coefficient(1), dependence=True),
-        Measure("tau", "Goodman and Kruskal's tau", "rxc", "margins", 0, 1, tau, dependence=True),
+        _pair(two_by_two.phi, "phi coefficient", COEFFICIENT, -1, 1),
+        _pair(two_by_two.odds_ratio, "odds ratio", RATIO, 0, _INF, cells=True),
+        _pair(two_by_two.log_odds_ratio, "logarithm of the odds ratio", LOGARITHM, -_INF, _INF, cells=True),
+        _pair(two_by_two.risk_difference, "risk difference (row where column present or not)", COEFFICIENT, -1, 1),
+        _pair(two_by_two.support, "support", SHARE, 0, 1),
+        _pair(two_by_two.confidence, "confidence (column given row)", SHARE, 0, 1),
+        _pair(two_by_two.jaccard, "Jaccard", SHARE, 0, 1),
+        _pair(two_by_two.kappa, "Cohen's kappa", COEFFICIENT, -1, 1),
+        _pair(two_by_two.cosine, "cosine", SHARE, 0, 1),
+        _pair(two_by_two.interest, "interest (lift)", RATIO, 0, _INF),
+        _pair(two_by_two.ps, "Piatetsky-Shapiro", COEFFICIENT, -0.25, 0.25),
+        _pair(two_by_two.conviction, "conviction", RATIO, 0, _INF, cells=True),
+        _pair(two_by_two.certainty, "certainty factor", COEFFICIENT, -_INF, 1),
+        _pair(two_by_two.added_value, "added value", COEFFICIENT, -1, 1),
+        Measure("laplace", "Laplace", SHARE, "2x2", "margins", 0, 1, laplace),
+        _pair(two_by_two.j_measure, "J-measure", INFORMATION, 0, _INF, cells=True),
+        _pair(two_by_two.collective_strength, "collective strength", RATIO, 0, _INF, cells=True),
+        Measure("chi2", "chi-square statistic", STATISTIC, "rxc", "margins", 0, _INF, chi2),
+        Measure("g2", "likelihood ratio statistic G2", STATISTIC, "rxc", "cells", 0, _INF, g2),
+        Measure("mutual_information", "mutual information", INFORMATION, "rxc", "cells", 0, _INF, mutual_information),
+        Measure("m", "M = I/H(row)", DEGREE, "rxc", "cells", 0, 1, _coefficient(0)),
+        Measure("u", "uncertainty coefficient U = I/H(column)", DEGREE, "rxc", "cells", 0, 1, _coefficient(1)),
+        Measure("tau", "Goodman and Kruskal's tau", DEGREE, "rxc", "margins", 0, 1, tau),
+        Measure("cramers_v", "Cramer's V", DEGREE, "rxc", "margins", 0, 1, cramers_v),
     )
 }
 """Every measure by name."""
