@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench papers build schemas constraints clean
+.PHONY: help demo test lint format bench papers docs build schemas constraints clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -49,8 +49,11 @@ format: $(STAMP)  ## put the code in the house style
 bench: $(STAMP)  ## speed and memory, as ratios to something run in the same minute
 	$(BIN)/python -m tests.bench
 
-papers: $(STAMP)  ## the papers' tables and figures again, in docs/results.md (needs RRPOLICY_DATA; ten minutes)
+papers: $(STAMP)  ## the papers' tables and figures again, in docs/explanation/results.md (needs RRPOLICY_DATA; ten minutes)
 	$(BIN)/python -m papers
+
+docs: $(STAMP)  ## the documentation site, in site/; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 build: $(STAMP)  ## wheel and source distribution, with what they may hold checked
 	$(BIN)/python -m build --no-isolation
@@ -60,4 +63,4 @@ schemas: $(STAMP)  ## write the policy language's JSON Schema again
 	$(BIN)/rrpolicy schema > rrpolicy/schemas/rrpolicy.policy-1.json
 
 clean:  ## remove what the other targets made
-	rm -rf .venv dist build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

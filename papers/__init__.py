@@ -1,1 +1,1 @@
-"""The papers behind rrpolicy, computed again through `import rrpolicy`: `make papers` writes docs/results.md."""
+"""The papers behind rrpolicy, computed again through `import rrpolicy`: `make papers` writes docs/explanation/results.md."""

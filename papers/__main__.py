@@ -1,4 +1,4 @@
-"""Compute the papers again and write docs/results.md: `python -m papers`, or `python -m papers NAME` for one part."""
+"""Compute the papers again and write docs/explanation/results.md: `python -m papers`, or `python -m papers NAME` for one part."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write() -> None:
     made = [(paper, [kept(piece)[1] for piece in paper.pieces]) for paper in PAPERS]
     for plot in (plot for _, parts in made for part in parts for plot in part.plots):
         (KEPT / f"{plot.name}.svg").write_text(svg(plot), encoding="utf-8")
-    (ROOT / "docs" / "results.md").write_text(page(made), encoding="utf-8")
+    (ROOT / "docs" / "explanation" / "results.md").write_text(page(made), encoding="utf-8")
 
 
 if __name__ == "__main__":

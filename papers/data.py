@@ -38,7 +38,9 @@ class Data:
             ValueError: if the file is another one.
         """
         if hashlib.sha256(self.file.read_bytes()).hexdigest() != ADULT:
-            raise ValueError(f"{self.file} is not the table that docs/results.md is made of: its SHA-256 is {ADULT}")
+            raise ValueError(
+                f"{self.file} is not the table that docs/explanation/results.md is made of: its SHA-256 is {ADULT}"
+            )
         return pd.read_csv(self.file)
 
     def training(self, *columns: str) -> pd.DataFrame:

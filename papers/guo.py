@@ -264,7 +264,7 @@ def _true_rules(table: pd.DataFrame) -> set[tuple[str, str]]:
 
 
 def _true(table: pd.DataFrame, row: str, column: str) -> dict[str, float]:
-    """Return measures of a 2 x 2 table as its definitions have them (docs/notation.md)."""
+    """Return measures of a 2 x 2 table as its definitions have them (docs/reference/notation.md)."""
     a, b = table[row] == "yes", table[column] == "yes"
     p11, p10, p01, p00 = (float(x.mean()) for x in (a & b, a & ~b, ~a & b, ~a & ~b))
     p1, q1 = p11 + p10, p11 + p01

@@ -1,4 +1,4 @@
-"""docs/results.md, written from what is kept in docs/results/."""
+"""docs/explanation/results.md, written from what is kept in docs/explanation/results/."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ writes this page with its plots. Nothing was tuned to agree: where a number or a
   of the places compared.
 
 Adult is the UCI table of the 1994 census; its file is not part of this repository (`CONTRIBUTING.md`). A test holds this page to the
-numbers in `docs/results/`, the numbers to the programs that made them, and makes the quick parts again. Releases are drawn with keys
+numbers in `docs/explanation/results/`, the numbers to the programs that made them, and makes the quick parts again. Releases are drawn with keys
 that anybody can derive, to come out alike each time: nothing of the kind may be done with people's data that are not public already.
 """
 

@@ -13,7 +13,7 @@ from typing import Any
 from papers.data import Data
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ROOT / "docs" / "results"
+KEPT = ROOT / "docs" / "explanation" / "results"
 _SHARED = ("asking.py", "data.py", "result.py")
 
 
@@ -87,7 +87,7 @@ class Piece:
     """A program that makes a part.
 
     Attributes:
-        name: of its file in docs/results/.
+        name: of its file in docs/explanation/results/.
         make: the program.
         quick: whether a test makes it again; what is not quick is held by the digest of its program alone.
         adult: whether it reads the Adult table.
@@ -113,7 +113,7 @@ class Paper:
     """A paper.
 
     Attributes:
-        title: author and year, as docs/sources.md has it.
+        title: author and year, as docs/reference/sources.md has it.
         about: what it is about, in a sentence or two.
         pieces: of it, in order.
         left_out: what is not computed again, and why.

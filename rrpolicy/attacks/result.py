@@ -119,7 +119,8 @@ class Attacked(Decided):
             return tuple(attack.problem for attack in self.every if attack.problem is not None)
         reasons = "; ".join(dict.fromkeys(attack.reason for attack in self.every if attack.reason))
         message = f"no attack could be run against this release: {reasons or 'none is known'}"
-        return (Problem("RR551", message, expected="at least one attack that is run", hint="see docs/attack.md"),)
+        expected = "at least one attack that is run"
+        return (Problem("RR551", message, expected=expected, hint="see docs/how-to/attack.md"),)
 
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""

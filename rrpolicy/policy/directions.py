@@ -1,8 +1,8 @@
 """In which direction each key of the policy language is weaker: a policy may not go there below its baseline.
 
 Weaker is what lets a release pass that the baseline refuses, or tells more than the baseline lets be told. A key that
-is not in this table fails a test. `rrpolicy.policy.baseline.floor` works from it; docs/baselines.md is the table in
-words.
+is not in this table fails a test. `rrpolicy.policy.baseline.floor` works from it; docs/how-to/baselines.md has the
+table in words.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Rule:
 
     Attributes:
         direction: in which the key is weaker.
-        why: the reason, for docs/baselines.md.
+        why: the reason, for docs/how-to/baselines.md.
         value: of LEDGER, the strictest value, which stands where none is stated; of SET, the weaker value; of WIDER,
             the values from the narrowest on; of STATED and ADMITTED, the value that says nothing; of LOWERED and
             RAISED, the number that stands where none is stated, None for no limit; of CHANGED, NAME where text names

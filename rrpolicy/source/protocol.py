@@ -97,7 +97,7 @@ class Source(Protocol):
             reading: codes of missing values, which become null, and how a CSV file is spelled; by default nothing.
 
         Raises:
-            DataError: if it cannot be read: docs/plugins.md lists the codes.
+            DataError: if it cannot be read: docs/tutorials/plugins.md lists the codes.
         """
         ...
 

@@ -19,7 +19,7 @@ from rrpolicy.attest.signing_keys import read_public
 from rrpolicy.cli.main import main
 from tests.attest.conftest import SECRET
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "signatures.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "signatures.md"
 ENVELOPE = "attestations/release.dsse.json"
 
 

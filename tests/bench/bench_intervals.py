@@ -1,6 +1,6 @@
 """Do intervals hold? Simulated releases of 400 records: measures of association, rates and means of groups.
 
-`python -m tests.bench.bench_intervals` simulates all cases and writes the tables of `docs/intervals.md`.
+`python -m tests.bench.bench_intervals` simulates all cases and writes the tables of `docs/explanation/intervals.md`.
 """
 
 from __future__ import annotations
@@ -310,4 +310,6 @@ def main(path: Path) -> None:
 BEGIN = "<!-- what follows is written by python -m tests.bench.bench_intervals -->"
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "docs" / "intervals.md")
+    main(
+        Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "docs" / "explanation" / "intervals.md"
+    )

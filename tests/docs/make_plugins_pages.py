@@ -1,4 +1,4 @@
-"""Writes docs/plugins-reference.md from the docstrings: every hook, protocol and class that plugins meet.
+"""Writes docs/reference/plugins.md from the docstrings: every hook, protocol and class that plugins meet.
 
 python -m tests.docs.make_plugins_pages
 """
@@ -23,7 +23,7 @@ from rrpolicy import hookspecs
 from rrpolicy.skeleton.skeleton import write_skeleton
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-GUIDE, REFERENCE = DOCS / "plugins.md", DOCS / "plugins-reference.md"
+GUIDE, REFERENCE = DOCS / "tutorials" / "plugins.md", DOCS / "reference" / "plugins.md"
 NAME, KINDS = "acme-survey", ("mechanism", "privacy-model", "metric", "source", "renderer")
 """The distribution that the guide goes through."""
 BLOCK = re.compile(r"<!-- file: (\S+) -->\n(?:```[a-z]+\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)

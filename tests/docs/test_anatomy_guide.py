@@ -1,4 +1,4 @@
-"""docs/anatomy.md: the lines that recompute posteriors and risks, run as printed, give the numbers of plan and audit."""
+"""docs/explanation/anatomy.md: the lines that recompute posteriors and risks, run as printed, give the numbers of plan and audit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "anatomy.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "anatomy.md"
 POLICY = policy_text(
     """\
 [attributes]

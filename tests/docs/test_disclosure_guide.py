@@ -1,4 +1,4 @@
-"""docs/disclosure.md: the lines that recompute a risk, run as they are printed on a release, give the plan's number."""
+"""docs/explanation/disclosure.md: the lines that recompute a risk, run as they are printed on a release, give the plan's number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "disclosure.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "disclosure.md"
 POLICY = policy_text(
     """\
 [attributes]

@@ -1,4 +1,4 @@
-"""docs/plugins.md from an empty folder: its files make a distribution, whose tests pass, and its commands a release."""
+"""docs/tutorials/plugins.md from an empty folder: its files make a distribution, whose tests pass, and its commands a release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/results.md: of what is kept in docs/results/, which the present programs made; the quick parts made again."""
+"""docs/explanation/results.md: of what is kept in docs/explanation/results/, which the present programs made; the quick parts made again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from papers.plot import svg
 from papers.result import KEPT, ROOT, Part, Piece, as_kept, kept
 
 PIECES = [piece for paper in PAPERS for piece in paper.pieces]
-PAGE = ROOT / "docs" / "results.md"
+PAGE = ROOT / "docs" / "explanation" / "results.md"
 STALE = "`make papers` computes it again, with the folder of the Adult table in RRPOLICY_DATA"
 
 

@@ -1,4 +1,4 @@
-"""What docs/python.md shows is run as written, and names what there is."""
+"""What docs/how-to/python.md shows is run as written, and names what there is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import rrpolicy
 
 from .conftest import POLICY, people
 
-TEXT = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "python.md").read_text()
 BLOCKS = re.findall(r"## ([^\n]+)\n(?:(?!\n## ).)*?```python\n(.*?)```", TEXT, flags=re.DOTALL)
 
 

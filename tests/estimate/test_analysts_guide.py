@@ -1,4 +1,4 @@
-"""docs/analysts.md and the R example of a bundle's README: run as they are printed, and all agree."""
+"""docs/tutorials/analyst.md and the R example of a bundle's README: run as they are printed, and all agree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rrpolicy.estimate.opening import open_release
 from rrpolicy.releasing.handout.files import public_files
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = ROOT / "docs" / "analysts.md"
+GUIDE = ROOT / "docs" / "tutorials" / "analyst.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

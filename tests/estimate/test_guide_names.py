@@ -120,7 +120,7 @@ def test_the_r_of_a_readme_runs_for_every_name(randomised: Path, tmp_path: Path,
 def test_the_r_of_the_analysts_guide_runs_for_every_name(randomised: Path, tmp_path: Path, locale: str) -> None:
     folder = tmp_path / "public"
     shutil.copytree(randomised, folder)
-    code = next(c for kind, c in BLOCK.findall((ROOT / "docs" / "analysts.md").read_text()) if kind == "r")
+    code = next(c for kind, c in BLOCK.findall((ROOT / "docs" / "tutorials" / "analyst.md").read_text()) if kind == "r")
     manifest = open_release(folder).manifest
     paths = re.findall(r"^- `(weights/[^`]+)`", readme(manifest), re.MULTILINE)
     assert len(paths) == len(NAMES)

@@ -60,7 +60,9 @@ def test_the_files_are_what_their_formats_ask():
 
 
 def test_the_workflow_of_the_guide_is_one_and_gives_only_inputs_that_there_are(tmp_path):
-    workflow, included, hooks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+    workflow, included, hooks = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs" / "how-to" / "ci.md").read_text(), re.DOTALL
+    )
     (tmp_path / "workflow.yml").write_text(workflow)
     schema("github-workflows", tmp_path / "workflow.yml")
     (step,) = [s for s in yaml.safe_load(workflow)["jobs"]["policy"]["steps"] if "rrpolicy@" in s["uses"]]

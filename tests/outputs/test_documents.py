@@ -10,7 +10,7 @@ import pytest
 
 from tests.outputs.conftest import ACCEPT, DP, PK, ROOT, call
 
-GUIDE = (ROOT / "docs" / "ci.md").read_text()
+GUIDE = (ROOT / "docs" / "how-to" / "ci.md").read_text()
 ORIGIN = ROOT / "rrpolicy" / "schemas"
 
 

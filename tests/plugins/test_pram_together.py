@@ -462,7 +462,7 @@ def test_what_is_drawn_has_its_law_and_attributes_drawn_apart_are_found() -> Non
 
 
 def test_the_guide_has_the_numbers_that_the_formulas_give() -> None:
-    guide = (Path(__file__).resolve().parents[2] / "docs" / "pram.md").read_text("utf-8")
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "explanation" / "pram.md").read_text("utf-8")
     printed = [[float(x) for x in line.strip("| ").split("|")] for line in re.findall(r"(?m)^\| \d .*$", guide)]
 
     assert [row[0] for row in printed] == [1, 2, 4, 6]

@@ -16,7 +16,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.policy.directions import RELAXABLE, RULES, Direction, Rule
 from rrpolicy.policy.file import PolicyFile
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "baselines.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "baselines.md"
 WRITE = os.environ.get("RRPOLICY_WRITE_DOCS") == "1"
 
 

@@ -22,7 +22,7 @@ ROOT = Path(rrpolicy.__file__).parents[1]
 MODULES = {"rrpolicy.plugin": 90, "rrpolicy.plugin.solve": 32, "rrpolicy.plugin.types": 70}
 """How many names each may have."""
 ANALYSTS = {("rrpolicy.estimate.release", "Release")}
-"""What analysts are handed as well: docs/analysts.md speaks of what it names."""
+"""What analysts are handed as well: docs/tutorials/analyst.md speaks of what it names."""
 Name = tuple[str, str]
 
 

@@ -1,4 +1,4 @@
-"""docs/field.md: its policy, its commands and its Python, run as printed."""
+"""docs/how-to/field.md: its policy, its commands and its Python, run as printed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rrpolicy.cli.main import main
 
 from .village import people
 
-GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "field.md").read_text()
+GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "field.md").read_text()
 
 
 def block(language: str, number: int = 0) -> str:

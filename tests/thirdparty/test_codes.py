@@ -96,7 +96,12 @@ NOT_A_SOURCE_S = {"RR301", "RR339"}
 
 
 def test_the_guide_lists_the_codes_that_sources_raise():
-    guide = (ROOT / "docs" / "plugins.md").read_text().partition("### Codes for sources")[2].partition("\n## ")[0]
+    guide = (
+        (ROOT / "docs" / "tutorials" / "plugins.md")
+        .read_text()
+        .partition("### Codes for sources")[2]
+        .partition("\n## ")[0]
+    )
     listed = re.findall(r"^\| (RR\d{3}) \|", guide, re.MULTILINE)
     files = [*(ROOT / "rrpolicy" / "engine").glob("*.py"), *(ROOT / "rrpolicy" / "source" / "duckdb").glob("*.py")]
     files += [ROOT / "rrpolicy" / "source" / "memory" / name for name in ("encoded.py", "stream.py")]

@@ -13,7 +13,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 
 HERE = Path(__file__).parent
-GUIDE = HERE.parents[1] / "docs" / "plugins.md"
+GUIDE = HERE.parents[1] / "docs" / "tutorials" / "plugins.md"
 BRING = {
     "mechanism": "acme-keep",
     "axis, channel": "acme-coin",

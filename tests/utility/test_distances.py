@@ -356,6 +356,6 @@ def test_numbers_of_a_gate_stay_in_audit(tmp_path, monkeypatch):
 def test_every_metric_is_in_the_guide():
     from pathlib import Path
 
-    text = (Path(__file__).resolve().parents[2] / "docs/utility.md").read_text()
+    text = (Path(__file__).resolve().parents[2] / "docs/reference/utility.md").read_text()
 
     assert {name for name in load_registry().utility_metrics if f"`{name}`" not in text} == set()

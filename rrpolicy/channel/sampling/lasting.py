@@ -11,7 +11,7 @@ that changed in any entry draws anew.
 Two inputs of the cipher agree with a probability of about (persons x values)^2 / 2^129.
 
 References:
-    RFC 7693 (keyed BLAKE2b); Carter, Wegman 1979 for functions of a hashed input; maths of series: docs/series.md.
+    RFC 7693 (keyed BLAKE2b); Carter, Wegman 1979 for functions of a hashed input; of series: docs/how-to/series.md.
 """
 
 from __future__ import annotations

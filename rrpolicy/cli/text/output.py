@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rrpolicy.outputs.outcome import Outcome, Subject
 
 FLAG, ALSO = "--output-format", "--also"
-HELP = "How to print what was found; the exit status is the same. docs/ci.md shows each."
+HELP = "How to print what was found; the exit status is the same. docs/how-to/ci.md shows each."
 ALSO_HELP = "Write it to a file in another format as well, such as sarif=plan.sarif; repeat it for several."
 QUIET = "Print the verdict alone."
 JSON_HELP = f"The same as {FLAG} json."

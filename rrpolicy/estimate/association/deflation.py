@@ -16,7 +16,7 @@ so that its residuals have the mean square of the true ones, cell by cell: well 
 that are all noise go to independence. Every measure of association is taken there.
 
 It is no unbiased estimate of any of them: what is 0 comes out above it, and where all is noise association is lost.
-docs/utility.md has how near it comes.
+docs/reference/utility.md has how near it comes.
 
 References:
     Louis 1984, "Estimating a Population of Parameter Values Using Bayes and Empirical Bayes Methods" (estimates that

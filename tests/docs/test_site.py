@@ -1,0 +1,92 @@
+"""The documentation site: built without a warning, every link and anchor leads somewhere, nothing is fetched from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data", "link": "href"}
+SHAPES = ("li", "table", "tr", "pre", "blockquote", "h1", "h2", "h3", "h4")
+
+
+class Page(HTMLParser):
+    """What a page links to, fetches and can be linked at."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.ids: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.article = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.article += tag == "article"
+        self.tags[tag] += bool(self.article)
+        if "id" in given:
+            self.ids.append(given["id"])
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if FETCHED.get(tag) in given and given.get("rel") not in ("canonical", "prev", "next"):
+            self.fetched.append(given[FETCHED[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+    """The site as `make docs` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    built = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(built, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+
+
+def test_every_link_leads_somewhere_and_nothing_is_fetched(site: dict[Path, Page]) -> None:
+    links = 0
+    for path, page in site.items():
+        if path.name == "404.html":  # shown at any address: its links begin at the site's root
+            continue
+        for link in page.links + page.fetched:
+            target = urlsplit(link)
+            if link in page.links and (target.scheme or target.netloc):
+                continue
+            assert not target.scheme, (path.name, link)
+            assert not target.netloc, (path.name, link)
+            file = (path.parent / unquote(target.path)).resolve() if target.path else path
+            file = file / "index.html" if file.is_dir() else file
+            assert file.exists(), (path.name, link)
+            if target.fragment and file.suffix == ".html":
+                assert unquote(target.fragment) in site[file].ids, (path.name, link)
+            links += 1
+    assert links > 1000
+
+
+def test_no_stylesheet_or_script_of_a_page_fetches_from_elsewhere(site: dict[Path, Page]) -> None:
+    (root,) = {path.parent for path in site if path.name == "404.html"}
+    for path in root.rglob("*.css"):
+        assert not re.findall(r"url\(['\"]?(?:https?:)?//", path.read_text(encoding="utf-8")), path.name
+    for path in site:
+        inline = re.findall(r"<(?:script|style)[^>]*>(.*?)</", path.read_text(encoding="utf-8"), re.DOTALL)
+        assert not [text for text in inline if "://" in text], path
+
+
+def test_a_page_has_the_same_lists_and_tables_here_and_on_the_site(site: dict[Path, Page]) -> None:
+    """Guides are read in the repository, too: Markdown that the two understand differently is written otherwise."""
+    (root,) = {path.parent for path in site if path.name == "404.html"}
+    for path in sorted(DOCS.rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        here = Page(f"<article>{MarkdownIt('commonmark').enable('table').render(text)}</article>").tags
+        there = site[root / path.relative_to(DOCS).with_suffix(".html")].tags
+        assert {tag: here[tag] for tag in SHAPES} == {tag: there[tag] for tag in SHAPES}, path
