@@ -227,7 +227,7 @@ class Release:
             row: a category column.
             column: another one.
             measure: a name or several of `rrpolicy.estimate.association.measures.MEASURES`; None for all that are
-            defined here.
+                defined here.
             where: as for `crosstab`.
             present: the categories of each that count as present; makes a 2 x 2 table of any. Default for two
                 categories: the second.

@@ -13,6 +13,11 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from markdown_it import MarkdownIt
 
+import rrpolicy
+from rrpolicy.cli.main import COMMANDS
+from rrpolicy.codes import codes
+from rrpolicy.discovery import load_registry
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data", "link": "href"}
@@ -90,3 +95,19 @@ def test_a_page_has_the_same_lists_and_tables_here_and_on_the_site(site: dict[Pa
         here = Page(f"<article>{MarkdownIt('commonmark').enable('table').render(text)}</article>").tags
         there = site[root / path.relative_to(DOCS).with_suffix(".html")].tags
         assert {tag: here[tag] for tag in SHAPES} == {tag: there[tag] for tag in SHAPES}, path
+
+
+def test_the_reference_has_every_code_command_model_metric_and_function(site: dict[Path, Page]) -> None:
+    (root,) = {path.parent for path in site if path.name == "404.html"}
+    ids = {path.relative_to(root).as_posix(): set(page.ids) for path, page in site.items()}
+    registry = load_registry()
+
+    for code in codes():
+        assert code in ids[f"reference/codes/{code[:3]}xx.html"]
+    assert {f"rrpolicy-{name.replace(' ', '-')}" for name in COMMANDS} <= ids["reference/commands.html"]
+    assert set(registry.privacy_models) <= ids["reference/measures.html"]
+    assert {*registry.mechanisms, *registry.privacy_models, *registry.utility_metrics} <= ids["reference/policy.html"]
+    functions = {getattr(rrpolicy, name) for name in rrpolicy.__all__ if not name.startswith("_")}
+    assert {f"{thing.__module__}.{thing.__qualname__}" for thing in functions} <= ids["reference/python.html"]
+    written = (DOCS / "reference" / "utility.md").read_text(encoding="utf-8")
+    assert [name for name in registry.utility_metrics if f"| `{name}` |" not in written] == []

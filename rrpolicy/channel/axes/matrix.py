@@ -103,7 +103,7 @@ class Matrix(Several):
             attribute: the original attribute.
             original: its categories, the columns.
             released: the released categories, the rows.
-            rows: P[released][original].
+            rows: `P[released][original]`.
             release_as: the released name; the attribute's by default.
 
         Raises:
