@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rrpolicy.plugin import nice_step
+
 SHADES = 20
 HEIGHT = 160
 WIDE = 4  # times the width of the first bin
@@ -14,7 +16,6 @@ LEFT, RIGHT = 12.0, 86.0  # of a map: percentages of the width before it, and of
 FOOT, HIGH = 300.0, 290.0  # of a map: pixels to its foot, and its height
 MARGIN = 0.15  # of a plot's interval, left free on either side
 NARROW = 0.002  # an interval that one decimal of a percentage cannot show
-STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,6 @@ def anchor(place: float) -> str:
     if place < 0.25:  # noqa: PLR2004 - a quarter of the width
         return "start"
     return "end" if place > 0.75 else "middle"  # noqa: PLR2004 - a quarter of the width
-
-
-def nice_step(span: float, most: int) -> float:
-    """Return a round step that cuts a span into at most so many parts."""
-    rough = span / most
-    magnitude = 10.0 ** math.floor(math.log10(rough))
-    return next(step * magnitude for step in STEPS if step * magnitude >= rough * (1 - 1e-9))
 
 
 def _plain(value: float) -> str:

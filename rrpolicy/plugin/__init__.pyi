@@ -31,6 +31,7 @@ from rrpolicy.channel.sampling.variates import split_by_columns as split_by_colu
 from rrpolicy.channel.suppression.channel import SuppressionChannel as SuppressionChannel
 from rrpolicy.channel.table import Column as Column, TableSpec as TableSpec
 from rrpolicy.codec.fields import AUDIT as AUDIT
+from rrpolicy.drawing.scale import nice_step as nice_step
 from rrpolicy.errors import (
     DataError as DataError,
     PolicyError as PolicyError,

@@ -164,7 +164,7 @@ def matrix(keep: float, size: int) -> Doubles:
 def counted(source: Callable[..., object]) -> Iterator[None]:
     """Let drawn counts take the place of those that DuckDB would read from a file."""
     with ExitStack() as stack:
-        for place in ("release", "sums.shares", "invert.estimator"):
+        for place in ("release", "sums.shares", "counts.scan"):
             stack.enter_context(patch(f"rrpolicy.estimate.{place}.count", source))
         yield
 

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
+from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.deflation import deflated, deflated_as_one
 from rrpolicy.estimate.association.grid import Grid, grid
-from rrpolicy.estimate.association.measures import MEASURES, Measure
+from rrpolicy.estimate.association.measures import MEASURES, Kind, Measure
 from rrpolicy.estimate.association.reach import reach
 from rrpolicy.estimate.association.region import score_region
+from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import (
     DEFLATED,
@@ -85,6 +87,22 @@ class Association(Estimates):
     def quantity(self) -> Measured:
         """Return the measures, a row each; those of spread counts without an error."""
         return replace(super().quantity, biased=SPREAD in self.estimator)
+
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Return the measures, those of a kind on one axis."""
+        kinds: dict[Kind, list[int]] = {}
+        for i, key in enumerate(self.keys):
+            kinds.setdefault(MEASURES[str(key["measure"])].kind, []).append(i)
+        return tuple(
+            Drawn(
+                self.quantity,
+                kind.title,
+                tuple(rows),
+                None if kind.independent is None else Line(kind.independent, "independence"),
+                factors=kind.factors,
+            )
+            for kind, rows in kinds.items()
+        )
 
     def facts(self) -> dict[str, Json]:
         """Return the columns, and what counts as present in each."""

@@ -22,10 +22,12 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
+from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.target import refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
+from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,12 +85,24 @@ class Independence:
 
     def summary(self) -> str:
         """Return the test as text."""
-        where = f" where {self.where}" if self.where else ""
         found = "no test"
         if math.isfinite(self.statistic):
             found = f"statistic {self.statistic:.4g}, {self.df} degrees of freedom, p = {self.p_value:.4g}"
-        lines = [f"Independence of {self.row} and {self.column}{where} in the population", self.method, found]
-        return "\n".join([*lines, self.remark] if self.remark else lines)
+        return "\n".join([self.title, self.method, found, *([self.remark] if self.remark else [])])
+
+    @property
+    def title(self) -> str:
+        """Return what is tested."""
+        where = f" where {self.where}" if self.where else ""
+        return visible(f"Independence of {self.row} and {self.column}{where} in the population")
+
+    def _repr_html_(self) -> str:
+        """Return the test as HTML, for notebooks."""
+        names = ("statistic", "degrees of freedom", "p")
+        values = (f"{self.statistic:.4g}", f"{self.df}", f"{self.p_value:.4g}")
+        table = rows(names, [values]) if math.isfinite(self.statistic) else ""
+        foot = [*([] if table else ["no test"]), *([self.remark] if self.remark else [])]
+        return fragment([self.title, self.method], table, foot)
 
 
 def independence(release: Release, row: str, column: str, where: str | None, method: str | None) -> Independence:

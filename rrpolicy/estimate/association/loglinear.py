@@ -15,7 +15,8 @@ from rrpolicy.estimate.association.wald import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
-from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns
+from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.measured import LONE, Column, Measured, key_columns, named
 from rrpolicy.estimate.results.result import Result, number
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.source.counts import Array
@@ -111,9 +112,10 @@ class Loglinear(Result):
             *((found,) if np.isfinite(self.p_value) else () if self.fit.df else (NO_FREEDOM,)),
         )
 
-    def plotted(self) -> tuple[str, Measured]:
+    def drawn(self) -> tuple[Drawn, ...]:
         """Return the fitted counts, with the intervals of the corrected ones."""
-        return f"{self.model}: fitted counts, corrected", replace(self.table.counts, estimate=self.fitted.reshape(-1))
+        fitted = replace(self.table.counts, names=named("fitted"), estimate=self.fitted.reshape(-1))
+        return (Drawn(fitted, "marks: fitted counts; bars: intervals of the corrected ones"),)
 
 
 def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:

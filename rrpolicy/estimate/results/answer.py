@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
-from rrpolicy.estimate.results.measured import Column, Measured
+from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.measured import LONE, Column, Measured
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.source.counts import Array
@@ -65,8 +66,10 @@ class Answer(Result):
 
     @property
     def title(self) -> str:
-        """Return whether the numbers had to be estimated."""
-        return "Figures" if self.exact else "Estimates"
+        """Return what is estimated and by what, and whether it had to be."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        names = ", ".join(m.name for m in self.measured if m.names != LONE)
+        return f"{'Figures' if self.exact else 'Estimates'}{f' of {names}' if names else ''}{by}"
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return the columns and aggregates of the SELECT list."""
@@ -76,11 +79,10 @@ class Answer(Result):
         """Return the query, and what it groups by."""
         return {"query": self.query, "by": list(self.by)}
 
-    def plotted(self) -> tuple[str, Measured]:
-        """Return the first aggregate."""
-        return self.measured[0].name, self.measured[0]
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Return every aggregate, by its name."""
+        return tuple(Drawn(m, m.name) for m in self.measured)
 
-    def labels(self) -> list[str]:
-        """Return what each row is of, by all grouping columns, selected or not."""
-        rows = (", ".join("all" if v is None else str(v) for v in key.values()) for key in self.keys)
-        return [row or "all records" for row in rows]
+    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+        """Return all grouping columns, selected or not, and what each row is of."""
+        return self.by, tuple(tuple(key.get(name) for name in self.by) for key in self.keys)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json
+from rrpolicy.drawing.svg import WIDTH, Figure, svg
+from rrpolicy.estimate.results.drawn import Drawn, chart
 from rrpolicy.estimate.results.measured import Column, Measured
-from rrpolicy.estimate.results.plot import Figure, forest
 from rrpolicy.estimate.results.target import Spoken, Target
 from rrpolicy.untrusted.formulas import Handling
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
 
 
@@ -103,10 +105,15 @@ class Result(ABC):
             )
         return found
 
+    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+        """Return the columns that rows are of, and what each row is of; None in a column that it sums over."""
+        keys = [part for part in self.shown() if isinstance(part, Column) and part.key]
+        rows = zip(*(part.cells for part in keys), strict=True) if keys else ((),) * self.measured[0].estimate.size
+        return tuple(part.name for part in keys), tuple(rows)
+
     def labels(self) -> list[str]:
         """Return what each row is of, in words."""
-        keys = [part.cells for part in self.shown() if isinstance(part, Column) and part.key]
-        rows = zip(*keys, strict=True) if keys else ((),) * self.measured[0].estimate.size
+        _, rows = self.named_rows()
         return [", ".join("all" if v is None else str(v) for v in row) or "all records" for row in rows]
 
     def to_frame(self) -> pd.DataFrame:
@@ -164,24 +171,41 @@ class Result(ABC):
         return text(self)
 
     def _repr_html_(self) -> str:
-        """Return the same as an HTML table, for notebooks."""
-        from rrpolicy.estimate.results.text import html
+        """Return the same as an HTML table for notebooks, with the intervals drawn beside their numbers."""
+        from rrpolicy.estimate.results.html import html
 
         return html(self)
 
-    def plot(self) -> Figure:
-        """Return a dot-and-interval plot of one quantity as SVG, one line a row."""
-        from rrpolicy.estimate.results.text import kind_of_ends
+    def plot(self, *, facet: str | None = None, group: str | None = None, width: int = WIDTH) -> Figure:
+        """Return a dot-and-interval plot as SVG, one line a row; quantities, and rows that sum over others, apart.
 
-        name, what = self.plotted()
-        ends = what.ends(self.level, self.target)
-        dots = [(float(e), float(a), float(b)) for e, (a, b) in zip(what.estimate, ends, strict=True)]
-        of = "this table" if self.target == "table" else "the population"
-        return forest(self.labels(), dots, f"{name}, {kind_of_ends(self)}: {of}")
+        Args:
+            facet: a column of the rows: each of its categories has a panel, all on the same axis.
+            group: another one: its categories, four at most, share a line and are told apart by shape and colour.
+            width: of the picture, in pixels; text keeps its size.
 
-    def plotted(self) -> tuple[str, Measured]:
-        """Return what is plotted, in words, and the quantity."""
-        return self.title, self.measured[0]
+        Raises:
+            PolicyError: RR581 if the rows are not of such a column; RR582 if too many categories would share a line.
+        """
+        return svg(chart(self, facet, group), width)
+
+    def to_altair(self, *, facet: str | None = None, group: str | None = None) -> alt.VConcatChart:
+        """Return the same plot as a chart of Altair, with the numbers in it.
+
+        Args:
+            facet: as for `plot`.
+            group: as for `plot`.
+
+        Raises:
+            PolicyError: RR580 if Altair is not installed; else as `plot`.
+        """
+        from rrpolicy.drawing.vega import vega_lite
+
+        return vega_lite(chart(self, facet, group))
+
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Return the quantities that a plot shows."""
+        return (Drawn(self.measured[0]),)
 
 
 def number(value: float) -> float | None:

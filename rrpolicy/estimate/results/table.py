@@ -246,8 +246,9 @@ class Crosstab(Result):
 
     @property
     def title(self) -> str:
-        """Return what is counted, and whether it had to be estimated."""
-        return "Counts" if self.exact else "Estimated counts"
+        """Return what is counted and by what, and whether it had to be estimated."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"{'Counts' if self.exact else 'Estimated counts'}{by}"
 
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return the grouping columns and the counts."""

@@ -1,4 +1,4 @@
-"""Results as text for a terminal, as HTML for a notebook, and as CSV: one printer for every kind of them."""
+"""Results as text for a terminal, as CSV, and as cells of a notebook's table: one printer for every kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
 
 _COUNTS = {
     "table": "this table's counts (only the randomisation is random)",
@@ -35,7 +35,7 @@ _DIGITS, _ERROR_DIGITS, _MOST_DECIMALS = 4, 2, 9
 
 
 @dataclass(frozen=True, slots=True)
-class _Printed:
+class Printed:
     """A result as it is read.
 
     Attributes:
@@ -43,12 +43,14 @@ class _Printed:
         columns: each a name and its cells.
         left: which of them are text.
         foot: lines below the rows.
+        after: of each column, the quantity that ends with it; "" for none.
     """
 
     head: tuple[str, ...]
     columns: tuple[tuple[str, ...], ...]
     left: tuple[bool, ...]
     foot: tuple[str, ...]
+    after: tuple[str, ...]
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -58,32 +60,13 @@ class _Printed:
 
 def text(found: Result) -> str:
     """Return an aligned table with a heading, and the meaning of its flags below."""
-    printed = _printed(found)
-    widths = [max(map(len, column)) for column in printed.columns]
+    made = printed(found)
+    widths = [max(map(len, column)) for column in made.columns]
     aligned = [
-        "  ".join(c.ljust(w) if left else c.rjust(w) for c, w, left in zip(row, widths, printed.left, strict=True))
-        for row in printed.rows
+        "  ".join(c.ljust(w) if left else c.rjust(w) for c, w, left in zip(row, widths, made.left, strict=True))
+        for row in made.rows
     ]
-    return "\n".join([*printed.head, "", *(row.rstrip() for row in aligned), *printed.foot])
-
-
-def html(found: Result) -> str:
-    """Return the same as plain HTML."""
-    from html import escape
-
-    printed = _printed(found)
-
-    def row(kind: str, cells: Sequence[str]) -> str:
-        sides = ("left" if left else "right" for left in printed.left)
-        inner = (
-            f'<{kind} style="text-align:{side}">{escape(c)}</{kind}>' for c, side in zip(cells, sides, strict=True)
-        )
-        return f"<tr>{''.join(inner)}</tr>"
-
-    head, foot = ("<br>".join(map(escape, lines)) for lines in (printed.head, printed.foot))
-    names, *rows = printed.rows
-    body = "".join(row("td", cells) for cells in rows)
-    return f"<div><p>{head}</p><table><thead>{row('th', names)}</thead><tbody>{body}</tbody></table><p>{foot}</p></div>"
+    return "\n".join([*made.head, "", *(row.rstrip() for row in aligned), *made.foot])
 
 
 def csv(found: Result, handling: formulas.Handling) -> str:
@@ -115,31 +98,56 @@ def plain(value: Any) -> Any:
 
 
 def kind_of_ends(found: Result) -> str:
-    """Return in words what low and high are."""
+    """Return in words what marks and bars of a plot are."""
+    of = "this table" if found.target == "table" else "the population"
     if found.biased:
-        return "certain bounds" if _bounded(found) else "no interval"
-    return "exact" if found.exact else f"{_percent(found)} intervals"
+        ends = "bounds that are certain, not intervals" if bounded(found) else "no intervals"
+        return f"Spread evenly inside released groups (biased); {ends}, of {of}"
+    if found.exact:
+        return f"Exact, of {of}"
+    has_ends = any(np.isfinite(m.ends(found.level, found.target)).any() for m in found.measured)
+    return f"Estimates {f'with {_percent(found)}' if has_ends else 'without'} intervals, of {of}"
 
 
-def _printed(found: Result) -> _Printed:
+def signs(found: Result) -> dict[str, str]:
+    """Return the flags of a result, each with the sign that stands for it."""
     flags = dict.fromkeys(f for m in found.measured for row in m.flags for f in row)
-    marks = {flag: "*" * (i + 1) for i, flag in enumerate(flags)}
-    columns: list[tuple[tuple[str, ...], bool]] = []
+    return {flag: "*" * (i + 1) for i, flag in enumerate(flags)}
+
+
+def told(found: Result, part: Measured) -> list[str]:
+    """Return each estimate with its interval, in words."""
+    if found.exact:
+        return next(iter(_exact(found, part).values()))
+    ends = part.ends(found.level, found.target)
+    said = []
+    for estimate, low, high in zip(*_blocks(found, part, [part.estimate, ends[:, 0], ends[:, 1]]), strict=True):
+        interval = "" if "-" in {low, high} else f" ({low} to {high})"
+        said.append(f"{'not estimable' if estimate == '-' else estimate}{interval}")
+    return said
+
+
+def printed(found: Result) -> Printed:
+    """Return a result as it is read."""
+    marks = signs(found)
+    columns: list[tuple[tuple[str, ...], bool, str]] = []
     for part in found.shown():
         if isinstance(part, Measured):
-            columns += [((name, *cells), False) for name, cells in _numbers(found, part).items()]
+            columns += [((name, *cells), False, "") for name, cells in _numbers(found, part).items()]
             if any(part.flags):
-                columns.append((("", *(" ".join(marks[f] for f in row) for row in part.flags)), True))
+                columns.append((("", *(" ".join(marks[f] for f in row) for row in part.flags)), True, ""))
+            columns[-1] = (*columns[-1][:2], part.name)
         elif part.printed:
-            columns.append(((visible(part.name), *_cells(part)), not _is_numeric(part)))
+            columns.append(((visible(part.name), *_cells(part)), not _is_numeric(part), ""))
     others = (part.cells for part in found.shown() if isinstance(part, Column) and part.printed and not part.key)
-    told = dict.fromkeys(v for values in others for v in values if isinstance(v, str) and v in MEANINGS)
+    said = dict.fromkeys(v for values in others for v in values if isinstance(v, str) and v in MEANINGS)
     foot = (
         *(f"{mark} {flag}: {MEANINGS[flag]}" for flag, mark in marks.items()),
-        *(f"{value}: {MEANINGS[value]}" for value in told),
+        *(f"{value}: {MEANINGS[value]}" for value in said),
         *(f"note: {visible(note)}" for note in found.remarks()),
     )
-    return _Printed(_head(found), tuple(c for c, _ in columns), tuple(left for _, left in columns), foot)
+    cells, left, after = (tuple(part) for part in zip(*columns, strict=True))
+    return Printed(_head(found), cells, left, foot, after)
 
 
 def _head(found: Result) -> tuple[str, ...]:
@@ -153,7 +161,7 @@ def _head(found: Result) -> tuple[str, ...]:
     ends = found.said_of_ends().replace("{level}", _percent(found))
     if found.biased:
         bounds = _BOUNDS.format("no count" if counts else "no value of this table")
-        ends = bounds if _bounded(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
+        ends = bounds if bounded(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
     told = _EXACT if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
     return (
         f"{visible(found.title)}{where}: {of}",
@@ -168,13 +176,13 @@ def _numbers(found: Result, part: Measured) -> dict[str, list[str]]:
         return _exact(found, part)
     ends = part.ends(found.level, found.target)
     values = [part.estimate, part.errors[found.target], ends[:, 0], ends[:, 1]]
-    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if _bounded(found) else [0]
+    shown = [0, 1, 2, 3] if not part.biased else [0, 2, 3] if bounded(found) else [0]
     of = "" if part.names != LONE else ", certain" if part.biased else f" {_percent(found)}"
     names = [visible(name) for name in part.names[:2]] + [f"{visible(name)}{of}" for name in part.names[2:4]]
     return dict(zip((names[i] for i in shown), _blocks(found, part, [values[i] for i in shown]), strict=True))
 
 
-def _bounded(found: Result) -> bool:
+def bounded(found: Result) -> bool:
     """Return whether bounds of spread counts are certain: of counts of this table, and not of what is made of them."""
     if found.target != "table":
         return False
@@ -194,11 +202,14 @@ def _exact(found: Result, part: Measured) -> dict[str, list[str]]:
 
 def _blocks(found: Result, part: Measured, columns: Sequence[Array]) -> list[list[str]]:
     """Return numbers with as many decimals as their block needs: all rows, or each row if their units differ."""
-    error = part.errors[found.target]
-    if found.alike:
-        decimals = [_decimals(part.estimate, error)] * part.estimate.size
-    else:
-        decimals = [_decimals(part.estimate[i : i + 1], error[i : i + 1]) for i in range(part.estimate.size)]
+    error, rows = part.errors[found.target], np.arange(part.estimate.size)
+    ends = part.ends(found.level, found.target)
+
+    def needed(block: Ints) -> int:
+        estimated = part.estimate[block]
+        return _decimals(estimated if np.isfinite(estimated).any() else ends[block].reshape(-1), error[block])
+
+    decimals = [needed(rows)] * rows.size if found.alike else [needed(rows[i : i + 1]) for i in rows]
     return [[_shown(float(v), d) for v, d in zip(column, decimals, strict=True)] for column in columns]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.rules.sums import By, RuleSet
 from rrpolicy.estimate.weights.base import Mask
@@ -71,6 +72,16 @@ class RuleErrors:
                 for by in BY
             },
         }
+
+    def _repr_html_(self) -> str:
+        """Return the errors as an HTML table, in percent, for notebooks."""
+        frame = self.to_frame()
+        cells = [
+            [str(by), f"{found:,}", *(f"{100 * v:.2f}" for v in rest)]
+            for by, found, *rest in frame.itertuples(index=False)
+        ]
+        names = [str(name).replace("_", " ") for name in frame]
+        return fragment([f"{self.true:,} true rules; errors in percent"], rows(names, cells), ())
 
     def summary(self) -> str:
         """Return the errors as text, in percent."""

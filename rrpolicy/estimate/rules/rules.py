@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical import Json, Value
+from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import split
+from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import factor
 from rrpolicy.estimate.results.flags import SELECTED, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
@@ -178,13 +180,14 @@ class Rules(Result):
         """Return how the rules were estimated, and which are sure."""
         return "moment estimates; sure: both lower ends reach the thresholds as well"
 
-    def labels(self) -> list[str]:
+    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """Return the rules."""
-        return [str(rule) for rule in self.rules]
+        return ("rule",), tuple((str(rule),) for rule in self.rules)
 
-    def plotted(self) -> tuple[str, Measured]:
-        """Return the confidences."""
-        return "Confidence of rules", self._estimated.confidence
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Return the confidences, beside the least that was asked for."""
+        line = Line(self.min_confidence, "the least confidence asked for")
+        return (Drawn(self._estimated.confidence, "confidence", line=line),)
 
     @cached_property
     def _estimated(self) -> _Estimated:

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical import Json
+from rrpolicy.drawing.chart import Line
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MOMENT, UNFLAGGED
 from rrpolicy.estimate.results.intervals import normal_ends
@@ -69,8 +71,13 @@ class Changes(Estimates):
 
     @property
     def title(self) -> str:
-        """Return what the estimates are."""
-        return "Estimated changes of counts"
+        """Return what the estimates are, and by what."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"Estimated changes of counts{by}"
+
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Return the changes, beside none."""
+        return (Drawn(self.quantity, line=Line(0.0, "no change")),)
 
     def facts(self) -> dict[str, Json]:
         """Return what was grouped by, and what was stated."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.canonical import Json
+from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
-from rrpolicy.untrusted.printable import line
+from rrpolicy.untrusted.printable import line, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,6 +92,20 @@ class Holds:
                     lines += [f"    as released: {_computed(s.released)}"] if s.released else []
         compared = any(s.verdict in {"never larger", "order kept"} for s in self.statements)
         return "\n".join(map(line, [*lines, *([f"note: {NOTE}"] if compared else [])]))
+
+    def _repr_html_(self) -> str:
+        """Return the statements as an HTML table by verdict, for notebooks."""
+        names = ["verdict", "analysis", "columns", "because", *(["as released"] if self.table else [])]
+        cells = [
+            [verdict, s.analysis, ", ".join(s.columns), s.because, *([_computed(s.released)] if self.table else [])]
+            for verdict in MEANING
+            for s in self.statements
+            if s.verdict == verdict
+        ]
+        used = dict.fromkeys(row[0] for row in cells)
+        head = ["What holds of the released data, uncorrected", *([self.table] if self.table else [])]
+        table = rows(names, [list(map(visible, row)) for row in cells])
+        return fragment(list(map(visible, head)), table, [*(f"{v}: {MEANING[v]}" for v in used), f"note: {NOTE}"])
 
 
 def _row(statement: Statement) -> dict[str, Json]:

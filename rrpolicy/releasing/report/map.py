@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rrpolicy.drawing.scale import nice_step
 from rrpolicy.report import MapMark, RiskMap, Tick
 
 STEPS = 4
 """Grid lines of a scale, about."""
-ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
-"""Of which grid lines stand a power of ten times one apart."""
 NEAR = (0.03, 0.05)
 """Marks so near to each other, across and up, share one label."""
 
@@ -89,9 +88,7 @@ class _Scale:
     def ticks(self, *, negative: bool) -> tuple[Tick, ...]:
         """Return grid lines at round numbers."""
         sign = -1 if negative else 1
-        apart = (self._high - self._low) / STEPS
-        power = 10.0 ** math.floor(math.log10(apart))
-        step = next(power * one for one in ROUND if power * one >= apart * (1 - 1e-9))
+        step = nice_step(self._high - self._low, STEPS)
         first, last = math.ceil(self._low / step - 1e-9), math.floor(self._high / step + 1e-9)
         digits = 2 + math.ceil(math.log10(max(abs(self._low), abs(self._high)) / step))
         return tuple(Tick(self.at(step * i), f"{sign * step * i + 0.0:.{digits}g}") for i in range(first, last + 1))
