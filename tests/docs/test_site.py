@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import pytest
 from markdown_it import MarkdownIt
 
 import rrpolicy
@@ -48,17 +47,19 @@ class Page(HTMLParser):
             self.fetched.append(given[FETCHED[tag]])
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
-    """The site as `make docs` builds it."""
-    folder = tmp_path_factory.mktemp("site")
-    built = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+def test_the_site_is_built_without_a_warning_and_whole(tmp_path: Path) -> None:
+    """As `make docs` builds it; built once, since that takes a while."""
+    built = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(built, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    site = {path: Page(path.read_text(encoding="utf-8")) for path in tmp_path.rglob("*.html")}
+    every_link_leads_somewhere_and_nothing_is_fetched(site)
+    no_stylesheet_or_script_of_a_page_fetches_from_elsewhere(tmp_path)
+    a_page_has_the_same_lists_and_tables_here_and_there(tmp_path, site)
+    the_reference_has_every_code_command_model_metric_and_function(tmp_path, site)
 
 
-def test_every_link_leads_somewhere_and_nothing_is_fetched(site: dict[Path, Page]) -> None:
+def every_link_leads_somewhere_and_nothing_is_fetched(site: dict[Path, Page]) -> None:
     links = 0
     for path, page in site.items():
         if path.name == "404.html":  # shown at any address: its links begin at the site's root
@@ -78,18 +79,16 @@ def test_every_link_leads_somewhere_and_nothing_is_fetched(site: dict[Path, Page
     assert links > 1000
 
 
-def test_no_stylesheet_or_script_of_a_page_fetches_from_elsewhere(site: dict[Path, Page]) -> None:
-    (root,) = {path.parent for path in site if path.name == "404.html"}
+def no_stylesheet_or_script_of_a_page_fetches_from_elsewhere(root: Path) -> None:
     for path in root.rglob("*.css"):
         assert not re.findall(r"url\(['\"]?(?:https?:)?//", path.read_text(encoding="utf-8")), path.name
-    for path in site:
+    for path in root.rglob("*.html"):
         inline = re.findall(r"<(?:script|style)[^>]*>(.*?)</", path.read_text(encoding="utf-8"), re.DOTALL)
         assert not [text for text in inline if "://" in text], path
 
 
-def test_a_page_has_the_same_lists_and_tables_here_and_on_the_site(site: dict[Path, Page]) -> None:
+def a_page_has_the_same_lists_and_tables_here_and_there(root: Path, site: dict[Path, Page]) -> None:
     """Guides are read in the repository, too: Markdown that the two understand differently is written otherwise."""
-    (root,) = {path.parent for path in site if path.name == "404.html"}
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
         here = Page(f"<article>{MarkdownIt('commonmark').enable('table').render(text)}</article>").tags
@@ -97,8 +96,7 @@ def test_a_page_has_the_same_lists_and_tables_here_and_on_the_site(site: dict[Pa
         assert {tag: here[tag] for tag in SHAPES} == {tag: there[tag] for tag in SHAPES}, path
 
 
-def test_the_reference_has_every_code_command_model_metric_and_function(site: dict[Path, Page]) -> None:
-    (root,) = {path.parent for path in site if path.name == "404.html"}
+def the_reference_has_every_code_command_model_metric_and_function(root: Path, site: dict[Path, Page]) -> None:
     ids = {path.relative_to(root).as_posix(): set(page.ids) for path, page in site.items()}
     registry = load_registry()
 
