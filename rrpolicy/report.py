@@ -277,6 +277,82 @@ class Alternatives:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleasedSet:
+    """A set of values that records were released as."""
+
+    members: tuple[int, ...] = field(metadata={"help": "positions of its values in the domain"})
+    share: float = field(metadata={"help": "of all records, exact"})
+
+
+@dataclass(frozen=True, slots=True)
+class SetPanel:
+    """Which sets were released of a column, or of columns whose sets go together, and how often."""
+
+    attribute: str = field(metadata={"help": "the released column, or the columns"})
+    values: tuple[str, ...] = field(metadata={"help": "what a set can hold, in the order of the domain"})
+    size: int = field(metadata={"help": "values in each set"})
+    held: tuple[float, ...] = field(metadata={"help": "for each value the share of records whose set holds it, exact"})
+    sets: tuple[ReleasedSet, ...] = field(metadata={"help": "the most frequent sets, most frequent first"})
+    different: int = field(metadata={"help": "how many different sets were released"})
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How an analyst uses the release (public page only)."""
+
+    rule: str = field(metadata={"help": "whether rows may be counted: the sentence to know before anything else"})
+    counting: tuple[Fact, ...] = field(metadata={"help": "columns, and how records are counted by them"})
+    python: tuple[str, ...] = field(metadata={"help": "lines that work as written in the folder of the page"})
+    command: str = field(metadata={"help": "the same for a shell"})
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyRow:
+    """What an analyst may expect of shares by a column (public page only)."""
+
+    columns: str = field(metadata={"help": "the released column, or those that are counted as one"})
+    told: str = field(metadata={"help": "what may be counted or estimated"})
+    tenth: str | None = field(
+        metadata={"help": "half width of a 95 % interval of a share of 10 %; None where there is none"}
+    )
+    half: str | None = field(metadata={"help": "the same of a share of 50 %"})
+    standing: str | None = field(metadata={"help": "of both numbers: exact or upper bound"})
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A requirement in words (public page only)."""
+
+    told: str = field(metadata={"help": "what holds, in a sentence"})
+    requirement: str = field(metadata={"help": "the privacy model and the requirement, as the policy states it"})
+    verdict: str = field(metadata={"help": "satisfied, failed or undecided"})
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file of public/ (public page only)."""
+
+    path: str = field(metadata={"help": "relative to the page"})
+    told: str = field(metadata={"help": "what it is"})
+    size: str = field(metadata={"help": "in bytes or their multiples; empty of files that are written after the page"})
+    digest: str = field(metadata={"help": "how its SHA-256 begins; empty of files that are written after the page"})
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the public page alone shows: how to use the release, and what to expect of it."""
+
+    about: tuple[str, ...] = field(metadata={"help": "what this is: whose records, how many, by whom, what for"})
+    usage: Usage = field(metadata={"help": "how to use it"})
+    protection: tuple[Fact, ...] = field(metadata={"help": "columns, and how they were protected, in two sentences"})
+    accuracy: tuple[AccuracyRow, ...] = field(metadata={"help": "what may be expected of each column's shares"})
+    promises: tuple[Promise, ...] = field(metadata={"help": "what is guaranteed"})
+    open: tuple[str, ...] = field(metadata={"help": "what is not guaranteed, the most important first"})
+    owner: str = field(metadata={"help": "whom to ask"})
+    downloads: tuple[Download, ...] = field(metadata={"help": "the files"})
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything a page shows. Template variables are these fields and no others; a test holds this."""
 
@@ -315,6 +391,13 @@ class Report:
     )
     alternatives: Alternatives | None = field(
         default=None, metadata={"help": "what it was compared with (audit page only); None where none was written"}
+    )
+    headline: str = field(
+        default="", metadata={"help": "what was done to which columns, and which are exact, in a sentence"}
+    )
+    sets: tuple[SetPanel, ...] = field(default=(), metadata={"help": "the sets that were released"})
+    published: Published | None = field(
+        default=None, metadata={"help": "how to use the release and what to expect of it (public page only)"}
     )
 
     def to_json(self) -> dict[str, Json]:

@@ -38,9 +38,11 @@ def environment() -> Environment:
     """Return the templates' environment: everything is escaped, nothing may be undefined."""
     made = template_environment("rrpolicy_reports", wording.shown)
     made.filters |= {
+        "beside": wording.beside,
         "label": wording.label,
         "sentence": wording.sentence,
         "prose": wording.prose,
+        "names": wording.names,
         "numeric": wording.numeric,
         "percent": percent,
         "probability": wording.probability,

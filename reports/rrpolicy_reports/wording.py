@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
@@ -32,6 +33,12 @@ def label(text: str) -> Markup:
     if spelled.isspace():
         return Markup("<i>blank text</i>")
     return Markup("<bdi>{}</bdi>").format(escape(spelled))
+
+
+def beside(path: str) -> str:
+    """Return the address of a file that stands beside the page: never one of another place, whatever it is called."""
+    elsewhere = {"", ".", ".."} & set(path.split("/"))
+    return "#downloads" if elsewhere else f"./{quote(path, errors='replace')}"
 
 
 def probability(value: float) -> str:
@@ -67,7 +74,12 @@ def sentence(text: str) -> str:
 
 def prose(text: str) -> Markup:
     """Return a sentence for the page; what stands between backticks is set as a name."""
-    return Markup(QUOTED.sub(r"<code>\1</code>", str(label(sentence(text)))))  # noqa: S704 - label has escaped it
+    return names(sentence(text))
+
+
+def names(text: str) -> Markup:
+    """Return text for the page; what stands between backticks is set as a name."""
+    return Markup(QUOTED.sub(r"<code>\1</code>", str(label(text))))  # noqa: S704 - label has escaped it
 
 
 def numeric(table: Sequence[Sequence[str]]) -> tuple[int, ...]:

@@ -68,7 +68,7 @@ def check_all(
 
 def _next(one: Looked) -> str:
     """Return how a policy is planned: where its table is not at hand, with another one or without data."""
-    from rrpolicy.cli.text.pasting import command_line
+    from rrpolicy.untrusted.pasting import command_line
 
     uri = "" if one.checked is None else one.checked.policy.source.uri
     file = Path(one.name).parent / uri

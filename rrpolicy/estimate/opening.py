@@ -22,6 +22,11 @@ TOGETHER = ({"data"}, {"qit", "st"}, {"qit", "st_1", "st_2"})
 """Tables that releases consist of."""
 
 
+def countable(manifest: Manifest) -> bool:
+    """Return whether a release consists of tables that records can be counted in."""
+    return {table.name for table in manifest.tables} in TOGETHER
+
+
 def open_release(
     path: str | Path,
     *,

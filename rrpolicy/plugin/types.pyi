@@ -37,11 +37,13 @@ from rrpolicy.privacy.classes.histograms import (
 from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
 from rrpolicy.privacy.classes.people import Population as Population
 from rrpolicy.report import (
+    AccuracyRow as AccuracyRow,
     AlternativeRow as AlternativeRow,
     Alternatives as Alternatives,
     AttackRow as AttackRow,
     AttributePanel as AttributePanel,
     CompanionRow as CompanionRow,
+    Download as Download,
     FindingRow as FindingRow,
     Gauge as Gauge,
     Histogram as Histogram,
@@ -49,9 +51,14 @@ from rrpolicy.report import (
     MarginalPanel as MarginalPanel,
     MarginalRow as MarginalRow,
     MatrixPanel as MatrixPanel,
+    Promise as Promise,
+    Published as Published,
+    ReleasedSet as ReleasedSet,
     RiskMap as RiskMap,
+    SetPanel as SetPanel,
     Spread as Spread,
     Tick as Tick,
+    Usage as Usage,
     UtilityRow as UtilityRow,
 )
 from rrpolicy.section import Fact as Fact

@@ -59,6 +59,8 @@ class PrivacyModel(Protocol[Options]):
         not_covered: sentences on what a finding of it does not say, which reports print beside it; without them they
             say that it does not tell.
         measures: the same by the name of what its assessors measure besides; see `Assessor.attained`.
+        promise: a method of the options that says in plain words what holds where an entry is satisfied: a sentence.
+            Without it reports show what `describe` says alone.
         example: keys of an entry as TOML, for hints.
         of_classes: how it is told of equivalence classes that were counted, as `check-table` does; see
             `rrpolicy.plugin.types.ClassModel`.

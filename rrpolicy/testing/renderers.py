@@ -24,6 +24,8 @@ CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 MARKUP = frozenset({".html", ".htm", ".xhtml", ".svg", ".xml", ".md"})
 """Suffixes of what is read as markup; other text may hold a `<` as it is."""
 LOADING = frozenset({"src", "srcset", "href", "xlink:href", "action", "formaction", "poster", "data", "background"})
+BESIDE = re.compile(r"\./(?!/|\.\.)(?!.*/\.\./)[^\s:\\]+")
+"""The address of a file that stands beside the page."""
 STYLED = re.compile(r"@import[^;]*|url\([^)]*\)|https?://[^\s\"')]*")
 LINKED = re.compile(
     r"\]\(\s*<?((?:https?:)?//[^\s)>]*)|^ *\[[^\]]+\]: *<?((?:https?:)?//\S*)|<(https?://[^\s>]*)", re.MULTILINE
@@ -200,7 +202,8 @@ class _Page(HTMLParser):
             self.outside.append("meta refresh")
         self.texts += [value for _, value in attrs if value]
         for name, value in attrs:
-            if name in LOADING and not (value or "").startswith(("#", "data:")):
+            beside = tag == "a" and BESIDE.fullmatch(value or "")  # a link that nothing follows by itself
+            if name in LOADING and not beside and not (value or "").startswith(("#", "data:")):
                 self.outside.append(f"{tag} {name}={value}")
             if name == "style":
                 self._check_style(value or "")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.cli.text.pasting import command_line, shortest
+from rrpolicy.untrusted.pasting import command_line, shortest
 
 POLICY = """\
 schema = 1

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rrpolicy.canonical import pretty
 from rrpolicy.cli.main import main
-from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.untrusted.pasting import command_line
 from rrpolicy.untrusted.printable import visible
 
 ODD = "\x1b[31m\x9b\x7f\u202e\u2066\u200f\u061c\u2028"

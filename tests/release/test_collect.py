@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import re
@@ -63,6 +64,16 @@ def test_estimates_lie_beside_the_truth(village: Path) -> None:
         assert abs(row.estimate - counts[0]) < SIGMAS * row.se
         off.append(abs(counts[1] - counts[0]) > SIGMAS * row.se)
     assert any(off)  # as they were sent, the records would be taken for another village
+
+
+def test_the_page_says_that_nobody_has_an_original(village: Path) -> None:
+    page = re.sub(r"<[^>]*>", "", (village / "bundle" / "public" / "report.html").read_text())
+
+    assert (
+        "randomised on the person's own machine before it was sent, and there is no original table."
+        in html.unescape(page)
+    )
+    assert "questionnaire.json" in page
 
 
 def test_what_can_be_recomputed_is_and_the_rest_is_said(village: Path) -> None:

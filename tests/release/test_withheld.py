@@ -171,6 +171,21 @@ def test_no_parameter_and_no_number_that_it_follows_from_is_told(folder, name):
     assert leaks(kept, bare((kept.parent / f"{name}.md").read_text())) == set()
 
 
+def test_the_page_says_what_cannot_be_counted_and_that_it_protects_nobody(folder):
+    page = re.sub(r"<[^>]*>", "", (folder / "fixed-kept" / "public" / "report.html").read_text())
+
+    assert "Nothing can be counted by sex, region and disease. By size and hours alone, counting rows is right." in page
+    assert "sensitive columns (sex, region and disease) are randomised with probabilities that are withheld" in page
+    assert (
+        "withholding protects nobody, as every requirement is held against somebody who has the probabilities" in page
+    )
+    assert "print(release.what_holds().summary())" in page
+    assert "rrpolicy what-holds ." in page
+    assert "The number achieved is a statistic of the original table and not published." in page
+    assert "attribute-disclosure" in page
+    assert "probability of at most" not in page
+
+
 def guesses(text: str, d: int) -> set[float]:
     """Keep probabilities of d categories that follow from any number of a text, by any formula that relates them."""
     found = set()

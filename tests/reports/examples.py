@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rrpolicy.report import (
+    AccuracyRow,
     AttackRow,
     AttributePanel,
     CompanionRow,
+    Download,
     Fact,
     FindingRow,
     Gauge,
@@ -13,9 +17,14 @@ from rrpolicy.report import (
     MarginalPanel,
     MarginalRow,
     MatrixPanel,
+    Promise,
+    Published,
+    ReleasedSet,
     Report,
     Section,
+    SetPanel,
     Spread,
+    Usage,
     UtilityRow,
 )
 
@@ -210,6 +219,30 @@ def not_run(name: str, reason: str = "the release is no partition") -> AttackRow
     return AttackRow(name, "the class of everybody", "", "undecided", reason, None, None, None, None, "", None)
 
 
+def published(
+    texts: tuple[str, ...] = ("Text.", "Another one."), paths: tuple[str, ...] = ("data.parquet",)
+) -> Published:
+    first = texts[0]
+    return Published(
+        about=texts,
+        usage=Usage(first, tuple(Fact(t, t) for t in texts), ("import rrpolicy", *texts), f"rrpolicy {first}"),
+        protection=tuple(Fact(t, t) for t in texts),
+        accuracy=(
+            *(AccuracyRow(t, t, "± 0.59 points", "± 0.44 points", "upper bound") for t in texts),
+            AccuracyRow(first, "Shares are exact.", None, None, None),
+        ),
+        promises=(Promise("", "pk-anonymity: k >= 2", "satisfied"), Promise(first, first, "satisfied")),
+        open=texts,
+        owner=first,
+        downloads=tuple(Download(p, p, "1.2 kB", "0123456789ab") for p in (*paths, "release.json")),
+    )
+
+
+def sets(name: str, values: tuple[str, ...]) -> SetPanel:
+    held = tuple(ReleasedSet((i, (i + 1) % len(values)), 1 / (i + 3)) for i in range(len(values)))
+    return SetPanel(name, values, 2, tuple(0.1 for _ in values), held, len(values) + 3)
+
+
 def report(page: str = "public", **changes: object) -> Report:
     audit = page == "audit"
     fields: dict[str, object] = {
@@ -295,6 +328,9 @@ def report(page: str = "public", **changes: object) -> Report:
         ),
         "attacks": (attack("Record linkage"), not_run("Homogeneity (disease)")) if audit else (),
         "points": ("'hours' is released unmodified on the assumption that it links nobody.",) if audit else (),
+        "headline": "`sex` is exact; the sensitive column (`disease`) is randomised with published probabilities.",
+        "sets": (sets("disease", DISEASE),),
+        "published": None if audit else published(),
     }
     return Report(**(fields | changes))  # type: ignore[arg-type]
 
@@ -335,6 +371,19 @@ def hostile() -> Report:
     )
 
 
+def hostile_public() -> Report:
+    paths = ("javascript:alert(1)", "//example.invalid/x", "../audit/plan.json", *HOSTILE)
+    return replace(
+        hostile(),
+        page="public",
+        findings=(finding(model=HOSTILE[0]), *hostile().findings),
+        headline=" | ".join(HOSTILE),
+        sets=(sets(HOSTILE[0], HOSTILE),),
+        published=published(HOSTILE, paths),
+        attacks=(),
+    )
+
+
 def big() -> Report:
     labels = tuple(f"Category number {i:02d}" for i in range(16))
     names = tuple(f"attribute_{i:02d}" for i in range(40))
@@ -346,4 +395,11 @@ def big() -> Report:
     )
 
 
-EXAMPLES = {"public": report, "audit": lambda: report("audit"), "failing": failing, "hostile": hostile, "big": big}
+EXAMPLES = {
+    "public": report,
+    "audit": lambda: report("audit"),
+    "failing": failing,
+    "hostile": hostile,
+    "hostile public": hostile_public,
+    "big": big,
+}

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("width", [320, 360, 768, 1400])
-@pytest.mark.parametrize("name", ["audit", "failing", "hostile"])
+@pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "hostile public"])
 def test_the_page_never_scrolls_sideways(examples: Any, opened: Callable[..., Any], name: str, width: int) -> None:
     page = opened(examples.EXAMPLES[name](), width)
 
@@ -28,7 +28,7 @@ def test_a_big_report_opens_without_scrolling_sideways(examples: Any, opened: Ca
 
 
 @pytest.mark.parametrize("width", [320, 768, 900, 1400])
-@pytest.mark.parametrize("name", ["audit", "failing"])
+@pytest.mark.parametrize("name", ["public", "audit", "failing"])
 def test_no_text_is_squeezed_into_a_column_of_letters(
     examples: Any, opened: Callable[..., Any], name: str, width: int
 ) -> None:
@@ -44,7 +44,7 @@ def test_no_text_is_squeezed_into_a_column_of_letters(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["audit", "failing"])
+@pytest.mark.parametrize("name", ["public", "audit", "failing"])
 def test_all_text_has_the_contrast_of_wcag_aa(
     examples: Any, opened: Callable[..., Any], contrast: str, name: str, scheme: str
 ) -> None:

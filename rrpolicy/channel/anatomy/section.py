@@ -55,7 +55,7 @@ def groups_section(groups: AnatomyChannel, records: int, original: Original | No
         " are not hidden."
     )
     facts = [
-        Fact("AnatomyChannel", figure(number)),
+        Fact("Groups", figure(number)),
         Fact("Records in a group", _sizes(groups, records)),
         Fact("Residues, each in a group that lacked its value", figure(residues)),
         *(Fact("Join", f"{known}.{groups.group.name} = {table}.{groups.group.name}") for table in values),
@@ -73,7 +73,7 @@ def groups_section(groups: AnatomyChannel, records: int, original: Original | No
     order = ORDER if len(phases) <= _SHOWN else f"{ORDER} {figure(len(phases) - _SHOWN)} more rows are left out."
     rows = tuple(_row(phase, [str(label) for label in groups.sensitive[0].labels]) for phase in phases[:_SHOWN])
     shares = tuple(phase.groups / number for phase in phases[:_SHOWN])
-    header = ("AnatomyChannel", "Each holds for certain", "And by turns", "Of these")
+    header = ("Groups", "Each holds for certain", "And by turns", "Of these")
     return Section(title, (how, join, left, order), tuple(facts), header, rows, shares, "Share of groups")
 
 
@@ -97,7 +97,7 @@ def _of_pairs(groups: AnatomyChannel, original: Original, section: Section) -> S
     return replace(
         section,
         facts=(*section.facts, *facts),
-        header=("AnatomyChannel", "Combinations that stand together"),
+        header=("Groups", "Combinations that stand together"),
         table=tuple(row(kind) for kind in shown),
         bars=tuple(kind.groups / number for kind in shown),
         shares="Share of groups",

@@ -11,7 +11,7 @@ import typer
 from rrpolicy import door
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, show
-from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.untrusted.pasting import command_line
 
 if TYPE_CHECKING:
     from rrpolicy.outputs.outcome import Outcome

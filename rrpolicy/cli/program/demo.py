@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.untrusted.pasting import command_line
 
 
 def command(

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.text.pasting import command_line, quoted
 from rrpolicy.skeleton.skeleton import KINDS, write_skeleton
+from rrpolicy.untrusted.pasting import command_line, quoted
 from rrpolicy.untrusted.printable import line
 
 

@@ -11,7 +11,7 @@ import typer
 from rrpolicy import door
 from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.untrusted.pasting import command_line
 from rrpolicy.untrusted.printable import line
 
 

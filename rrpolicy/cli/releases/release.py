@@ -11,7 +11,7 @@ import typer
 from rrpolicy import door
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.cli.text.pasting import command_line, shortest
+from rrpolicy.untrusted.pasting import command_line, shortest
 from rrpolicy.untrusted.printable import line
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.text.pasting import command_line
+from rrpolicy.untrusted.pasting import command_line
 from rrpolicy.untrusted.printable import line
 
 

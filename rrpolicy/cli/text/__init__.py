@@ -1,1 +1,1 @@
-"""What commands print: plans, progress, and commands that can be pasted."""
+"""What commands print: plans and progress."""

@@ -18,7 +18,7 @@ from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.estimate.weights.sets import SetWeights, counted_cells
+from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_cells
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
 from rrpolicy.source.counts import Array, Ints
@@ -109,6 +109,49 @@ def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
         np.add.at(counts, _cells(axis, [part.column(name)]), as_numpy(part.column("n")))
         found.append(counts)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """Released sets, counted as they are.
+
+    Attributes:
+        sets: (positions of its values, records) of the most frequent, most frequent first.
+        different: how many different ones there are.
+        held: (S,) records whose set holds each value.
+    """
+
+    sets: tuple[tuple[tuple[int, ...], int], ...]
+    different: int
+    held: tuple[int, ...]
+
+
+def count_sets(data: DataFile, axis: SetWeights, most: int) -> Sets:
+    """Count the sets that records were released as.
+
+    Args:
+        data: where the rows are.
+        axis: of the columns.
+        most: sets that are returned.
+
+    Raises:
+        PolicyError: RR269 if the file is not what the manifest describes.
+    """
+    kinds = {c.name: c for c in data.columns}
+    codes = codes_of_sets(axis, *_lists([kinds[name] for name in axis.columns]))
+    holding = (f"sum(n) FILTER (list_contains(codes, {i}))" for i in range(len(axis.original)))
+    held = ", ".join(f"coalesce({n}, 0)::BIGINT" for n in holding)
+
+    def each(source: str) -> str:
+        return f"(SELECT list_sort({codes}) AS codes, count(*) AS n FROM {source} GROUP BY 1)"  # noqa: S608 names quoted
+
+    whole = _asked(data, lambda source: f"SELECT count(*), {held} FROM {each(source)}", ()).to_pylist()  # noqa: S608
+    different, *records = whole[0].values()
+    top = f"ORDER BY n DESC, codes LIMIT {most:d}"
+    shown = _asked(data, lambda source: f"SELECT codes, n FROM {each(source)} {top}", ()).to_pylist()  # noqa: S608
+    if any(row["codes"] is None or None in row["codes"] for row in shown):
+        raise _no_such_sets(axis)
+    return Sets(tuple((tuple(row["codes"]), row["n"]) for row in shown), different, tuple(records))
 
 
 @dataclass(frozen=True)
@@ -266,9 +309,13 @@ def _lists(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
 def _held(axis: SetWeights, cells: Any) -> Ints:
     """Return the cells that records are counted in by the sets they release."""
     if cells.null_count:
-        names = ", ".join(map(repr, axis.columns))
-        raise unlike_description(f"{names} holds values outside its domain, or sets of another size")
+        raise _no_such_sets(axis)
     return np.asarray(as_numpy(cells), dtype=np.int64)
+
+
+def _no_such_sets(axis: SetWeights) -> PolicyError:
+    names = ", ".join(map(repr, axis.columns))
+    return unlike_description(f"{names} holds values outside its domain, or sets of another size")
 
 
 def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:

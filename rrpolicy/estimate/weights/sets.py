@@ -169,12 +169,24 @@ def counted_cells(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]
         lists: each column as SQL, a list.
         domains: its categories as SQL, a list.
     """
+    same, codes = _held_codes(axis, lists, domains)
+    return f"CASE WHEN {same} THEN list_prepend(0, list_transform({codes}, lambda code: 1 + code)) END"
+
+
+def codes_of_sets(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]) -> str:
+    """Return the SQL list of the codes of the values that a set holds; arguments as for `counted_cells`.
+
+    It is null for a set of another size; a code is null for a value outside the domain.
+    """
+    same, codes = _held_codes(axis, lists, domains)
+    return f"CASE WHEN {same} THEN {codes} END"
+
+
+def _held_codes(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]) -> tuple[str, str]:
+    """Return as SQL whether a set has the size that it should have, and the codes of its values."""
     code = ""
     for part, domain in zip(lists, domains, strict=True):
         place = f"(list_position({domain}, {part}[i]) - 1)"
         code = f"({code}) * len({domain}) + {place}" if code else place
-    first = lists[0]
     same = " AND ".join(f"len({part}) = {axis.set_size}" for part in lists)
-    return (
-        f"CASE WHEN {same} THEN list_prepend(0, list_transform(range(1, len({first}) + 1), lambda i: 1 + {code})) END"
-    )
+    return same, f"list_transform(range(1, {axis.set_size + 1}), lambda i: {code})"

@@ -25,6 +25,7 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude
 from rrpolicy.privacy.model import Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
+from rrpolicy.privacy.promised import chance, of
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
@@ -90,6 +91,13 @@ class AlphaKAnonymity:
         """Return such as `alpha <= 1/2, k >= 5`, with the attributes where the entry names them."""
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"alpha <= {exact(options.alpha)}, k >= {options.k}{of}"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        return (
+            f"Each record agrees with at least {options.k - 1} others in every quasi-identifier, and no sensitive "
+            f"value{of(options.sensitive)} makes up more than {chance(options.alpha)} of such a group."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers, attributes that are not sensitive, and a k out of reach."""

@@ -17,23 +17,24 @@ from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
 from rrpolicy.privacy.disclosure.attribute_options import ADVERSARY, NAME, ONE_EVENT, Limited, Options
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order
 from rrpolicy.privacy.models.coupling import coupled
+from rrpolicy.privacy.promised import chance, of
 
 REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 NOT_COVERED = (
     (
         "This is the chance of one event, not the chance that a guess of the value is right: that is `value read "
-        "correctly`, which the plan and the audit report show beside it."
+        "correctly`, a statistic of the original table that this requirement does not limit."
     ),
     (
         "Who knows or reconstructs the whole table guesses the commonest value of a group: that is `largest "
-        "within-group share`, shown there too."
+        "within-group share`, which no release lowers."
     ),
     "A person with more than one record, and knowledge from elsewhere beyond the quasi-identifiers.",
 )
 NOT_COVERED_BY_A_READING = (
     (
         "Who names the likeliest value, in place of reading one off a record drawn: `best-guess`. Who knows the shares "
-        "of a group guesses its commonest value: `largest within-group share`, shown beside it."
+        "of a group guesses its commonest value: `largest within-group share`."
     ),
     NOT_COVERED[-1],
     *EVERY_MODEL,
@@ -68,6 +69,30 @@ class AttributeDisclosure:
             + of
             + (", also if the other sensitive values are known" if options.known_sensitive else "")
             + (", decided by an estimate" if options.decided_by == "estimate" else "")
+        )
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        attacker, reading = {
+            Limited.RISK: (
+                "draws a record that fits a person",
+                "hits one with the person's own attributes and reads the",
+            ),
+            Limited.CORRECT_READING: ("draws a record that fits a person", "reads the"),
+            Limited.BEST_GUESS: ("knows which record is a person's", "guesses the"),
+            Limited.GAIN: (
+                "knows which record is a person's",
+                "gains, over naming the commonest value unseen, in guessing the",
+            ),
+        }[options.measure]
+        limits = [] if options.threshold is None else [f"at most {chance(options.threshold)}"]
+        limits += [
+            f"at most {chance(t)} of `{value}`" if t < 1 else f"no limit of `{value}`"
+            for value, t in options.thresholds.items()
+        ]
+        return (
+            f"Learning a secret: an attacker who {attacker} {reading} true value{of(options.sensitive)} with a "
+            f"probability of {', '.join(limits)}."
         )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:

@@ -30,6 +30,8 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
 from rrpolicy.privacy.model import Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
+from rrpolicy.privacy.promised import of
+from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
@@ -99,6 +101,14 @@ class BetaLikeness:
         """Return such as `basic beta <= 2`, with the attributes where the entry names them."""
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"{options.likeness.value} beta <= {exact(options.beta)}{of}"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        return (
+            f"Learning a secret: no sensitive value{of(options.sensitive)} is more than "
+            f"{figure(float(1 + options.beta))} times as frequent in a group that agrees in the quasi-identifiers as "
+            "in the whole release."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive."""

@@ -32,6 +32,8 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
 from rrpolicy.privacy.model import Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
+from rrpolicy.privacy.promised import of
+from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
@@ -102,6 +104,14 @@ class DeltaDisclosure:
         over = " over values that occur" if options.values is Values.OCCURRING else ""
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"delta < {exact(options.delta)}{over}{of}"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        return (
+            f"Learning a secret: the shares of the sensitive values{of(options.sensitive)} in every group that agrees "
+            "in the quasi-identifiers differ from those of the whole release by a factor below "
+            f"2^{figure(float(options.delta))}."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive."""

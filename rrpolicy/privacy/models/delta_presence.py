@@ -39,6 +39,7 @@ from rrpolicy.privacy.classes.assessor import (
     uncounted,
 )
 from rrpolicy.privacy.model import Assessor, Order, PerClass
+from rrpolicy.privacy.promised import chance
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis
@@ -110,6 +111,14 @@ class DeltaPresence:
     def describe(self, options: Options) -> str:
         """Return such as `presence in [1/10, 1/2]`."""
         return f"presence in [{exact(options.min)}, {exact(options.max)}]"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        least = f" or below {chance(options.min)}" if options.min else ""
+        return (
+            "Presence: nobody who has a list of the population says of a person on it that they are in the table with "
+            f"a probability above {chance(options.max)}{least}."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers."""

@@ -11,6 +11,7 @@ from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.assessor import Computed, DisclosureModel
 from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, Options
 from rrpolicy.privacy.model import Assessor, Order, foreign
+from rrpolicy.privacy.promised import chance
 
 REFERENCE = "Teng, Du 2006, Theorem 3.2"
 NOT_COVERED = (
@@ -36,6 +37,14 @@ class IdentityDisclosure:
         if options.percentile is None:
             return f"link <= {options.threshold}"
         return f"mean link of the {options.percentile} % most at risk <= {options.threshold}"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        mean = "" if options.percentile is None else f", on average over the {options.percentile} % most at risk"
+        return (
+            "Re-identification: an attacker who looks for a person by the quasi-identifiers picks that person's record "
+            f"with a probability of at most {chance(options.threshold)}{mean}."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:  # noqa: ARG002
         """Refuse a policy without quasi-identifiers."""

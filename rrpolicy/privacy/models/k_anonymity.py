@@ -72,6 +72,12 @@ class KAnonymity:
         """Return such as `k >= 5`."""
         return f"k >= {options.k}"
 
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        if options.k == 1:
+            return "Nothing: with k = 1 a record may be the only one of its kind."
+        return f"Re-identification: each record agrees with at least {options.k - 1} others in every quasi-identifier."
+
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers, and a k that no table of the least size reaches."""
         if not policy.with_role(Role.QUASI_IDENTIFIER):

@@ -114,6 +114,13 @@ class KMap:
         decided = ", decided by an estimate" if options.decided_by == "estimate" else ""
         return f"k >= {options.k} people of the population{how}{decided}"
 
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        return (
+            f"Re-identification: each record fits at least {options.k} people of the population by its "
+            "quasi-identifiers" + (", as an estimate has it." if options.decided_by == "estimate" else ".")
+        )
+
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers."""
         del options

@@ -32,6 +32,8 @@ from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Words, assessor, conclude, named
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
+from rrpolicy.privacy.promised import chance, of
+from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
@@ -143,6 +145,19 @@ class LDiversity:
         if options.c is not None:
             words = f"recursive (c, l) = ({exact(options.c)}, {exact(options.l)})"
         return words + (f" ({', '.join(options.sensitive)})" if options.sensitive else "")
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        told = {
+            Kind.DISTINCT: f"there are at least {figure(float(options.l))} different sensitive values",
+            Kind.ENTROPY: f"the sensitive values are as even as {figure(float(options.l))} equally frequent ones",
+            Kind.FREQUENCY: f"no sensitive value has a share above {chance(1 / options.l)}",
+            Kind.RECURSIVE: "the commonest sensitive value has less than "
+            f"{figure(float(options.c or 0))} times the records of all values from the {options.l}-th on together",
+        }[options.kind]
+        return (
+            f"Learning a secret: among what can be a person's by the quasi-identifiers, {told}{of(options.sensitive)}."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive; how many values l can count is the channel's business."""

@@ -7,6 +7,7 @@ References:
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -28,6 +29,7 @@ from rrpolicy.privacy.epsilon.exposure import (
 from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
 from rrpolicy.privacy.units import k_of_units, unit_sizes
+from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -97,6 +99,14 @@ class LocalDP:
     def describe(self, options: Options) -> str:
         """Return the requirement in words, such as `epsilon <= 6 (record scope)`."""
         return f"epsilon <= {exact(options.epsilon)} ({options.scope} scope)"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        what = "what is released" if options.scope == "record" else "what is released at random"
+        return (
+            f"Whatever an attacker knew before, {what} of a person moves the odds between any two possibilities by a "
+            f"factor of at most e^{figure(float(options.epsilon))}, about {figure(math.exp(options.epsilon), 3)}."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Return None: a positive epsilon can be asked of any policy."""

@@ -31,6 +31,7 @@ from rrpolicy.privacy.epsilon.exposure import (
     unlinkable_companions,
 )
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
+from rrpolicy.privacy.promised import chance
 from rrpolicy.privacy.units import k_of_units, unit_sizes
 
 if TYPE_CHECKING:
@@ -95,6 +96,13 @@ class PkAnonymity:
     def describe(self, options: Options) -> str:
         """Return the requirement in words, such as `k >= 2`."""
         return f"k >= {exact(options.k)}"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        return (
+            "Re-identification: no attacker links a person to a record with a probability above "
+            f"{chance(1 / options.k)}."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Return why k is out of reach for a table that the policy admits: it never exceeds the number of records."""

@@ -39,6 +39,7 @@ from rrpolicy.privacy.epsilon.exposure import (
 from rrpolicy.privacy.epsilon.scope import MEANING, Scope, across, scoped
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, conclude
 from rrpolicy.privacy.models.local_dp import ADVERSARY
+from rrpolicy.privacy.promised import chance
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -101,6 +102,14 @@ class Rho1ToRho2:
         """Return the requirement in words, such as `posterior <= 1/2 after a prior of at most 1/10 (record scope)`."""
         said = f"posterior <= {exact(options.rho2)} after a prior of at most {exact(options.rho1)}"
         return f"{said} ({options.scope} scope)"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        what = "" if options.scope == "record" else " of what is randomised"
+        return (
+            f"What{what} an attacker gave a probability of at most {chance(options.rho1)} before the release has one "
+            f"of at most {chance(options.rho2)} after it."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Return None: it can be asked of any policy."""

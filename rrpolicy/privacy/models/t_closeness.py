@@ -25,6 +25,8 @@ from rrpolicy.privacy.classes.assessor import ClassModel, Outcome, Protected, Wo
 from rrpolicy.privacy.classes.distance import Distance
 from rrpolicy.privacy.model import Assessor, Order, PerClass
 from rrpolicy.privacy.models.sensitive import not_sensitive
+from rrpolicy.privacy.promised import of
+from rrpolicy.section import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
@@ -85,6 +87,14 @@ class TCloseness:
         """Return such as `variational distance <= 1/5`, with the attributes where the entry names them."""
         of = f" ({', '.join(options.sensitive)})" if options.sensitive else ""
         return f"{options.distance.value} distance <= {exact(options.t)}{of}"
+
+    def promise(self, options: Options) -> str:
+        """Return what holds where it is satisfied, in plain words."""
+        return (
+            f"Learning a secret: the sensitive values{of(options.sensitive)} of every group that agrees in the "
+            "quasi-identifiers are spread nearly as those of the whole release, at most "
+            f"{figure(float(options.t))} apart on a scale from 0 to 1."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse attributes that are not sensitive, have no order, or no hierarchy, where the distance needs it."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical import file_digest, pretty
+from rrpolicy.canonical import digest, file_digest, pretty
 from rrpolicy.channel.promises import settled
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.formats.format import CORE, Formats
@@ -310,16 +310,17 @@ def write_public(executed: Executed, place: LedgerPlace | None) -> Manifest:
     public = executed.staging.public
     manifest = replace(unplaced(executed), ledger=place)
     published_channel = manifests.published_channel(executed.plan)
-    for name, content in {
-        **beside(manifest, public, executed.registry.formats),
-        **public_page(public, manifest, executed.registry, published_channel, executed.released),
-    }.items():
+    for name, content in beside(manifest, public, executed.registry.formats).items():
         path = public / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
     if executed.questionnaire is not None:
         (public / questionnaire.NAME).write_bytes(pretty(executed.questionnaire.to_json()))
-    whole = manifest.sealed(manifests.file_digests(public, but=NAME))
+    listed = replace(manifest, files=manifests.file_digests(public, but=NAME))
+    pages = public_page(public, listed, executed.registry, published_channel, executed.released)
+    for name, content in pages.items():
+        (public / name).write_bytes(content)
+    whole = manifest.sealed({**listed.files, **{name: digest(content) for name, content in pages.items()}})
     (public / NAME).write_bytes(pretty(whole.to_json()))
     return whole
 

@@ -53,7 +53,7 @@ TOGETHER_BLOCKS = "randomised together inside blocks: a combination is kept, or 
 BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
 KEPT = "released as it is: nothing is ever exchanged"
 CARRIED = "released as it is; it has no list of categories"
-NOT_STATED = "stands in the release's description; the audit report says how it was chosen"
+NOT_STATED = "stands in the release's description; how it was chosen is not published"
 
 
 def panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[AttributePanel, ...]:
@@ -91,10 +91,10 @@ def unmodified(attributes: Iterable[A], decoders: Sequence[Decoder]) -> tuple[A,
 def _kinds(decoder: Decoder) -> Iterator[str]:
     kind = KINDS[type(decoder)] if decoder.drawn else UNCHANGED
     for name in decoder.attributes:
-        yield _coarseness(decoder, name) if isinstance(decoder, RecodeDecoder) else kind
+        yield coarseness(decoder, name) if isinstance(decoder, RecodeDecoder) else kind
 
 
-def _coarseness(decoder: RecodeDecoder, name: str) -> str:
+def coarseness(decoder: RecodeDecoder, name: str) -> str:
     """Return whether any label of a column stands for several categories, or none but the one for all of them."""
     sizes, categories = _label_sizes(decoder, name)
     if any(1 < size < categories for size in sizes) or sizes == [categories]:
@@ -155,7 +155,7 @@ def _treatment(decoder: Decoder, name: str) -> str:
 
 def _generalised(decoder: RecodeDecoder, name: str) -> str:
     sizes, categories = _label_sizes(decoder, name)
-    kind = _coarseness(decoder, name)
+    kind = coarseness(decoder, name)
     if kind == UNCHANGED:
         return TREATMENT[IdentityDecoder]
     own = [size for size in sizes if size < categories]

@@ -19,6 +19,7 @@ from rrpolicy.releasing.report.attributes import panels, treated_so
 from rrpolicy.releasing.report.context import context_facts
 from rrpolicy.releasing.report.decision import decision, points
 from rrpolicy.releasing.report.findings import finding_row, utility_row
+from rrpolicy.releasing.report.protection import headline
 from rrpolicy.releasing.report.wording import worded
 from rrpolicy.report import FindingRow, Report, UtilityRow
 from rrpolicy.section import Fact, Section, figure
@@ -38,8 +39,8 @@ KEPT = (
 )
 NOTHING_DRAWN = "nothing was drawn at random"
 POLICY = "policy.toml"
-DIGEST = "Digest of the policy’s meaning"
-WITH_TAG = f"{DIGEST} and of the source under the key"
+DIGEST = "SHA-256 of the resolved policy"
+WITH_TAG = f"{DIGEST} and the keyed hash (HMAC) of the source"
 TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED = {
     Role.IDENTIFIER: "identifier, counted only for how many records a person has, and never released",
@@ -97,19 +98,39 @@ def public_report(
     """Fill the public page from public artifacts alone.
 
     Args:
-        public: the public/ folder, with the data files.
-        manifest: of the release; its digests need not be written yet.
+        public: the public/ folder, with all files but the page and release.json.
+        manifest: of the release, with the digests of these files; it need not be sealed yet.
         released: column -> released records of each of its labels, if they are counted already.
-        models: privacy models by name, which say themselves what they do not cover.
+        models: privacy models by name, which say themselves what they promise, and what they do not cover.
         sections: what the published channel says of itself, from `Channel.sections` without the original.
         formats: of data files, by name; that of the release among them.
 
     Raises:
         PolicyError: RR260 if the manifest contradicts itself, RR269 if the data are missing.
     """
-    from rrpolicy.releasing.report.marginals import marginals
+    from rrpolicy.estimate.opening import countable, release_of
+    from rrpolicy.releasing.report.public.published import published
 
-    rows = tuple(finding_row(finding, models or {}) for finding in manifest.findings)
+    page = replace(_shared(public, manifest, released, models or {}, formats), sections=sections)
+    if not countable(manifest):
+        return page
+    release = release_of(public, manifest, formats)
+    return replace(page, published=published(public, release, models or {}, page.findings, page.points))
+
+
+def _shared(
+    public: Path,
+    manifest: Manifest,
+    released: Mapping[str, Sequence[int]] | None,
+    models: Mapping[str, object],
+    formats: Formats,
+) -> Report:
+    """Return what both pages show, as the public one shows it."""
+    from rrpolicy.estimate.opening import countable, release_of
+    from rrpolicy.releasing.report.marginals import marginals
+    from rrpolicy.releasing.report.sets import set_panels
+
+    rows = tuple(finding_row(finding, models) for finding in manifest.findings)
     useful = tuple(utility_row(finding, waivers=manifest.governance.waivers) for finding in manifest.utility)
     passed, sentence = _decided(manifest, rows, useful)
     return Report(
@@ -127,9 +148,11 @@ def public_report(
         dropped=(),
         marginals=marginals(public, manifest, released, formats),
         utility=useful,
-        sections=sections,
+        sections=(),
         provenance=_provenance(manifest),
         context=context_facts(manifest.governance, manifest.governance_digest),
+        headline=headline(manifest),
+        sets=set_panels(release_of(public, manifest, formats)) if countable(manifest) else (),
     )
 
 
@@ -146,7 +169,7 @@ def audit_report(
     """
     from rrpolicy.releasing.report.marginals import with_original
 
-    page = public_report(public, manifest, released=released, models=audit.models, formats=audit.formats)
+    page = _shared(public, manifest, released, audit.models, audit.formats)
     rows = tuple(finding_row(finding, audit.models, _file_of(finding, audit.policy_file)) for finding in audit.findings)
     useful = _utility(audit, manifest)
     passed, sentence = _decided(manifest, rows, useful)

@@ -12,7 +12,7 @@ import numpy as np
 from rrpolicy.canonical import category_text
 from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count, count_each
-from rrpolicy.estimate.opening import TOGETHER, release_of
+from rrpolicy.estimate.opening import countable, release_of
 from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import EVEN, METHOD, Crosstab, Row
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
@@ -56,7 +56,7 @@ def marginals(
             counted from the data file.
         formats: that are known; that of the release among them.
     """
-    if {table.name for table in manifest.tables} not in TOGETHER:
+    if not countable(manifest):
         return ()
     release = release_of(public, manifest, formats)
     if released is None:
@@ -84,7 +84,7 @@ def counted(public: Path, manifest: Manifest, formats: Formats = CORE) -> Mappin
         manifest: of the release.
         formats: that are known; that of the release among them.
     """
-    if {table.name for table in manifest.tables} not in TOGETHER:
+    if not countable(manifest):
         return {}
     return _counted(release_of(public, manifest, formats))
 

@@ -1,0 +1,75 @@
+"""What the public page alone shows, gathered from public/ alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rrpolicy.releasing.report.context import declared
+from rrpolicy.releasing.report.protection import protections
+from rrpolicy.releasing.report.public.accuracy import accuracy
+from rrpolicy.releasing.report.public.counting import countings
+from rrpolicy.releasing.report.public.downloads import downloads
+from rrpolicy.releasing.report.public.promises import left_open, promises
+from rrpolicy.releasing.report.public.usage import usage
+from rrpolicy.report import Published
+from rrpolicy.section import figure
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.manifest.manifest import Manifest
+    from rrpolicy.report import FindingRow
+
+COLLECTED = "Each record was randomised on the person's own machine before it was sent, and there is no original table."
+SERIES = (
+    "It is one of a series: in all of its releases, a value of a person that has not changed is released alike, so "
+    "that differences between releases are more certain."
+)
+TOLD = ("licence", "recipients", "release_model")
+TEST = "It was drawn from a test's seed that anybody can know: it protects nobody."
+
+
+def published(
+    public: Path,
+    release: Release,
+    models: Mapping[str, object],
+    rows: Sequence[FindingRow],
+    points: Sequence[str],
+) -> Published:
+    """Return what the public page alone shows.
+
+    Args:
+        public: the folder.
+        release: opened; its manifest holds the digests of the files but the page's own.
+        models: privacy models by name.
+        rows: of the findings.
+        points: that need a person's judgement.
+    """
+    manifest = release.manifest
+    counted = countings(release)
+    return Published(
+        about=tuple(_about(manifest)),
+        usage=usage(release, counted),
+        protection=protections(manifest),
+        accuracy=accuracy(release, counted),
+        promises=promises(manifest, models),
+        open=left_open(manifest, rows, points),
+        owner=manifest.policy.owner,
+        downloads=downloads(public, manifest),
+    )
+
+
+def _about(manifest: Manifest) -> Iterator[str]:
+    most = manifest.units.max_records
+    each = "one a person" if most == 1 else f"at most {figure(most)} a person"
+    yield f"{figure(manifest.records, 15)} records, {each}, protected and published by {manifest.policy.owner}."
+    yield f"Purpose: {manifest.policy.purpose}."
+    if manifest.test:
+        yield TEST
+    if manifest.collected is not None:
+        yield COLLECTED
+    if manifest.series is not None:
+        yield SERIES
+    stated = declared(manifest.governance.context)
+    yield from (f"{stated[key].name}: {stated[key].value}." for key in TOLD if key in stated)
