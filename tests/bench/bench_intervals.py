@@ -20,7 +20,6 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.canonical import Json, file_digest, own_digest
 from rrpolicy.estimate.association.association import named
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.counts.predicate import parse_condition
@@ -31,6 +30,7 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.shares import shares
 from tests.bench import Ratio
+from tests.estimate.conftest import column, manifest, retention, seal
 
 RECORDS, DRAWS, LEVEL = 400, 2000, 0.95
 COVERED, FLAGGED = 0.93, 0.05
@@ -117,41 +117,14 @@ class Tally:
 
 def opened(folder: Path, keeps: Sequence[float], sizes: Sequence[int]) -> Release:
     """Return a release of columns c0, c1, ... and a number y, whose rows are never read."""
-    names = [f"c{i}" for i in range(len(keeps))]
-    base = {"kind": "category", "type": "", "attribute": "", "assume_unlinkable": None}
-    columns = [base | {"name": n, "labels": [f"{n}{k}" for k in range(s)]} for n, s in zip(names, sizes, strict=True)]
-    decoders = [
-        {
-            "attributes": [c["name"]],
-            "form": "retention",
-            "parameters": {
-                "columns": [c["name"]],
-                "labels": [[label] for label in c["labels"]],
-                "blocks": [{"members": list(range(size)), "keep_probability": str(keep)}],
-            },
-            "unbiased": True,
-            "independent": True,
-        }
-        for c, keep, size in zip(columns, keeps, sizes, strict=True)
+    axes = [
+        retention(f"c{i}", [f"c{i}{k}" for k in range(size)], [(range(size), str(keep))])
+        for i, (keep, size) in enumerate(zip(keeps, sizes, strict=True))
     ]
-    columns.append(base | {"name": "y", "labels": [], "kind": "carried", "type": "DOUBLE"})
-    data = folder / "data.parquet"
-    data.touch()
-    digest = file_digest(data)
-    document: dict[str, Json] = {
-        "schema": "rrpolicy.release/1",
-        "records": RECORDS,
-        "units": {"max_records": 1, "tested": True},
-        "decoders": decoders,
-        "tables": [{"name": "data", "columns": columns, "sort": names, "joins": {}}],
-        "data": {
-            "format": "parquet",
-            "csv_formulas": "escape",
-            "tables": {"data": {"path": data.name, "rows": RECORDS, "digest": digest}},
-        },
-        "files": {data.name: digest},
-    }
-    (folder / "release.json").write_text(json.dumps(document | {"digest": own_digest(document)}))
+    made = manifest(axes, RECORDS, "parquet", [column("y", (), "carried", "DOUBLE")])
+    (folder / "release.json").write_text(json.dumps(made.to_json()))
+    (folder / "data.parquet").touch()
+    seal(folder)
     return open_release(folder)
 
 

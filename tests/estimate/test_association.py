@@ -410,6 +410,10 @@ def test_rules_are_compared_with_the_true_ones(survey, publish, made):
     assert frame.loc["lower", "false_positives"] <= frame.loc["upper", "false_positives"]
     assert 0 < frame.loc["point", "support_error"] < 0.1
     assert "true rules" in errors.summary()
+    page = errors._repr_html_()
+    assert f"<strong>{errors.true:,} true rules; errors in percent</strong>" in page
+    for by in ("lower", "point", "upper"):
+        assert f">{100 * errors.support_error[by]:.2f}</td>" in page
     assert errors.to_dict()["by"]["point"]["found"] == frame.loc["point", "found"]
     plain = publish([made.identity(c, sorted(set(truth[c]))) for c in truth], truth.to_dict("list"), name="plain")
     exact = rule_errors(rrpolicy.open_release(plain).rules(0.1, 0.4), truth)

@@ -96,7 +96,7 @@ class Association(Estimates):
         return tuple(
             Drawn(
                 self.quantity,
-                kind.title,
+                f"{kind.title}, on a logarithmic axis" if kind.factors else kind.title,
                 tuple(rows),
                 None if kind.independent is None else Line(kind.independent, "independence"),
                 factors=kind.factors,

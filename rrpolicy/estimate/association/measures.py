@@ -44,7 +44,7 @@ class Kind:
 SHARE = Kind("shares", None)
 COEFFICIENT = Kind("coefficients and differences")
 LOGARITHM = Kind("logarithms")
-RATIO = Kind("ratios, on a logarithmic axis", 1.0, factors=True)
+RATIO = Kind("ratios", 1.0, factors=True)
 DEGREE = Kind("degrees of association", dependence=True)
 INFORMATION = Kind("information, in nats", dependence=True)
 STATISTIC = Kind("test statistics", dependence=True)
