@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.drawing.chart import Chart, Mark, Panel
+from rrpolicy.drawing.scale import written
 from rrpolicy.drawing.svg import COLOURS
 from rrpolicy.errors import PolicyError, Problem
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 _SHAPES = ("circle", "square", "diamond", "triangle-up")
-_STEP = 22
+_STEP, _BESIDE, _WIDTH = 22, 13, 360
 
 
 def vega_lite(chart: Chart) -> alt.VConcatChart:
@@ -52,10 +53,12 @@ def _panel(alt: Any, chart: Chart, panel: Panel) -> Any:
         caps = base.transform_filter("isValid(datum.from)").mark_tick(thickness=2, size=8)
         layers += [caps.encode(x=x), caps.encode(x=alt.X("to:Q", scale=scale, title=None))]
     for end, at, turned in (("open_low", "from", 270), ("open_high", "to", 90)):
-        arrows = base.transform_filter(f"datum.{end}").mark_point(shape="triangle", angle=turned, filled=True, size=40)
+        arrows = base.transform_filter(f"datum.{end}").mark_point(
+            shape="triangle", angle=turned, filled=True, size=40, opacity=1
+        )
         layers.append(arrows.encode(x=alt.X(f"{at}:Q", scale=scale, title=None)))
     shape = alt.Shape("series:N", scale=alt.Scale(domain=[*chart.series], range=[*_SHAPES[: len(chart.series)]]))
-    dots = base.transform_filter("isValid(datum.estimate)").mark_point(size=60)
+    dots = base.transform_filter("isValid(datum.estimate)").mark_point(size=60, opacity=1)
     dots = dots.encode(
         x=alt.X("estimate:Q", scale=scale, title=None),
         fill=_colour(alt, chart),
@@ -68,7 +71,9 @@ def _panel(alt: Any, chart: Chart, panel: Panel) -> Any:
         line = alt.Chart(alt.Data(values=[{"at": panel.line.at, "line": panel.line.name}]))
         rule = line.mark_rule(color="#666666", strokeDash=[3, 3])
         layers.insert(0, rule.encode(x=alt.X("at:Q", scale=scale, title=None), tooltip=alt.Tooltip("line:N")))
-    return alt.layer(*layers, title=panel.title, height=alt.Step(_STEP), width=360)
+    named = f"line at {written(panel.line.at)}: {panel.line.name}" if panel.line else ""
+    title = alt.TitleParams(text="; ".join(filter(None, (panel.title, named))), anchor="start", fontSize=12)
+    return alt.layer(*layers, title=title, height=alt.Step(_BESIDE if chart.series else _STEP), width=_WIDTH)
 
 
 def _colour(alt: Any, chart: Chart) -> Any:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rrpolicy.canonical import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
@@ -381,14 +383,16 @@ class Release:
     def certain(self, axes: Sequence[AxisWeights], condition: Condition) -> Array | None:
         """Return, by released cells of the axes, the records that are certain to satisfy a condition.
 
-        None where all that is counted is unbiased.
+        None where all that is counted is unbiased; NaN where values besides may have been exchanged: then nothing is.
         """
         others = beside(axes, condition)
-        if all(axis.unbiased for axis in (*axes, *(axis for axis, _ in others))):
+        all_axes = (*axes, *(axis for axis, _ in others))
+        if all(axis.unbiased for axis in all_axes):
             return None
+        exchanged = any(axis.unbiased and axis.randomised for axis in all_axes)
         codes, n = count(self.data, [*axes, *(axis for axis, _ in others)], condition.filter, condition.parameters)
         cells = weighed(axes, others, codes, len(n))
-        return cells.sums(n * (cells.weight >= 1).astype(float))
+        return cells.sums(n * (cells.weight >= 1).astype(float)) * (np.nan if exchanged else 1.0)
 
     def reading(self, names: Iterable[str]) -> Release:
         """Return the release as it is read for a question that names these columns alone."""

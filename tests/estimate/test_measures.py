@@ -177,6 +177,27 @@ def test_cramers_v_of_columns_released_as_they_are_is_scipys(publish, made):
     assert low < found["v"] < high
 
 
+def test_statistics_of_a_table_with_cells_below_0_are_those_of_the_likeliest_one(publish, made):
+    """A margin of a half and a cell of 40 in it: phi^2 of the corrected table itself would be 11, and V over 3."""
+    from rrpolicy.estimate.opening import open_release
+
+    corrected = np.array([[200.0, 100, 40], [180, 110, -39.5]])
+    P, Q = ((p - q) * np.eye(k) + q for k, p, q in ((2, 0.6, 0.4), (3, 0.6, 0.2)))
+    released = np.rint(P @ corrected @ Q.T).astype(int)
+    axes = [made.retention("a", "xy", [((0, 1), "3/5")]), made.retention("b", "uvw", [((0, 1, 2), "3/5")])]
+    cells = [(a, b) for i, a in enumerate("xy") for j, b in enumerate("uvw") for _ in range(released[i, j])]
+    release = open_release(publish(axes, {"a": [a for a, _ in cells], "b": [b for _, b in cells]}))
+    found = release.association("a", "b", ["V", "chi2"])
+
+    assert release.crosstab(["a", "b"]).estimate.min() < 0
+    assert found.estimator == ("EM", "EM")
+    assert np.isnan(found.se()).all()
+    assert 0 <= found["v"] < 0.6
+    assert found["chi2"] == pytest.approx(release.records * found["v"] ** 2)
+    low, high = found.conf_int()[0]
+    assert low <= found["v"] <= high <= 1
+
+
 def test_a_release_gives_the_same_coefficients(publish, made, adult, vectors):
     columns = ["education", "salary_class", "sex", "race", "occupation"]
     domains = {c: sorted(adult[c].unique()) for c in columns}

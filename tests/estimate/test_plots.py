@@ -279,7 +279,8 @@ def test_altair_holds_the_same_marks_limits_and_names(found: Result) -> None:
     assert document["title"]["subtitle"] == [shown.subtitle, *shown.notes]
     assert len(document["vconcat"]) == len(shown.panels)
     for spec, panel in zip(document["vconcat"], shown.panels, strict=True):
-        assert spec.get("title", "") == panel.title
+        assert spec["title"]["text"].startswith(panel.title)
+        assert panel.line is None or spec["title"]["text"].endswith(f": {panel.line.name}")
         above = spec.get("data", document.get("data", {}))
         values = [v for layer in spec["layer"] for v in layer.get("data", above).get("values", [])]
         rows = [v for v in values if "estimate" in v][: len(panel.marks)]

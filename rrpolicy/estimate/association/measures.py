@@ -233,13 +233,13 @@ MEASURES: Mapping[str, Measure] = {
         Measure("laplace", "Laplace", SHARE, "2x2", "margins", 0, 1, laplace),
         _pair(two_by_two.j_measure, "J-measure", INFORMATION, 0, _INF, cells=True),
         _pair(two_by_two.collective_strength, "collective strength", RATIO, 0, _INF, cells=True),
-        Measure("chi2", "chi-square statistic", STATISTIC, "rxc", "margins", 0, _INF, chi2),
+        Measure("chi2", "chi-square statistic", STATISTIC, "rxc", "cells", 0, _INF, chi2),
         Measure("g2", "likelihood ratio statistic G2", STATISTIC, "rxc", "cells", 0, _INF, g2),
         Measure("mutual_information", "mutual information", INFORMATION, "rxc", "cells", 0, _INF, mutual_information),
         Measure("m", "M = I/H(row)", DEGREE, "rxc", "cells", 0, 1, _coefficient(0)),
         Measure("u", "uncertainty coefficient U = I/H(column)", DEGREE, "rxc", "cells", 0, 1, _coefficient(1)),
         Measure("tau", "Goodman and Kruskal's tau", DEGREE, "rxc", "margins", 0, 1, tau),
-        Measure("cramers_v", "Cramer's V", DEGREE, "rxc", "margins", 0, 1, cramers_v),
+        Measure("cramers_v", "Cramer's V", DEGREE, "rxc", "cells", 0, 1, cramers_v),
     )
 }
 """Every measure by name."""

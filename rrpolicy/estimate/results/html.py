@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result
 
 _ROOM, _LONG, _HIGH = "overflow:auto", 40, ";max-height:60em"
-_TEXT, _CELL = "max-width:48em", "padding:.1em .5em;white-space:nowrap"
+_TEXT, _CELL, _WHOLE = "max-width:48em", "padding:.1em .5em;vertical-align:top", ";white-space:nowrap"
 
 
 def html(found: Result) -> str:
@@ -56,16 +56,16 @@ def fragment(head: Sequence[str], table: str, foot: Sequence[str]) -> str:
 
 def rows(names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     """Return a table of text, for `fragment`."""
-    body = "".join(f"<tr>{''.join(_td(cell, 'left') for cell in row)}</tr>" for row in cells)
+    body = "".join(f"<tr>{''.join(_td(cell, 'left', '') for cell in row)}</tr>" for row in cells)
     return f"<thead><tr>{''.join(_th(name, 'left') for name in names)}</tr></thead><tbody>{body}</tbody>"
 
 
 def _th(name: str, side: str) -> str:
-    return f'<th scope="col" style="text-align:{side};{_CELL}">{escape(name)}</th>' if name else "<td></td>"
+    return f'<th scope="col" style="text-align:{side};{_CELL}{_WHOLE}">{escape(name)}</th>' if name else "<td></td>"
 
 
-def _td(text: str, side: str) -> str:
-    return f'<td style="text-align:{side};{_CELL}">{escape(text)}</td>'
+def _td(text: str, side: str, kept: str = _WHOLE) -> str:
+    return f'<td style="text-align:{side};{_CELL}{kept}">{escape(text)}</td>'
 
 
 def _intervals(found: Result, quantity: str) -> list[str]:

@@ -68,8 +68,8 @@ class Crosstab(Result):
         second_moment: sums of squared weights, likewise.
         support: released records that speak for each cell, likewise; of spread counts, the most that it can be.
         method: how the counts were estimated.
-        certain: of counts that are spread inside groups, the records that are certain to lie in each cell, likewise;
-            None where counts are unbiased.
+        certain: of counts that are spread inside groups, the records that are certain to lie in each cell, likewise:
+            NaN where values besides were exchanged; None where counts are unbiased.
     """
 
     schema: ClassVar[str] = "rrpolicy.estimate/1"
@@ -157,7 +157,8 @@ class Crosstab(Result):
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
         """Return (cells, 2) normal intervals, `clipped` to [0, N]; the estimates are never clipped.
 
-        Of spread counts: what is certain of this table, whatever the level; NaN for the population.
+        Of spread counts: what is certain of this table, whatever the level; NaN for the population, and where a
+        randomised column is counted by as well.
 
         Args:
             level: default the table's.
@@ -170,7 +171,8 @@ class Crosstab(Result):
         target = self.spoken.of(target, level)
         if self.certain is not None:
             bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
-            return bounds if target == "table" else np.full_like(bounds, np.nan)
+            known = (target == "table") & ~np.isnan(bounds[:, :1])
+            return np.where(known, bounds, np.nan)
         half = quantile(level) * self.se(target)
         return clipped(self.moment.reshape(-1), half.reshape(-1), self._possible)
 
