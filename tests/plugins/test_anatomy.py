@@ -246,7 +246,7 @@ def test_the_report_has_a_section_of_its_own(write, tmp_path):
 
     assert section["title"] == "Groups by disease"
     facts = {f["name"]: f["value"] for f in section["facts"]}
-    assert (facts["AnatomyChannel"], facts["Largest l for which the table is eligible"]) == ("200", "2")
+    assert (facts["Groups"], facts["Largest l for which the table is eligible"]) == ("200", "2")
     assert facts["Residues, each in a group that lacked its value"] == "1"
     assert sum(int(row[0].replace(",", "")) for row in section["table"]) == 200
     public = (out / "public" / "report.html").read_text()

@@ -129,7 +129,9 @@ def test_nothing_is_loaded_and_nothing_can_run(examples: Any, page: Any, name: s
 
 @pytest.mark.parametrize("name", [n for n in NAMES if "hostile" not in n])
 def test_no_address_stands_in_the_bytes(examples: Any, name: str) -> None:
-    assert re.search(r"https?:|url\(|src=|//[a-z]", rendered(examples.EXAMPLES[name]())) is None
+    page = re.sub(r"'sha256-[\w+/]+=*'", "", rendered(examples.EXAMPLES[name]()))  # of the style: any letters
+
+    assert re.search(r"https?:|url\(|src=|//[a-z]", page) is None
 
 
 def test_the_page_admits_its_own_stylesheet_and_nothing_else(examples: Any) -> None:

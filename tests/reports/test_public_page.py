@@ -59,7 +59,7 @@ FACTS = {
             "The sensitive column (disease) is randomised with published probabilities; quasi-identifiers (sex, age_group and "
             "region) are exact."
         ),
-        "with a probability of at most 10 %, no limit of none",
+        "with a probability of at most 10 %, no limit for none",
         "sex, age_group and region are exact: whoever knows that of a person finds the rows that fit",
     ),
     "sensitive-addition": (
@@ -262,7 +262,7 @@ def test_models_say_what_they_promise() -> None:
     assert "at least 4 others" in told["k-anonymity"]
     assert "at most 33.4 %" in told["identity-disclosure"]
     assert "above 14.3 %" in told["delta-presence"]
-    assert told["attribute-disclosure"].endswith("at most 25 % of `flu`, no limit of `none`.")
+    assert told["attribute-disclosure"].endswith("at most 25 % for `flu`, no limit for `none`.")
     assert models["k-anonymity"].promise(models["k-anonymity"].options(k=1)).startswith("Nothing")
 
 

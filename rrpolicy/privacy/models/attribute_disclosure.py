@@ -87,7 +87,7 @@ class AttributeDisclosure:
         }[options.measure]
         limits = [] if options.threshold is None else [f"at most {chance(options.threshold)}"]
         limits += [
-            f"at most {chance(t)} of `{value}`" if t < 1 else f"no limit of `{value}`"
+            f"at most {chance(t)} for `{value}`" if t < 1 else f"no limit for `{value}`"
             for value, t in options.thresholds.items()
         ]
         return (

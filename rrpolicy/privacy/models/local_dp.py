@@ -50,6 +50,8 @@ NOT_COVERED = (
     ),
     *EVERY_MODEL,
 )
+_READ = 12
+"""Epsilon up to which the factor is written out: a larger one says nothing to anybody."""
 REFERENCE = "epsilon = sum_a max_u log(max_v P_a[u,v] / min_v P_a[u,v])"
 ADVERSARY = {
     "record": (
@@ -103,9 +105,10 @@ class LocalDP:
     def promise(self, options: Options) -> str:
         """Return what holds where it is satisfied, in plain words."""
         what = "what is released" if options.scope == "record" else "what is released at random"
+        about = f", about {figure(math.exp(options.epsilon), 3)}" if options.epsilon <= _READ else ""
         return (
             f"Whatever an attacker knew before, {what} of a person moves the odds between any two possibilities by a "
-            f"factor of at most e^{figure(float(options.epsilon))}, about {figure(math.exp(options.epsilon), 3)}."
+            f"factor of at most e^{figure(float(options.epsilon))}{about}."
         )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
