@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench papers docs build schemas constraints clean
+.PHONY: help demo test coverage lint format bench papers docs build schemas constraints clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -34,6 +34,9 @@ demo: $(STAMP)  ## check, plan, release, verify and estimate on a survey that is
 
 test: $(STAMP)  ## the whole test suite, warnings as errors
 	$(BIN)/pytest -n auto --dist worksteal
+
+coverage: $(STAMP)  ## the test suite again, counting which lines it runs; slower, so no part of `make test`
+	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(STAMP)  ## ruff, mypy --strict, the contracts between the rooms
 	$(BIN)/ruff check .

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError, RRPolicyError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "DataError",
     "PolicyError",

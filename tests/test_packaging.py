@@ -11,9 +11,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+import rrpolicy
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -113,3 +117,24 @@ def test_actions_are_pinned_by_digest():
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         for used in re.findall(r"uses: (.*)", path.read_text()):
             assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v[\d.]+", used), used
+
+
+def test_a_version_is_published_without_a_token_by_who_built_nothing():
+    """Who may publish runs no code of the repository; what is published was built, run and attested before."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    publish = jobs["publish"]
+
+    assert "secrets." not in (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert publish["permissions"] == {"id-token": "write"}
+    assert publish["environment"] == "release"
+    assert publish["needs"] == "build"
+    assert [step for step in publish["steps"] if "run" in step] == []
+    used = [step.get("uses", "").partition("@")[0] for step in jobs["build"]["steps"]]
+    assert used.index("actions/attest-build-provenance") < used.index("actions/upload-artifact")
+    assert all("TAG" not in str(step.get("run")) or "TAG" in step["env"] for step in jobs["build"]["steps"])
+
+
+def test_this_version_has_a_heading_in_the_changelog():
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == rrpolicy.__version__
+    assert headings == sorted(set(headings), key=Version, reverse=True)
