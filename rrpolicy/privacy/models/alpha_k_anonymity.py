@@ -96,7 +96,8 @@ class AlphaKAnonymity:
         """Return what holds where it is satisfied, in plain words."""
         return (
             f"Each record agrees with at least {options.k - 1} others in every quasi-identifier, and no sensitive "
-            f"value{of(options.sensitive)} makes up more than {chance(options.alpha)} of such a group."
+            f"value{of(options.sensitive)} makes up more than {chance(options.alpha)} of such a group; suppressed "
+            "records excepted."
         )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:

@@ -76,7 +76,10 @@ class KAnonymity:
         """Return what holds where it is satisfied, in plain words."""
         if options.k == 1:
             return "Nothing: with k = 1 a record may be the only one of its kind."
-        return f"Re-identification: each record agrees with at least {options.k - 1} others in every quasi-identifier."
+        return (
+            f"Re-identification: each record agrees with at least {options.k - 1} others in every quasi-identifier, "
+            "unless it is suppressed."
+        )
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers, and a k that no table of the least size reaches."""
