@@ -16,6 +16,7 @@ import pytest
 from rrpolicy.estimate import release as release_module
 from rrpolicy.estimate.association.association import named
 from rrpolicy.estimate.association.measures import MEASURES
+from rrpolicy.estimate.counts import scan as scan_module
 from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import Sums
 from rrpolicy.estimate.opening import open_release
@@ -62,7 +63,7 @@ class Drawing:
             {k: v for a, c in zip(axes, self.cells, strict=True) for k, v in made.labels(a, c).items()}
         )
         self.n = np.zeros(U * V, dtype=np.int64)
-        for module in (release_module, shares_module):
+        for module in (release_module, shares_module, scan_module):
             monkeypatch.setattr(module, "count", self._count)
 
     def _count(self, _data, axes, condition="", parameters=()):
