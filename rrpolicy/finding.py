@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from rrpolicy.canonical import Json
-from rrpolicy.codec.fields import UNWRITTEN, called
+from rrpolicy.codec.fields import SPARSE, UNWRITTEN, called
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.errors import Place
@@ -36,6 +36,21 @@ class Basis(IntEnum):
     CHANNEL = 1
     RELEASE = 2
     ORIGINAL = 3
+
+
+class Risk(StrEnum):
+    """What may happen to a person."""
+
+    LINKING = "linking"
+    READING = "reading"
+
+    @property
+    def meaning(self) -> str:
+        """Return the risk in words."""
+        return _RISKS[self]
+
+
+_RISKS = {Risk.LINKING: "linking a record to a person", Risk.READING: "reading a sensitive value of a person"}
 
 
 class Standing(StrEnum):
@@ -113,6 +128,8 @@ class Companion:
         of: the value it speaks of, such as `disease = Flu`; "" for the finding as a whole.
         compares_tables: as of `Finding`.
         given: as of `Finding`.
+        chance_of: the risk that the number is the chance of, for the person who is worst off; None if it is none.
+        certain_of: the risk that befalls so many people with certainty, if the number counts them; else None.
     """
 
     name: str
@@ -122,6 +139,8 @@ class Companion:
     of: str = ""
     compares_tables: bool = field(default=False, metadata=UNWRITTEN)
     given: tuple[str, ...] = ()
+    chance_of: Risk | None = field(default=None, metadata=SPARSE)
+    certain_of: Risk | None = field(default=None, metadata=SPARSE)
 
 
 class Named(Protocol):
@@ -195,6 +214,7 @@ class Profile:
         edges: len(people) + 1 increasing bounds; the first bin is closed at both ends.
         before: the same of the untouched table, where it is known.
         top: the groups at the top, `(description, value, people)`.
+        limits: what is spread is held against them: `(the values that a limit is of, limit)`, "" for all.
     """
 
     quantity: str
@@ -202,6 +222,7 @@ class Profile:
     people: tuple[int, ...]
     before: tuple[int, ...] | None = None
     top: tuple[tuple[str, float, int], ...] = ()
+    limits: tuple[tuple[str, float], ...] = field(default=(), metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +250,8 @@ class Finding:
             channel, or a decision to release, that another table would not have had then takes it out of what it says.
         given: ids of the derived statistics that it is conditional on; empty if it is not. See `under`.
         identity: what machines call the entry that asks for it; see `rrpolicy.policy.identity`. "" where none does.
+        chance_of: the risk that `achieved` is the chance of, for the person who is worst off; None if it is none.
+        promise: the requirement as a sentence for people; "" if its model says none, or it is none.
     """
 
     code: str
@@ -250,6 +273,8 @@ class Finding:
     compares_tables: bool = field(default=False, metadata=UNWRITTEN)
     given: tuple[str, ...] = ()
     identity: str = field(default="", compare=False, metadata=UNWRITTEN)
+    chance_of: Risk | None = field(default=None, metadata=SPARSE)
+    promise: str = field(default="", metadata=SPARSE)
 
     @property
     def stated(self) -> str:
@@ -300,7 +325,7 @@ class Finding:
         is the limit.
         """
         shown = self.up_to(Basis.POLICY)
-        return replace(shown, requirement=WITHHELD, achieved=None, limit=None, companions=())
+        return replace(shown, requirement=WITHHELD, achieved=None, limit=None, companions=(), promise="")
 
     def to_json(self) -> dict[str, Json]:
         """Return the finding as plain data; of its place the line alone, as the policy's digest names the file."""

@@ -2,7 +2,7 @@
 
 `rrpolicy.releasing.report.fill` fills it, renderers (a plugin) print it. A public page is filled from public artifacts
 alone, so it cannot show an audit number. Findings carry formatted text, so that every rendering says the same; what is
-drawn (matrices, marginals, histograms, gauges) stays numeric.
+drawn (matrices, marginals, histograms, shares of limits) stays numeric.
 """
 
 from __future__ import annotations
@@ -35,6 +35,27 @@ class CompanionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Tile:
+    """One of the three answers that head the page, in plain words."""
+
+    name: str = field(metadata={"help": "what is answered"})
+    figure: str = field(metadata={"help": "the worst number for anybody, in words"})
+    meaning: str = field(metadata={"help": "what it says, and of whom; names stand between backticks"})
+    limited: str = field(metadata={"help": "whether the policy limits this number; empty where that is no question"})
+    tone: Literal["limited", "open", "plain"] = field(
+        metadata={"help": "open: a reader would call it disclosure, and the policy does not limit it"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LimitLine:
+    """A limit that a histogram is read against."""
+
+    at: float = field(metadata={"help": "the limit"})
+    of: str = field(metadata={"help": "the values that it is of; empty for all"})
+
+
+@dataclass(frozen=True, slots=True)
 class Histogram:
     """How a risk is spread over people (audit page only)."""
 
@@ -47,20 +68,9 @@ class Histogram:
     top: tuple[tuple[str, float, int], ...] = field(
         metadata={"help": "the groups at the top: description, value, people"}
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """What was achieved, drawn against the limit."""
-
-    direction: Literal["at most", "at least"] = field(
-        metadata={"help": "on which side of the limit the requirement holds"}
+    limits: tuple[LimitLine, ...] = field(
+        default=(), metadata={"help": "the limits of what is spread; none where the requirement limits another number"}
     )
-    scale: Literal["linear", "logarithmic"] = field(
-        metadata={"help": "of the track; logarithmic where the two lie far apart"}
-    )
-    achieved: float = field(metadata={"help": "where the achieved number stands on the track, 0 to 1"})
-    limit: float = field(metadata={"help": "where the limit stands on the track, 0 to 1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +86,6 @@ class FindingRow:
     standing: str | None = field(metadata={"help": "exact, upper bound or estimate"})
     limit: str | None = field(metadata={"help": "the limit, exact; None where there is none"})
     margin: str | None = field(metadata={"help": "how far the achieved number is from the limit"})
-    gauge: Gauge | None = field(
-        metadata={"help": "achieved against limit, to be drawn; None where a number is missing"}
-    )
     basis: str = field(metadata={"help": "the least that recomputes the number: policy, channel, release or original"})
     adversary: str = field(metadata={"help": "whom the number speaks of, in a sentence"})
     assumptions: tuple[str, ...] = field(metadata={"help": "what this finding rests on"})
@@ -99,6 +106,15 @@ class FindingRow:
     )
     given: tuple[str, ...] = field(
         default=(), metadata={"help": "ids of the derived statistics that the finding is conditional on"}
+    )
+    promise: str = field(
+        default="", metadata={"help": "the requirement as a sentence for people; empty if its model says none"}
+    )
+    used: float | None = field(
+        default=None,
+        metadata={
+            "help": "share of the limit that is used up: 1 at the limit, more where it is missed; None if unknown"
+        },
     )
 
 
@@ -125,6 +141,14 @@ class AttributePanel:
     domain: str = field(metadata={"help": "declared by the policy, or observed in the data; and how many categories"})
     reason: str = field(
         default="", metadata={"help": "why it is released as it is, in the policy's words; empty if it is not"}
+    )
+    change: str = field(default="", metadata={"help": "what becomes of its values, in a few words"})
+    changed: tuple[float, float] | None = field(
+        default=None,
+        metadata={
+            "help": "share of values that another one is released for, of the category it is least likely for and of "
+            "the one it is likeliest for; None where nothing is exchanged by chance"
+        },
     )
 
 
@@ -171,7 +195,6 @@ class UtilityRow:
     standing: str | None = field(metadata={"help": "of the expectation: exact, upper bound or estimate"})
     limit: str | None = field(metadata={"help": "the most, or the least, it may be; None where nothing is asked"})
     verdict: str | None = field(metadata={"help": "holds, fails or undecided; None where nothing is asked"})
-    gauge: Gauge | None = field(metadata={"help": "expectation against limit, to be drawn"})
     realised: str | None = field(metadata={"help": "what this draw attained (audit page only)"})
     meaning: str = field(metadata={"help": "what the number says"})
     waived: str | None = field(
@@ -180,6 +203,44 @@ class UtilityRow:
     companions: tuple[CompanionRow, ...] = field(
         default=(), metadata={"help": "numbers that must be read beside the expectation (audit page only)"}
     )
+    used: float | None = field(default=None, metadata={"help": "as of a requirement"})
+
+
+@dataclass(frozen=True, slots=True)
+class PairPanel:
+    """The expected errors of one-way and two-way shares (audit page only): what is square and symmetric, below."""
+
+    names: tuple[str, ...] = field(metadata={"help": "the attributes, in the order of rows and columns"})
+    errors: tuple[tuple[float | None, ...], ...] = field(
+        metadata={
+            "help": "row i has i + 1 entries: root mean squared error of the shares of attribute j with i, of i alone "
+            "on the diagonal; None where nothing is randomised or it takes more to tell"
+        }
+    )
+    impossible: tuple[tuple[str, ...], ...] = field(metadata={"help": "combinations that cannot be estimated"})
+
+
+@dataclass(frozen=True, slots=True)
+class Letterhead:
+    """What an organisation puts on the pages, as the policy's [context] states it."""
+
+    organisation: str = field(default="", metadata={"help": "its name"})
+    address: tuple[str, ...] = field(default=(), metadata={"help": "lines below it"})
+    logo: str = field(default="", metadata={"help": "an image, as a data: address"})
+    notices: tuple[str, ...] = field(default=(), metadata={"help": "paragraphs below the decision"})
+    footer: str = field(default="", metadata={"help": "the last line"})
+    signatories: tuple[str, ...] = field(default=(), metadata={"help": "who signs the decision, a box each"})
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What stands in the way of a release (page of a plan only)."""
+
+    code: str = field(metadata={"help": "such as RR101; `rrpolicy explain` says more"})
+    message: str = field(metadata={"help": "what is wrong"})
+    expected: str = field(metadata={"help": "what would do; empty if that is not told"})
+    hint: str = field(metadata={"help": "what to do; empty if that is not told"})
+    place: str = field(metadata={"help": "line and key of the policy; empty if it is of no line"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,11 +419,13 @@ class Report:
 
     schema: ClassVar[str] = SCHEMA
 
-    page: Literal["public", "audit"] = field(metadata={"help": "which of the two pages"})
+    page: Literal["public", "audit", "plan"] = field(
+        metadata={"help": "which page: of a release for everybody or the audit, or of what would be released"}
+    )
     title: str = field(metadata={"help": "the policy's name and version, and the release's label"})
     decision: str = field(metadata={"help": "released: every requirement holds; or what does not"})
     passed: bool = field(metadata={"help": "whether all gates hold"})
-    facts: tuple[Fact, ...] = field(metadata={"help": "records, owner, purpose, mechanism, format"})
+    facts: tuple[Fact, ...] = field(metadata={"help": "records, mechanism, released attributes, format, sampling"})
     assumptions: tuple[str, ...] = field(metadata={"help": "what all findings rest on; heads the findings"})
     findings: tuple[FindingRow, ...] = field(metadata={"help": "requirement by requirement"})
     derived: tuple[str, ...] = field(metadata={"help": "what of the published description is a statistic of the data"})
@@ -398,6 +461,25 @@ class Report:
     sets: tuple[SetPanel, ...] = field(default=(), metadata={"help": "the sets that were released"})
     published: Published | None = field(
         default=None, metadata={"help": "how to use the release and what to expect of it (public page only)"}
+    )
+    bar: tuple[Fact, ...] = field(
+        default=(), metadata={"help": "whose release, which, when, for what and for whom; heads the page"}
+    )
+    tiles: tuple[Tile, ...] = field(default=(), metadata={"help": "being found, a secret being learnt, usefulness"})
+    pairs: PairPanel | None = field(
+        default=None, metadata={"help": "expected errors of pairs (audit page only); None where nothing is randomised"}
+    )
+    following: tuple[Fact, ...] = field(
+        default=(), metadata={"help": "what to do next, with the command; and what was attested so far"}
+    )
+    obstacles: tuple[Obstacle, ...] = field(
+        default=(), metadata={"help": "what stands in the way of a release (page of a plan only)"}
+    )
+    letterhead: Letterhead | None = field(
+        default=None, metadata={"help": "what an organisation puts on the pages; None if nothing"}
+    )
+    texts: tuple[Fact, ...] = field(
+        default=(), metadata={"help": "the policy's files as written, by name (audit page only)"}
     )
 
     def to_json(self) -> dict[str, Json]:

@@ -56,7 +56,7 @@ def _tuples(task: Task, original: Original, layout: Layout) -> Proposal:
     found = tuple_suppression(task, original, known, sensitive, least=least, place=layout.goal.place)
     gone = sum(row[-1] for row in found.channel.moved or ())
     text = f"{figure(gone)} of {figure(original.records)} records are released as `*`; nothing is generalised"
-    remarks = [Remark("suppressed", text)]
+    remarks = [Remark("suppressed", text, Measure(float(gone)))]
     if found.l > least:
         text = f"classes satisfy l = {exact(found.l)} by frequency, which disclosure implies; the rest, {exact(least)}"
         remarks.append(Remark("implied-l", text))
@@ -80,10 +80,10 @@ def _remarks(layout: Layout, found: Generalised, records: int) -> Iterator[Remar
     yield Remark("classes", f"{figure(len(sizes))} classes, of {figure(sizes.min())} to {figure(sizes.max())} records")
     if goal.suppression:
         most = f"at most {exact(goal.suppression)} of all may be"
-        yield Remark(
-            "suppressed", f"{figure(choice.suppressed)} of {figure(records)} records are released as `*`; {most}"
-        )
-    yield Remark("search", f"the best of {found.nodes} nodes; the classes of {found.tested} had to be counted")
+        text = f"{figure(choice.suppressed)} of {figure(records)} records are released as `*`; {most}"
+        yield Remark("suppressed", text, Measure(float(choice.suppressed)))
+    schemes = f"{figure(found.nodes)} generalisation schemes ({figure(found.tested)} fully evaluated)"
+    yield Remark("search", f"optimal among {schemes}")
 
 
 def _level_remarks(layout: Layout, levels: Sequence[int]) -> Iterator[Remark]:

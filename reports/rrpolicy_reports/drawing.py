@@ -27,6 +27,14 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a heat map: what stands in it, and the step of its shading."""
+
+    text: str
+    shade: int
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where the marks of one category stand, 0 to 1 from left."""
 
@@ -71,7 +79,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """A histogram: bins, ticks across, grid lines up (`at` in pixels from the bottom), room for their numbers.
+    """A histogram: bins, ticks across, grid lines up (`at` in pixels from the bottom), room for numbers, limits.
 
     `broken`: the last bin is far wider than the others, and not drawn to scale.
     """
@@ -82,6 +90,7 @@ class Bars:
     height: int
     gutter: int
     broken: bool
+    limits: tuple[Tick, ...]
 
 
 def shade(probability: float) -> int:
@@ -198,4 +207,31 @@ def bars(histogram: Any) -> Bars:
     across = tuple(Tick(places[i], _plain(round(edges[i], 6))) for i in dict.fromkeys([*shown, count]))
     up = tuple(Tick(HEIGHT * i * step / top, f"{int(i * step):,}") for i in range(1, round(top / step) + 1))
     gutter = 14 + SIGN * max(len("people"), *(len(tick.text) for tick in up))
-    return Bars(made, across, up, HEIGHT, gutter, broken)
+    limits = tuple(_limit(line, edges, places) for line in getattr(histogram, "limits", ()))
+    return Bars(made, across, up, HEIGHT, gutter, broken, tuple(tick for tick in limits if tick is not None))
+
+
+def _limit(line: Any, edges: list[float], places: list[float]) -> Tick | None:
+    """Return where a limit stands among the bins; None if it lies beyond them."""
+    text = f"limit {line.of + ' ' if line.of else ''}{_plain(round(line.at, 6))}"
+    for low, high, left, right in zip(edges, edges[1:], places, places[1:], strict=False):
+        if low <= line.at <= high < math.inf:
+            return Tick(left + (right - left) * ((line.at - low) / (high - low) if high > low else 0.0), text)
+    return None
+
+
+def constant(matrix: Any) -> bool:
+    """Return whether a matrix is one number: the same on the diagonal, and the same beside it."""
+    if matrix.released != matrix.original:
+        return False
+    beside = {row[j] for i, row in enumerate(matrix.rows) for j in range(len(row)) if i != j}
+    return len({row[i] for i, row in enumerate(matrix.rows)}) == 1 and len(beside) <= 1
+
+
+def shaded(pairs: Any) -> tuple[tuple[Cell, ...], ...]:
+    """Return the cells of a `PairPanel`, in percentage points, the largest error darkest."""
+    most = max((error for row in pairs.errors for error in row if error is not None), default=0.0) or 1.0
+    return tuple(
+        tuple(Cell("–", 0) if e is None else Cell(f"{100 * e:.2g}", max(1, round(SHADES * e / most))) for e in row)
+        for row in pairs.errors
+    )

@@ -12,14 +12,16 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from rrpolicy.plugin import Report, by_value, percent, template_environment
-from rrpolicy_reports import drawing, wording
+from rrpolicy_reports import drawing, measures, wording
+
+_OF = {"audit": "audit", "plan": "audit", "public": "public"}
 
 
 @cache
 def _style(page: str) -> str:
     """Return what both pages share, and what one adds to it."""
     folder = resources.files("rrpolicy_reports") / "templates"
-    return "\n" + "".join((folder / name).read_text(encoding="utf-8") for name in ("report.css", f"{page}.css"))
+    return "\n" + "".join((folder / name).read_text(encoding="utf-8") for name in ("report.css", f"{_OF[page]}.css"))
 
 
 def inline_style(page: str) -> Markup:
@@ -59,7 +61,16 @@ def environment() -> Environment:
         "bars": drawing.bars,
         "spread": drawing.spread,
         "by_value": by_value,
+        "parameters": measures.parameters,
+        "related": measures.related,
+        "shared": measures.shared,
+        "used": wording.used,
+        "lines": wording.lines,
+        "cited": wording.cited,
+        "limits": wording.limits,
+        "shaded": drawing.shaded,
     }
+    made.tests["constant"] = drawing.constant
     made.globals |= {"inline_style": inline_style, "style_source": style_source}
     return made
 
@@ -80,4 +91,4 @@ class HtmlRenderer:
     def render(self, report: Report) -> bytes:
         """Return the page as UTF-8; what cannot be encoded becomes a question mark."""
         shown = {field.name: getattr(report, field.name) for field in fields(report)}
-        return environment().get_template(f"{report.page}.html").render(shown).encode("utf-8", "replace")
+        return environment().get_template(f"{_OF[report.page]}.html").render(shown).encode("utf-8", "replace")

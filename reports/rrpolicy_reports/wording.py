@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
@@ -65,6 +66,29 @@ def basis(word: str) -> str:
 def number(value: float) -> str:
     """Return a number of a table as people read it."""
     return figure(value)
+
+
+def used(share: float) -> str:
+    """Return the share of a limit that is used up, never rounded across the limit."""
+    text = f"{100 * share:.0f}"
+    if text == "100" and share != 1:
+        text = "> 99" if share < 1 else "> 100"
+    return f"{'< 1' if text == '0' and share else text} %"
+
+
+def lines(text: str) -> Markup:
+    """Return a file's text, line by line, with what is not seen spelled out."""
+    return Markup("\n").join(escape(visible(line)) for line in text.splitlines())
+
+
+def cited(texts: Sequence[str], every: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers, from 1, under which some texts stand in a list."""
+    return tuple(number for number, text in enumerate(every, 1) if text in texts)
+
+
+def limits(findings: Sequence[Any]) -> tuple[str, ...]:
+    """Return what any of the findings does not cover, each sentence once."""
+    return tuple(dict.fromkeys(text for row in findings for text in row.not_covered))
 
 
 def sentence(text: str) -> str:

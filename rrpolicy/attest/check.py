@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from rrpolicy.attest.envelope import Signed, all_signed, read_envelope
 from rrpolicy.attest.signing import RELEASE, SUFFIX
 from rrpolicy.attest.signing_keys import Trusted
 from rrpolicy.attest.statement import STATEMENT, audit_digests, stated_digests, statement
-from rrpolicy.attest.verification import RESULT
+from rrpolicy.attest.verification import PREFIX, RESULT
 from rrpolicy.canonical import canonical, file_digest
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import NAME, Manifest
@@ -18,6 +19,7 @@ from rrpolicy.manifest.sealed import read_release
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.verify.outcome import UNSIGNED, Check, Level, Verification
 from rrpolicy.releasing.verify.verify import ATTESTATIONS
+from rrpolicy.section import Fact
 from rrpolicy.untrusted.document import UnreadableError
 
 OTHER = "RR137"
@@ -68,6 +70,31 @@ def signed(
             *_told(gathered, (*keys, *auditors)),
         ),
     )
+
+
+def attested(bundle: Path) -> tuple[Fact, ...]:
+    """Return what the verifications that lie beside a release say: when, to which level, and by which key.
+
+    That a key signed them is as the envelopes state it: `signed` checks it, for who names the key.
+
+    Args:
+        bundle: the folder of the release.
+    """
+    found = []
+    for path in sorted((bundle / ATTESTATIONS).glob(f"*{SUFFIX}")):
+        with suppress(UnreadableError, KeyError, TypeError, ValueError):
+            envelope = read_envelope(path)
+            if path.name != RELEASE and _result(envelope, bundle / "public") and envelope.keyids:
+                found.append(_attested(envelope))
+    return tuple(found)
+
+
+def _attested(envelope: Signed) -> Fact:
+    told = envelope.statement["predicate"]
+    levels = [level for level in Level if f"{PREFIX}_VERIFIED_{level.word.upper()}" in told["properties"]]
+    when, by = str(told["timeCreated"]).partition("T")[0], ", ".join(key[:16] for key in envelope.keyids)
+    name = f"Stated on {when} with the key {by}…: verified to the level {max(levels).word}; who has the key checks it"
+    return Fact(name, "rrpolicy verify BUNDLE --verified-by AUDITOR.pub")
 
 
 class _Gathered:

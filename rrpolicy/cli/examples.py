@@ -10,6 +10,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan": (
         "rrpolicy plan policy.toml",
         "rrpolicy plan policy.toml --out plan.json --key plan.key",
+        "rrpolicy plan policy.toml --report plan.html",
         "rrpolicy plan policy.toml --expected-rows 10000",
     ),
     "compare": (
@@ -39,7 +40,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "attack": ("rrpolicy attack release --source people.csv", "rrpolicy attack release --source people.csv --write"),
     "sign": ("rrpolicy sign release --key steward.pem",),
     "keys new": ("rrpolicy keys new steward.pem",),
-    "report": ("rrpolicy report release --out report.html",),
+    "report": ("rrpolicy report release --out report.html", "rrpolicy report plan.json --out plan.html"),
     "evidence": ("rrpolicy evidence release --for dpia --out dpia.html",),
     "estimate": (
         "rrpolicy estimate release --by sex,education",

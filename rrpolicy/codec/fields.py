@@ -12,6 +12,8 @@ TAGS = ("schema", "kind", "form", "rule", "version")
 """Class constants that are written."""
 UNWRITTEN: Mapping[str, Any] = MappingProxyType({"key": None})
 """Metadata of a field that documents do not hold: it has a default, or is given when one is read."""
+SPARSE: Mapping[str, Any] = MappingProxyType({"sparse": True})
+"""Metadata of a field that documents hold only where it is not the default."""
 AUDIT: Mapping[str, Any] = MappingProxyType({"audit": True})
 """Metadata of a field that what is published does not hold."""
 

@@ -60,6 +60,9 @@ def record(value: Any, *, public: bool = False) -> dict[str, Json]:
     found: dict[str, Json] = {tag: getattr(value, tag) for tag in tags_of(kind)}
     for field in fields(value):
         key = key_of(field)
-        if key is not None and not (public and field.metadata.get("audit")):
-            found[key] = plain(getattr(value, field.name), public=public)
+        if key is None or (public and field.metadata.get("audit")):
+            continue
+        held = getattr(value, field.name)
+        if not (field.metadata.get("sparse") and held == field.default):
+            found[key] = plain(held, public=public)
     return found

@@ -16,7 +16,7 @@ from __future__ import annotations
 from rrpolicy.door.analysis import check_table, open_release, what_holds
 from rrpolicy.door.collection import collect, open_questionnaire, randomize
 from rrpolicy.door.ledgers import add_to_ledger, init_ledger, show_ledger, verify_ledger
-from rrpolicy.door.policies import check, compare, diff, init, load_policy, packs, plan, run_tests, write_pack
+from rrpolicy.door.policies import check, compare, diff, init, load_policy, packs, plan, preview, run_tests, write_pack
 from rrpolicy.door.releases import attack, evidence, release, render, sign, verify
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "open_release",
     "packs",
     "plan",
+    "preview",
     "randomize",
     "release",
     "render",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.plan.check import Checked
     from rrpolicy.releasing.plan.opening import PolicyLike
     from rrpolicy.releasing.plan.planning import Planned
+    from rrpolicy.releasing.report.again import Rendered
     from rrpolicy.source.draft.draft import Draft
     from rrpolicy.source.memory.kinds import Table
 
@@ -192,6 +194,76 @@ def plan(
         accounts=FileAccounts(),
         protect=None if key_passphrase is None else key_passphrase.encode(),
     )
+
+
+@blaming
+def preview(
+    policy: PolicyLike | Planned,
+    out: PathLike | None = None,
+    *,
+    source: Table | None = None,
+    format: str = "html",  # noqa: A002 as the command line has it
+    trade_off: bool = True,
+    root: PathLike | None = None,
+    today: date | None = None,
+    waivers: bool = True,
+    progress: Progress = silent,
+) -> Rendered:
+    """Print the report before the decision: what a policy would release, or why it cannot, and what else it could.
+
+    Nothing is released. The page is confidential: it is computed from the table.
+
+    Args:
+        policy: a policy's file, one that was loaded, or a plan that `plan` returned.
+        out: write it here as well; nothing is overwritten.
+        source: the table, as for `plan`.
+        format: html, json, or what a plugin offers.
+        trade_off: plan the first requirement with other limits as well, for the map of risk and error.
+        root: as for `load_policy`.
+        today: as for `check`.
+        waivers: as for `check`.
+        progress: as for `plan`.
+
+    Returns:
+        The report's bytes.
+
+    Raises:
+        PolicyError: RR2xx as for `plan`; RR257 if there is no such renderer.
+        DataError: RR3xx as for `plan`.
+        RefusedError: as for `plan`; RR402 if there is a file already; RR407, RR408 if it cannot be written.
+    """
+    from rrpolicy.errors import RequirementError, RRPolicyError
+    from rrpolicy.govern.compare.into import compared_with
+    from rrpolicy.govern.compare.limits import limits_of
+    from rrpolicy.releasing.bundle.before import plan_report, refused_report
+    from rrpolicy.releasing.plan.opening import opened
+    from rrpolicy.releasing.plan.planning import Planned
+    from rrpolicy.releasing.report.again import printed
+    from rrpolicy.source.memory.handed import handed
+
+    found, problems = None, None
+    if isinstance(policy, Planned):
+        found, made = policy, policy.opened
+    else:
+        made = opened(policy, handed(source), path_of(root))
+        try:
+            found = plan(policy, source, root=root, bound=False, today=today, waivers=waivers, progress=progress)
+        except RequirementError as error:
+            problems = error.problems
+    others, files = None, made.policy.files
+    asked = limits_of(made.policy, refused=found is None) if trade_off and files else {}
+    if asked:
+        with suppress(RRPolicyError):  # a page without the map is still the page
+            more = compare(
+                files[0], vary=asked, source=source, root=root, today=today, waivers=waivers, progress=progress
+            )
+            others = compared_with("", "", more)
+    report = (
+        refused_report(made.policy, problems or (), others)
+        if found is None
+        else plan_report(found.outlook, made.registry, others)
+    )
+    return printed(report, made.registry, format, path_of(out))
 
 
 @blaming

@@ -256,11 +256,11 @@ def render(
     plugins: Sequence[str] = (),
     verify: bool = True,
 ) -> Rendered:
-    """Print the report of a release again; a bundle is never written into.
+    """Print the report of a release again, or that of a plan's file; a bundle is never written into.
 
     Args:
-        bundle: the bundle's folder, or its public/ folder alone.
-        page: default: audit where audit/report.json is at hand, else public.
+        bundle: the bundle's folder, or its public/ folder alone; or the file of a plan.
+        page: default: of a plan's file its page, audit where audit/report.json is at hand, else public.
         format: html, json, or what a plugin offers.
         out: write it here as well; nothing is overwritten.
         plugins: distributions to load as well.
@@ -275,8 +275,22 @@ def render(
             there is no readable release, or a file is not the one that was released.
         RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written; RR404 for plugins.
     """
-    from rrpolicy.releasing.report.again import rendered
+    from rrpolicy.releasing.report.again import printed, rendered
+    from rrpolicy.releasing.verify.verify import ATTESTATIONS
 
     if page is not None:
         one_of("page", page, ["public", "audit"])
-    return rendered(Path(bundle), page, format, path_of(out), plugins, verify=verify)
+    if Path(bundle).is_file():
+        from rrpolicy.errors import PolicyError, Problem
+        from rrpolicy.releasing.bundle.before import plan_report
+        from rrpolicy.releasing.plan.file import read_plan
+
+        if page is not None:
+            raise PolicyError(Problem("RR250", f"{bundle} is a file: of a plan there is no {page} page"))
+        read = read_plan(Path(bundle))
+        report = plan_report(read.outlook(terms_of(None, waivers=True)), read.opened.registry)
+        return printed(report, read.opened.registry, format, path_of(out))
+    from rrpolicy.attest.check import attested
+
+    stated = attested(Path(bundle)) if (Path(bundle) / ATTESTATIONS).is_dir() else ()
+    return rendered(Path(bundle), page, format, path_of(out), plugins, stated, verify=verify)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from rrpolicy.attacks.result import Attacked, Outcome
 from rrpolicy.evidencing.evidence import Citation, Judgement, Kind
-from rrpolicy.finding import CONDITION, Finding, UtilityFinding, Verdict
+from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.privacy.risks import Risk, bounded_by, differential_privacy
+from rrpolicy.privacy.risks import bounded_by, differential_privacy
 from rrpolicy.releasing.bundle.audit import ATTACKED
 from rrpolicy.releasing.plan.gate import expectation, shown
 from rrpolicy.releasing.report.attributes import treated_so

@@ -33,7 +33,7 @@ def governance(root: Node, head: PolicyTable | None, problems: list[Problem]) ->
 
 def _context(stated: ContextTable) -> Context:
     known = {field.name: getattr(stated, field.name) for field in fields(Context)}
-    lists = {name: tuple(dict.fromkeys(known[name])) for name in ("recipients", "auxiliary_data")}
+    lists = {name: tuple(dict.fromkeys(value)) for name, value in known.items() if isinstance(value, list)}
     day = None if stated.review_by is None else stated.review_by.isoformat()
     return Context(**{**known, **lists, "review_by": day})
 

@@ -51,6 +51,12 @@ def precedence(version: str) -> tuple[tuple[int, ...], bool, tuple[tuple[int, in
     return tuple(map(int, core.split("."))), not early, tuple(parts)
 
 
+def _logo(text: str) -> str:
+    if not re.fullmatch(_LOGO, text, re.ASCII):
+        raise _refusal('a data: address of a PNG or JPEG of 48 kB at most, such as "data:image/png;base64,iVBOR…"')
+    return text
+
+
 def _relaxable(text: str) -> str:
     if text.rpartition(".")[2] not in RELAXABLE:
         raise _refusal(f"one of {', '.join(RELAXABLE)}, or one of them after a dotted key")
@@ -132,6 +138,8 @@ Code = Annotated[Value, PlainValidator(missing_code), WithJsonSchema({"type": ["
 Delimiter = Annotated[
     str, AfterValidator(_delimiter), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 1})
 ]
+_LOGO = f"^data:image/(png|jpeg);base64,[A-Za-z0-9+/]{{4,{4 * 16 * 1024}}}={{0,2}}$"
+Logo = Annotated[str, AfterValidator(_logo), WithJsonSchema({"type": "string", "pattern": _LOGO})]
 ReleaseModel = Literal["public", "restricted", "enclave"]
 Demanded = Literal[
     "owner", "purpose", "recipients", "release_model", "environment", "auxiliary_data", "legal_basis", "licence",
@@ -233,6 +241,14 @@ class ContextTable(Table):
     review_by: date | None = Field(
         None, description="The last day on which all this holds; past it, check and release end with exit status 4."
     )
+    organisation: Line | None = Field(None, description="Whose letterhead the reports bear.")
+    address: list[Line] = Field([], description="Lines below the organisation's name.")
+    logo: Logo | None = Field(
+        None, description="An image on the reports, as a data: address of a PNG or JPEG of 48 kB at most."
+    )
+    notices: list[Line] = Field([], description="Paragraphs of the organisation's own, below the decision.")
+    footer: Line | None = Field(None, description="The last line of the reports, such as the number of a form.")
+    signatories: list[Line] = Field([], description="Who signs the decision, a box each: roles.")
     demands: list[Demanded] = Field([], description="What has to be stated; of a baseline, in all that extend it.")
     allows: AllowsTable = Field(AllowsTable(), description="What may be stated; of a baseline, in all that extend it.")
 

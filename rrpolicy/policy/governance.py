@@ -36,6 +36,12 @@ class Context:
         auditor: who is to audit it: a role.
         approved_by: who approved this policy; a baseline's approval is not inherited.
         review_by: the day until which all this holds; past it nothing is released.
+        organisation: whose letterhead the reports bear.
+        address: lines below its name.
+        logo: an image, as a data: address.
+        notices: its own paragraphs, below the decision.
+        footer: the last line of the reports.
+        signatories: who signs the decision: roles.
     """
 
     recipients: tuple[str, ...] = ()
@@ -48,6 +54,12 @@ class Context:
     auditor: str | None = None
     approved_by: str | None = None
     review_by: str | None = None  # a day, as ISO 8601 has it
+    organisation: str | None = None
+    address: tuple[str, ...] = ()
+    logo: str | None = None
+    notices: tuple[str, ...] = ()
+    footer: str | None = None
+    signatories: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no day.

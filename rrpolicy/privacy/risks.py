@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 
+from rrpolicy.finding import Risk
 from rrpolicy.privacy.disclosure import attribute_options, identity_options
 from rrpolicy.privacy.models import (
     alpha_k_anonymity,
@@ -19,14 +19,6 @@ from rrpolicy.privacy.models import (
     rho1_to_rho2,
     t_closeness,
 )
-
-
-class Risk(StrEnum):
-    """What may happen to a person."""
-
-    LINKING = "linking a record to a person"
-    READING = "reading a sensitive value of a person"
-
 
 _BOTH = frozenset(Risk)
 _LINKING, _READING = frozenset({Risk.LINKING}), frozenset({Risk.READING})

@@ -84,7 +84,7 @@ def test_outside_it_both_other_estimates_are_proper_tables(publish, made):
     assert "projection" in projection.method
     np.testing.assert_array_equal(projection.moment, moment.estimate)
     np.testing.assert_array_equal(projection.covariance(), moment.covariance())
-    said = "an estimate may lie outside"
+    said = "an estimate can be negative"
     assert [said in table.summary() for table in (moment, em, projection)] == [True, False, False]
     assert said in moment.constrained(moment.estimate, "another").summary()
     with pytest.raises(PolicyError, match="RR278") as refused:

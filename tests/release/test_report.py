@@ -293,7 +293,7 @@ def test_no_audit_number_is_on_the_public_page(public: Path) -> None:
     report = public_report(public)
     withheld = report.findings[1]
 
-    assert (withheld.achieved, withheld.gauge, withheld.margin, withheld.histogram) == (None, None, None, None)
+    assert (withheld.achieved, withheld.used, withheld.margin, withheld.histogram) == (None, None, None, None)
     assert (withheld.groups_over, withheld.people_over) == (None, None)
     assert (withheld.verdict, withheld.limit) == ("satisfied", None)
     for renderer in (HtmlRenderer(), JsonRenderer()):
@@ -521,19 +521,17 @@ def test_a_bound_of_what_must_be_large_is_a_lower_one() -> None:
 
 
 @given(st.floats(0, 1e9), st.floats(1e-3, 1e9))
-def test_gauges_keep_the_order_of_reached_and_limit(achieved: float, limit: float) -> None:
-    drawn = figures.gauge(achieved, limit, "at most")
+def test_more_than_all_of_a_limit_is_used_where_it_is_missed_and_nowhere_else(achieved: float, limit: float) -> None:
+    most, least = figures.used(achieved, limit, "at most"), figures.used(achieved, limit, "at least")
 
-    assert drawn is not None
-    assert 0 <= drawn.achieved <= 1
-    assert 0 <= drawn.limit <= 1
-    assert (drawn.achieved <= drawn.limit + 1e-12) or achieved > limit
-    assert (drawn.achieved >= drawn.limit - 1e-12) or achieved < limit
+    assert most is not None
+    assert (most > 1) == (achieved > limit) or math.isclose(most, 1, rel_tol=1e-12)
+    assert achieved == 0 or least is not None
+    assert least is None or (least > 1) == (achieved < limit) or math.isclose(least, 1, rel_tol=1e-12)
 
 
-def test_what_cannot_be_drawn_is_not() -> None:
-    assert figures.gauge(1.0, math.inf, "at most") is None
-    assert figures.gauge(0.0, 0.0, "at most") is None
-    unbounded = figures.gauge(math.inf, 6.0, "at most")
-    assert unbounded is not None
-    assert (unbounded.limit, unbounded.achieved) == (0.5, 1.0)
+def test_what_is_used_of_a_limit_may_be_nothing_or_no_number() -> None:
+    assert figures.used(1.0, math.inf, "at most") == 0
+    assert figures.used(math.inf, 2.0, "at least") == 0
+    assert figures.used(math.inf, 6.0, "at most") is None
+    assert figures.used(0.0, 0.0, "at most") is None

@@ -12,11 +12,12 @@ from rrpolicy.report import (
     Download,
     Fact,
     FindingRow,
-    Gauge,
     Histogram,
     MarginalPanel,
     MarginalRow,
     MatrixPanel,
+    Obstacle,
+    PairPanel,
     Promise,
     Published,
     ReleasedSet,
@@ -24,6 +25,7 @@ from rrpolicy.report import (
     Section,
     SetPanel,
     Spread,
+    Tile,
     Usage,
     UtilityRow,
 )
@@ -42,9 +44,11 @@ HOSTILE = (
 )
 
 
-def retention(labels: tuple[str, ...], keep: float) -> MatrixPanel:
-    other = (1 - keep) / (len(labels) - 1)
-    rows = tuple(tuple(keep if u == v else other for v in range(len(labels))) for u in range(len(labels)))
+def matrix(labels: tuple[str, ...], keep: float) -> MatrixPanel:
+    """Return a matrix that keeps each category a little less than the one before it."""
+    kept = [keep - 0.01 * v / len(labels) for v in range(len(labels))]
+    places = range(len(labels))
+    rows = tuple(tuple(kept[v] if u == v else (1 - kept[v]) / (len(labels) - 1) for v in places) for u in places)
     return MatrixPanel(labels, labels, rows)
 
 
@@ -57,7 +61,6 @@ def finding(**changes: object) -> FindingRow:
         "standing": "exact",
         "limit": "at most 6",
         "margin": "0.179 below the limit (3 % of it)",
-        "gauge": Gauge("at most", "linear", 0.776, 0.8),
         "basis": "channel",
         "adversary": "Knows everything about everybody but one person's values, and sees that person's released record.",
         "assumptions": ("hours is assumed unlinkable: nobody else records working hours.",),
@@ -72,6 +75,8 @@ def finding(**changes: object) -> FindingRow:
         "reference": "Ikarashi et al. 2014, section 4",
         "assessor": "core (rrpolicy 0.1.0)",
         "place": "line 31, privacy.1",
+        "promise": "whatever is released of a person would be at most 403 times as likely with another record",
+        "used": 0.97,
     }
     return FindingRow(**(row | changes))  # type: ignore[arg-type]
 
@@ -83,9 +88,9 @@ def pk() -> FindingRow:
         achieved="2.00002",
         limit="at least 2",
         margin="0.00002 above the limit (0.001 % of it)",
-        gauge=Gauge("at least", "linear", 0.8, 0.79),
         companions=(CompanionRow("1/k", "0.499995", "exact", "The chance of finding a given person's record."),),
         place="line 28, privacy.0",
+        used=0.99999,
     )
 
 
@@ -122,12 +127,13 @@ def disclosure() -> FindingRow:
     return finding(
         model="identity-disclosure",
         requirement="linking <= 1/2 for everybody",
+        used=1.5424,
+        promise="",
         verdict="failed",
         achieved="at most 0.7712",
         standing="upper bound",
         limit="at most 0.5",
         margin="0.271 above the limit (54 % of it)",
-        gauge=Gauge("at most", "linear", 0.8, 0.5187),
         basis="original",
         histogram=spread(),
         groups_over=41,
@@ -188,8 +194,10 @@ def panel(name: str, labels: tuple[str, ...], keep: float = 0.73214) -> Attribut
             Fact("Retention probability", "0.64285"),
             Fact("Epsilon of this attribute alone", "2.103"),
         ),
-        retention(labels, keep),
+        matrix(labels, keep),
         f"{len(labels)} categories, declared by the policy",
+        change=f"up to {100 * (1 - keep):.1f} % exchanged at random, by category",
+        changed=(1 - keep, 1.01 - keep),
     )
 
 
@@ -252,8 +260,6 @@ def report(page: str = "public", **changes: object) -> Report:
         "passed": True,
         "facts": (
             Fact("Records", "50,000"),
-            Fact("Owner", "Department of Population Statistics"),
-            Fact("Purpose", "Teaching and methodological research"),
             Fact("Released attributes", "6, of which 4 are randomised"),
             Fact("Format", "Parquet"),
             Fact("Sampler", "cells: equal records are drawn together"),
@@ -306,7 +312,6 @@ def report(page: str = "public", **changes: object) -> Report:
                 "exact",
                 "at most 0.02",
                 "satisfied",
-                Gauge("at most", "linear", 0.5248, 0.8),
                 "0.01287" if audit else None,
                 "Root of the expected squared distance between reconstructed and original shares.",
             ),
@@ -327,6 +332,24 @@ def report(page: str = "public", **changes: object) -> Report:
             Fact("Digest of the released table", "sha256:" + "a0" * 32),
         ),
         "attacks": (attack("Record linkage"), not_run("Homogeneity (disease)")) if audit else (),
+        "bar": (
+            Fact("Owner", "Department of Population Statistics"),
+            Fact("Purpose", "Teaching and methodological research"),
+        ),
+        "tiles": (
+            Tile(
+                "Re-identification",
+                "at most 50 in 100",
+                "No attacker links a person.",
+                "Limited by this policy.",
+                "limited",
+            ),
+            Tile("Learning a secret", "up to 95 %", "`disease` can be guessed.", "Not limited by this policy.", "open"),
+            Tile("Usefulness", "± 0.4 points", "Half a 95 % interval of one share of `sex`.", "", "plain"),
+        ),
+        "pairs": PairPanel(("sex", "age_group"), ((0.002,), (0.0041, None)), (("sex", "disease"),)) if audit else None,
+        "following": (Fact("Verify it", "rrpolicy verify BUNDLE --source TABLE --strict"),) if audit else (),
+        "texts": (Fact("policy.toml", '[policy]\nname = "survey"\n'),) if audit else (),
         "points": ("'hours' is released unmodified on the assumption that it links nobody.",) if audit else (),
         "headline": "`sex` is exact; the sensitive column (`disease`) is randomised with published probabilities.",
         "sets": (sets("disease", DISEASE),),
@@ -336,7 +359,7 @@ def report(page: str = "public", **changes: object) -> Report:
 
 
 def failing() -> Report:
-    undecided = finding(verdict="undecided", achieved=None, standing=None, gauge=None, margin=None)
+    undecided = finding(verdict="undecided", achieved=None, standing=None, margin=None)
     return report(
         "audit",
         passed=False,
@@ -368,6 +391,11 @@ def hostile() -> Report:
         sections=(Section(text, HOSTILE, (), HOSTILE[:2], ((HOSTILE[0], HOSTILE[1]),)),),
         provenance=tuple(Fact(t, t) for t in HOSTILE),
         attacks=(attack(text), *(not_run(t, t) for t in HOSTILE)),
+        bar=tuple(Fact(t, t) for t in HOSTILE),
+        tiles=tuple(Tile(t, t, t, t, "open") for t in HOSTILE[:3]),
+        pairs=PairPanel(HOSTILE[:2], ((0.1,), (0.2, 0.3)), (HOSTILE[:2],)),
+        following=tuple(Fact(t, t) for t in HOSTILE),
+        texts=tuple(Fact(t, t) for t in HOSTILE),
     )
 
 
@@ -395,6 +423,18 @@ def big() -> Report:
     )
 
 
+def planned() -> Report:
+    return report(
+        "plan",
+        passed=False,
+        decision="1 of 3 requirements not met: expected-l2 at most 0.001 (failed).",
+        marginals=(),
+        obstacles=(
+            Obstacle("RR104", "expected-l2: 0.019 is over 0.001", "", "raise the limit\nor ask for less", "line 42"),
+        ),
+    )
+
+
 EXAMPLES = {
     "public": report,
     "audit": lambda: report("audit"),
@@ -402,4 +442,5 @@ EXAMPLES = {
     "hostile": hostile,
     "hostile public": hostile_public,
     "big": big,
+    "plan": planned,
 }

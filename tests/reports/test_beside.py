@@ -43,7 +43,7 @@ def test_the_page_has_one_table_with_a_row_a_value(examples: Any) -> None:
     heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
     assert heads == ["Value", "risk", "value read correctly", "largest within-group share"]
     rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', table)
-    assert [name for name, _ in rows[:3]] == ["<em>the largest of any value</em>", "Flu", "Cancer"]
+    assert [name for name, _ in rows[:3]] == ["<em>maximum over values</em>", "Flu", "Cancer"]
     numbers = [re.findall(r'<td class="number">([^<]*?) ?<', cells) for _, cells in rows]
     assert numbers[0] == ["0.7712", "0.8712", "0.9712"]
     assert numbers[2] == ["0.7712", "0.8712", "0.9712"]

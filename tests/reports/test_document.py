@@ -20,7 +20,7 @@ from rrpolicy_reports.document import JsonRenderer
 COMMITTED = Path(__file__).resolve().parents[2] / "rrpolicy" / "schemas" / "rrpolicy.report-1.json"
 
 
-@pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "hostile public", "big"])
+@pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "hostile public", "big", "plan"])
 def test_json_reads_back_as_the_same_report(examples: Any, name: str) -> None:
     report = examples.EXAMPLES[name]()
     document = json.loads(JsonRenderer().render(report))
@@ -29,7 +29,7 @@ def test_json_reads_back_as_the_same_report(examples: Any, name: str) -> None:
     assert Report.from_json(document) == report
 
 
-@pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "hostile public", "big"])
+@pytest.mark.parametrize("name", ["public", "audit", "failing", "hostile", "hostile public", "big", "plan"])
 def test_the_document_fits_the_committed_schema(examples: Any, name: str) -> None:
     schema = json.loads(COMMITTED.read_text())
     document = json.loads(JsonRenderer().render(examples.EXAMPLES[name]()))

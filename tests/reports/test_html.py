@@ -19,7 +19,7 @@ import rrpolicy.report
 from rrpolicy.report import Report
 from rrpolicy_reports.html import HtmlRenderer, environment
 
-NAMES = ("public", "audit", "failing", "hostile", "hostile public", "big")
+NAMES = ("public", "audit", "failing", "hostile", "hostile public", "big", "plan")
 VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 
 
@@ -194,11 +194,15 @@ def test_standing_and_verdict_are_words(examples: Any) -> None:
         "satisfied",
     ):
         assert words in text
-    assert text.index("Not fit for release") < text.index("Requirements identity-disclosure")
+    assert (
+        text.index("Not fit for release")
+        < text.index("Requirements, as share of their limit")
+        < text.index("Risk identity-disclosure")
+    )
 
 
 def test_a_number_that_is_not_published_is_said_to_be_and_whom_to_ask(examples: Any) -> None:
-    gone = {"achieved": None, "standing": None, "gauge": None, "margin": None, "companions": ()}
+    gone = {"achieved": None, "standing": None, "margin": None, "companions": ()}
     rows = (examples.finding(**gone, basis="original"), examples.finding(**gone, basis="channel", limit=None))
     text = " ".join("".join(read(examples.report(findings=rows)).text).split())
 

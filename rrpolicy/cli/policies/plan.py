@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from rrpolicy import door
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, show
+from rrpolicy.errors import RequirementError
 from rrpolicy.untrusted.pasting import command_line
 
 if TYPE_CHECKING:
@@ -38,6 +40,14 @@ def command(  # noqa: PLR0917 each option is one
     protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            help="Write the page of the plan here, whether it passes or not: what fails, what is attainable, the "
+            "trade-off. Confidential.",
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what each number means.")] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
@@ -52,23 +62,35 @@ def command(  # noqa: PLR0917 each option is one
     """
     from rrpolicy.cli.text.plan import lines, verdict
     from rrpolicy.cli.text.progress import progress
+    from rrpolicy.releasing.appearing import refuse_existing
     from rrpolicy.releasing.plan.keys import file_passphrase
 
     wanted = chosen(output, also, json=json)
-    with progress() as report:
-        found = door.plan(
-            policy,
-            source,
-            out=out,
-            key=key,
-            key_passphrase=file_passphrase().decode() if protect else None,
-            expected_rows=expected_rows,
-            root=root,
-            bound=False,
-            today=None if today is None else today.date(),
-            waivers=not no_waivers,
-            progress=report,
-        )
+    day = None if today is None else today.date()
+    if report is not None:
+        refuse_existing(report)
+    with progress() as shown:
+        paged = partial(door.preview, out=report, source=source, root=root, today=day, waivers=not no_waivers)
+        try:
+            found = door.plan(
+                policy,
+                source,
+                out=out,
+                key=key,
+                key_passphrase=file_passphrase().decode() if protect else None,
+                expected_rows=expected_rows,
+                root=root,
+                bound=False,
+                today=day,
+                waivers=not no_waivers,
+                progress=shown,
+            )
+        except RequirementError:
+            if report is not None and expected_rows is None:
+                paged(policy, progress=shown)
+            raise
+        if report is not None:
+            paged(found, trade_off=expected_rows is None, progress=shown)
     told = _next(found, policy, out, source, key)
     stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
     way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
@@ -92,12 +114,12 @@ def _outcome(found: Planned, policy: Path, told: str) -> Outcome:
 def _next(found: Planned, policy: Path, out: Path | None, source: str | None, key: str | None) -> str:
     if not found.passed:
         unwritten = "" if out is None else f" ({out} was not written)"
-        what = "mend the policy, then `rrpolicy plan` again"
+        what = "edit the policy and plan again; `--report PAGE` shows what is attainable"
         if found.outlook.decision.passed:
             return f"the ledger's budget forbids it{unwritten}: `rrpolicy explain {found.problems[0].code}` says more"
         if {p.code for p in found.problems} == {"RR108"}:
             what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
-        return f"the gate does not pass{unwritten}: {what}"
+        return f"not met{unwritten}: {what}"
     if found.questionnaire is not None:
         randomize = command_line("randomize", found.questionnaire, options={"--record": "JSON"})
         collect = command_line("collect", found.file or policy, "TABLE", options={"--out": "DIR"})

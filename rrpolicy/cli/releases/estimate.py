@@ -84,8 +84,8 @@ def command(  # noqa: PLR0917 each option is one
     """Estimate counts, with standard errors and intervals, from a release.
 
     Counts are unbiased and those of the original table; with --population, those of the population it was drawn from,
-    scaled to the number of records. Estimates may lie outside [0, N], their intervals do not. Generalised columns are
-    counted by the labels that were released, which is exact.
+    scaled to the number of records. Estimates can be negative; intervals are truncated to [0, N]. Generalised columns
+    are counted by the labels that were released, which is exact.
     """
     release = opened(bundle, plugin or (), verify=not no_verify)
     target = "population" if population else "table"

@@ -11,6 +11,7 @@ import typer
 from rrpolicy import door
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.terminal import print_json
+from rrpolicy.errors import RequirementError
 from rrpolicy.untrusted.pasting import command_line, shortest
 from rrpolicy.untrusted.printable import line
 
@@ -36,6 +37,13 @@ def command(  # noqa: PLR0917 each option is one
     *,
     protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
     no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            help="If it is refused, write a page here: what fails, what is attainable, the trade-off. Confidential.",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print where the release is, and nothing else.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
 ) -> int:
@@ -47,22 +55,33 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.formats.format import CORE
+    from rrpolicy.releasing.appearing import refuse_existing
     from rrpolicy.releasing.plan.keys import file_passphrase
 
     used = key is not None and Path(key).is_file()
+    day = None if today is None else today.date()
+    if page is not None:
+        refuse_existing(page)
     with progress() as report, notices():
-        found = door.release(
-            what,
-            out,
-            source=source,
-            label=label,
-            key=key,
-            key_passphrase=file_passphrase().decode() if protect else None,
-            root=root,
-            today=None if today is None else today.date(),
-            waivers=not no_waivers,
-            progress=report,
-        )
+        try:
+            found = door.release(
+                what,
+                out,
+                source=source,
+                label=label,
+                key=key,
+                key_passphrase=file_passphrase().decode() if protect else None,
+                root=root,
+                today=day,
+                waivers=not no_waivers,
+                progress=report,
+            )
+        except RequirementError:
+            if page is not None and what.suffix != ".json":
+                door.preview(what, page, source=source, root=root, today=day, waivers=not no_waivers, progress=report)
+            elif page is not None:
+                door.render(what, out=page)
+            raise
     if json:
         print_json(found.to_json())
         return 0

@@ -1,4 +1,4 @@
-"""`rrpolicy report BUNDLE`."""
+"""`rrpolicy report BUNDLE|PLAN`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from rrpolicy.untrusted.printable import line
 
 
 def command(
-    bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
+    bundle: Annotated[
+        Path,
+        typer.Argument(
+            help="The bundle's folder, or its public/ folder alone; or a plan's file.", metavar="BUNDLE|PLAN"
+        ),
+    ],
     *,
     form: Annotated[str, typer.Option("--format", help="html, json, or what a plugin offers.")] = "html",
     page: Annotated[
@@ -33,7 +38,8 @@ def command(
     """Write the report of a release again.
 
     The public page is filled anew from the published files; the audit page from audit/report.json. Both only if their
-    digests are those of the release. A bundle is never written into.
+    digests are those of the release. A bundle is never written into. Of a plan's file it is the report before the
+    decision: what fails, what would be changed, and at what risk.
     """
     if no_verify:
         print(UNVERIFIED, file=sys.stderr)

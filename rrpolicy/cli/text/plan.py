@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.axes.recode import ANYTHING
@@ -14,7 +14,8 @@ from rrpolicy.releasing.plan.preview import parameters, unchanged
 from rrpolicy.releasing.plan.waivers import WARNINGS
 from rrpolicy.releasing.report.attributes import treated_so
 from rrpolicy.releasing.report.context import declared_lines
-from rrpolicy.releasing.report.decision import points
+from rrpolicy.releasing.report.decision import points, solved
+from rrpolicy.releasing.report.pairs import pair_panel
 from rrpolicy.untrusted.printable import listed, visible
 
 if TYPE_CHECKING:
@@ -85,8 +86,10 @@ def verdict(found: Outlook) -> str:
 
 def judgement(found: Outlook) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
-    plan, given = found.plan, [f.given for f in found.assessment.findings]
-    return points(plan.policy.released, plan.channel.decoders(), given, found.governance, found.decision.warnings)
+    plan, findings = found.plan, found.assessment.findings
+    remarks = (*(r for r in plan.remarks if r.name not in WARNINGS), *found.decision.warnings)
+    decoders = plan.channel.decoders()
+    return points(plan.policy.released, decoders, findings, found.governance, remarks, solved=solved(plan.origins))
 
 
 def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
@@ -140,10 +143,10 @@ def _parameters(outlook: Outlook) -> list[str]:
 
 def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
     """Yield the errors of single attributes and of pairs, each attribute's with those above it; then what has none."""
-    known = {e.attributes: e for e in errors if len(e.attributes) <= 2 and not e.odd}  # noqa: PLR2004 a cell has two sides
-    names = list(dict.fromkeys(name for e in known.values() for name in e.attributes))
-    cells = [[_cell(known, row, column) for column in names[: place + 1]] for place, row in enumerate(names)]
-    if len(names) > 1:
+    panel = pair_panel(errors)
+    names = () if panel is None else panel.names
+    if panel is not None and len(names) > 1:
+        cells = [["-" if error is None else f"{error:.4g}" for error in row] for row in panel.errors]
         numbers, first = [str(i) for i in range(1, len(names) + 1)], max(map(len, names))
         widths = [max(map(len, (numbers[i], *(row[i] for row in cells[i:])))) for i in range(len(names))]
         for number, name, row in zip(numbers, names, cells, strict=True):
@@ -152,13 +155,8 @@ def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
         foot = "  ".join(number.rjust(width) for number, width in zip(numbers, widths, strict=True))
         yield f"  {'':>{len(numbers[-1])}}  {'':<{first}}  {foot}"
     for e in errors:
-        if len(names) == 1 or e.attributes not in known:
+        if len(names) == 1 or e.odd or len(e.attributes) > 2:  # noqa: PLR2004 a cell has two sides
             yield f"  {' x '.join(e.attributes)}: {e.told}"
-
-
-def _cell(known: Mapping[tuple[str, ...], MarginalError], row: str, column: str) -> str:
-    error = known.get((row,)) if row == column else known.get((column, row)) or known.get((row, column))
-    return "-" if error is None else error.told
 
 
 def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:

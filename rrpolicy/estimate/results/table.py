@@ -73,7 +73,7 @@ class Crosstab(Result):
     """
 
     schema: ClassVar[str] = "rrpolicy.estimate/1"
-    intervals: ClassVar[str] = "an estimate may lie outside [0, N], its interval does not"
+    intervals: ClassVar[str] = "an estimate can be negative; intervals are truncated to [0, N]"
 
     by: tuple[str, ...]
     groups: tuple[GroupAxis, ...] = field(repr=False)

@@ -143,7 +143,8 @@ _OF_ONE = (("policy", "changes"), ("context", "approved_by"))
 """What is said of one policy alone, and is not inherited."""
 _ADDED = (
     *(("privacy",), ("utility",), ("waivers",), ("policy", "plugins")),
-    *(("context", "auxiliary_data"), ("context", "demands"), ("ledger", "budget")),
+    *(("context", "auxiliary_data"), ("context", "notices"), ("context", "signatories"), ("context", "demands")),
+    ("ledger", "budget"),
 )
 """Lists that a policy adds to."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.finding import Basis, Companion, Measure, Profile, Standing
+from rrpolicy.finding import Basis, Companion, Measure, Profile, Risk, Standing
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.dealt import bounded, gathered
 from rrpolicy.privacy.disclosure.attribute import chosen
@@ -58,6 +58,6 @@ def stands_beside(worst: Array, people: Ints, of: str) -> tuple[Companion, ...]:
     most = Measure(float(worst.max(initial=0.0)), Standing.UPPER_BOUND)
     certain = Measure(float(people[worst >= 1].sum()), Standing.UPPER_BOUND)
     return (
-        Companion("informed posterior", most, Basis.ORIGINAL, POSTERIOR, of),
-        Companion("people with a posterior of 1", certain, Basis.ORIGINAL, CERTAIN, of),
+        Companion("informed posterior", most, Basis.ORIGINAL, POSTERIOR, of, chance_of=Risk.READING),
+        Companion("people with a posterior of 1", certain, Basis.ORIGINAL, CERTAIN, of, certain_of=Risk.READING),
     )

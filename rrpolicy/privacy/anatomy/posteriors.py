@@ -20,7 +20,7 @@ import numpy as np
 from rrpolicy.channel.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channel.values import read_codes
 from rrpolicy.engine.arrays import as_numpy, listed, places
-from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.privacy.anatomy.dealt import gathered
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, posteriors
 from rrpolicy.privacy.cells import alike_rows
@@ -98,9 +98,9 @@ def attained(channel: AnatomyChannel, original: Original, written: Written) -> F
     everybody = np.broadcast_to(np.int64(1), len(most))
     top = at_the_top(evidence, most, everybody, told.combination)
     beside = (
-        ("people with a posterior of 1", float(certain.sum()), CERTAIN),
-        ("mean highest posterior", float(most.mean()) if len(most) else 0.0, MEAN),
-        ("risk attained", float((shares * read).max(initial=0.0)), ATTAINED),
+        ("people with a posterior of 1", float(certain.sum()), CERTAIN, Risk.READING),
+        ("mean highest posterior", float(most.mean()) if len(most) else 0.0, MEAN, None),
+        ("risk attained", float((shares * read).max(initial=0.0)), ATTAINED, None),
     )
     return Finding(
         code=NAME,
@@ -112,10 +112,13 @@ def attained(channel: AnatomyChannel, original: Original, written: Written) -> F
         verdict=None,
         basis=Basis.ORIGINAL,
         adversary=ADVERSARY,
-        companions=tuple(Companion(what, Measure(n), Basis.ORIGINAL, text, name) for what, n, text in beside),
+        companions=tuple(
+            Companion(what, Measure(n), Basis.ORIGINAL, text, name, certain_of=risk) for what, n, text, risk in beside
+        ),
         profile=spread(QUANTITY.format(name), most, shares.max(axis=1)[told.combination], everybody, top),
         reference=REFERENCE,
         assessor="rrpolicy",
+        chance_of=Risk.READING,
     )
 
 

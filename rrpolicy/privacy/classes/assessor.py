@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from rrpolicy.channel.axes.recode import Recode
 from rrpolicy.channel.base import Axis, Layout
 from rrpolicy.channel.probability import round_down, round_up
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.people import COUNTED
 from rrpolicy.privacy.model import Assessor, PerClass, Written, foreign
@@ -32,6 +32,10 @@ READER = (
     "sensitive attributes, and reads the records that agree."
 )
 SEARCHED = "Knows that the person is in the population, not whether in the table, and everything that makes a class."
+DRAWN = "the chance of whoever draws one of the records that agree with a person's, each equally likely"
+SHARE = "largest within-class share"
+READ = "the largest share of a value in a class, which guessing the commonest value of a person's class attains"
+ALIKE = "people in whose class everybody has the same value"
 SUPPRESSED = (
     "Records whose quasi-identifiers are all suppressed are in no class, and the requirement is not held to them."
 )
@@ -135,7 +139,8 @@ class ClassModel:
     def held(self, requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
         """Return the finding of an entry for the classes of a release."""
         columns = [Protected.of(policy.attributes[name]) for name in requirement.protects(policy)]
-        return self.find(requirement.options, columns, classes)
+        found = self.find(requirement.options, columns, classes)
+        return replace(found, companions=(*found.companions, *_chances(columns, classes)))
 
 
 def conclude(
@@ -203,6 +208,23 @@ def named(finding: Finding, kind: str) -> Finding:
     """Return a finding under the name of its kind, such as `l-diversity/entropy`."""
     name = f"{finding.model}/{kind}"
     return replace(finding, code=name, model=name)
+
+
+def _chances(columns: Sequence[Protected], classes: Classes) -> Iterator[Companion]:
+    """Yield what a reader of the classes attains: who a record is, and each protected value, for who is worst off."""
+    if not classes.concerned.any():
+        return
+    smallest = Measure(1 / int(classes.sizes[classes.concerned].min()))
+    yield Companion("1/smallest class", smallest, Basis.RELEASE, DRAWN, chance_of=Risk.LINKING)
+    for column in columns:
+        held = classes.histograms[column.name]
+        most, size = held.commonest[classes.concerned], held.sizes[classes.concerned]
+        share = Measure(float((most / size.clip(1)).max()))
+        yield Companion(SHARE, share, Basis.RELEASE, READ, column.name, chance_of=Risk.READING)
+        alike = Measure(float(size[most == size].sum()))
+        yield Companion(
+            "people in homogeneous classes", alike, Basis.RELEASE, ALIKE, column.name, certain_of=Risk.READING
+        )
 
 
 def _sizes(classes: Classes) -> tuple[Companion, ...]:

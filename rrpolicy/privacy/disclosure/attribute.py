@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
+OTHERS = "the others"
 CHUNK = 2**22
 """Entries of (group, value) arrays that are computed at a time."""
 
@@ -302,16 +303,31 @@ def conclude(
         ),
         limit=top.limits[int(top.value[at])],
         model=named,
-        profile=spread(
-            top.quantity,
-            top.number,
-            top.share,
-            top.people,
-            at_the_top(top.evidence, top.number, top.people, top.group),
+        profile=replace(
+            spread(
+                top.quantity,
+                top.number,
+                top.share,
+                top.people,
+                at_the_top(top.evidence, top.number, top.people, top.group),
+            ),
+            limits=_limits(top),
         ),
         groups_over=len(np.unique(top.group[over])),
         people_over=int(top.people[over].sum()),
     )
+
+
+def _limits(found: Held) -> tuple[tuple[str, float], ...]:
+    """Return each limit with the values that it is of: "" where there is one, `others` where most have it."""
+    of: dict[Fraction, list[int]] = {}
+    for value in np.unique(found.value).tolist():
+        of.setdefault(found.limits[value], []).append(value)
+    if len(of) == 1:
+        return (("", float(next(iter(of)))),)
+    usual = max(of, key=lambda limit: len(of[limit]))
+    names = {limit: ", ".join(str(found.labels[v]) for v in values) for limit, values in of.items()}
+    return tuple((OTHERS if limit == usual else names[limit], float(limit)) for limit in of)
 
 
 def as_they_are(revealed: Iterable[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.base import Readable, Transition
-from rrpolicy.finding import VALUE, Basis, Companion, Measure, Standing
+from rrpolicy.finding import VALUE, Basis, Companion, Measure, Risk, Standing
 from rrpolicy.privacy.disclosure.inference import homogeneity
 from rrpolicy.privacy.disclosure.unlisted import largest_posteriors
 
@@ -27,6 +27,8 @@ POSTERIOR = "the largest chance that the record behind a released one is the one
 EXCLUDED = "pairs of group and value that do not occur: who knows the table excludes them with certainty"
 HOMOGENEOUS = "groups in which everybody has the same value: what is done to that value alone does not help them"
 HOMOGENEOUS_PEOPLE = "people whose value follows from their group"
+CHANCES = frozenset({SUCCESS, GROUP_INFERENCE, POSTERIOR})
+"""What of these is a chance that somebody reads a person's value."""
 
 
 def of_attribute(found: Risks) -> tuple[Companion, ...]:
@@ -43,7 +45,15 @@ def of_attribute(found: Risks) -> tuple[Companion, ...]:
         ("homogeneous groups", Measure(known.groups), HOMOGENEOUS),
         ("people in homogeneous groups", Measure(known.people), HOMOGENEOUS_PEOPLE),
     ]
-    companions = [Companion(name, m, Basis.ORIGINAL, text, found.of) for name, m, text in whole if m is not None]
+    companions = [
+        Companion(
+            *(name, m, Basis.ORIGINAL, text, found.of),
+            chance_of=Risk.READING if text in CHANCES else None,
+            certain_of=Risk.READING if text is HOMOGENEOUS_PEOPLE else None,
+        )
+        for name, m, text in whole
+        if m is not None
+    ]
     companions += _of_sets(found)
     if len(found.labels) > MOST_VALUES:
         return tuple(companions)

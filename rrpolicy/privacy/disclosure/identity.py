@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk, Standing
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure import identity_options as identity
@@ -168,13 +168,15 @@ def conclude(
         achieved = float(most_at_risk(found.people, found.link, options.percentile) @ found.link)
         above = float(found.people[over].sum())
         companions = (
-            Companion("largest link", found.measure(largest), Basis.ORIGINAL, LARGEST),
+            Companion("largest link", found.measure(largest), Basis.ORIGINAL, LARGEST, chance_of=Risk.LINKING),
             Companion("people over the threshold", Measure(above), Basis.ORIGINAL, ABOVE),
         )
         over = np.zeros(len(over), dtype=bool)
-    spread_out = (
-        spread("chance of linking", found.link, found.before, found.people, _top(found)) if len(found.group) else None
-    )
+    spread_out = None
+    if len(found.group):
+        spread_out = spread("chance of linking", found.link, found.before, found.people, _top(found))
+        if options.percentile is None:
+            spread_out = replace(spread_out, limits=(("", float(limit)),))
     return model.conclude(
         requirement,
         found.measure(achieved),
@@ -186,6 +188,7 @@ def conclude(
         profile=spread_out,
         groups_over=len(np.unique(found.group[over])),
         people_over=int(found.people[over].sum()),
+        chance_of=Risk.LINKING if options.percentile is None else None,
     )
 
 

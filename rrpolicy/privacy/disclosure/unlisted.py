@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from rrpolicy.channel.base import Posterior, Readable
-from rrpolicy.finding import Basis, Companion, Measure
+from rrpolicy.finding import Basis, Companion, Measure, Risk
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.evidence import Evidence
@@ -109,8 +109,9 @@ def largest_posteriors(evidence: Evidence, group: Ints, cell: Ints, of: str) -> 
     """
     axis = cast("Readable", evidence.sensitive)
     worst = axis.worst_posterior(evidence.joint)[group, cell]
-    certain = float(evidence.joint[group, cell][worst >= 1].sum())
+    most = Measure(float(worst.max(initial=0.0)))
+    certain = Measure(float(evidence.joint[group, cell][worst >= 1].sum()))
     return worst, (
-        Companion("largest posterior", Measure(float(worst.max(initial=0.0))), Basis.ORIGINAL, POSTERIOR, of),
-        Companion("people with a posterior of 1", Measure(certain), Basis.ORIGINAL, CERTAIN, of),
+        Companion("largest posterior", most, Basis.ORIGINAL, POSTERIOR, of, chance_of=Risk.READING),
+        Companion("people with a posterior of 1", certain, Basis.ORIGINAL, CERTAIN, of, certain_of=Risk.READING),
     )

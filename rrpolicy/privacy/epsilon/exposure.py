@@ -18,7 +18,7 @@ from rrpolicy.channel.base import Axis
 from rrpolicy.channel.probability import log_up, round_down, round_up
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.channel.table import Column
-from rrpolicy.finding import Basis, Companion, Measure, Standing
+from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
 from rrpolicy.policy.model import Policy, Role
 
 if TYPE_CHECKING:
@@ -211,7 +211,8 @@ def link_bound(k: Fraction, basis: Basis = Basis.CHANNEL) -> Companion:
         LINKING,
         Measure(round_up(1 / k), Standing.EXACT),
         basis,
-        "No adversary links any person to a released record with a greater chance.",
+        "Whoever knows all originals but not their places links no person to a released record with a greater chance.",
+        chance_of=Risk.LINKING,
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.product.channel import Product
 from rrpolicy.errors import Problem
-from rrpolicy.finding import Basis, Companion, Measure, Standing
+from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import Held, as_they_are, chosen, conclude
 from rrpolicy.privacy.disclosure.attribute_options import Limited
@@ -123,11 +123,14 @@ class Guesses(Held):
         standing = Standing.EXACT if self.exact else Standing.UPPER_BOUND
         gain = float(np.maximum(self.best - self.share, 0.0).max())
         told = (
-            ("best guess", Measure(float(self.best.max()), standing), BEST),
-            ("largest within-group share", Measure(float(self.share.max())), GROUP_INFERENCE),
-            ("gain of the best guess", Measure(gain, standing), GAIN),
+            ("best guess", Measure(float(self.best.max()), standing), BEST, Risk.READING),
+            ("largest within-group share", Measure(float(self.share.max())), GROUP_INFERENCE, Risk.READING),
+            ("gain of the best guess", Measure(gain, standing), GAIN, None),
         )
-        return tuple(Companion(name, measure, Basis.ORIGINAL, text, self.of) for name, measure, text in told)
+        return tuple(
+            Companion(name, measure, Basis.ORIGINAL, text, self.of, chance_of=risk)
+            for name, measure, text, risk in told
+        )
 
     def unreachable(self, requirement: Requirement) -> Problem | None:
         """Return that a limit is below what is guessed unseen, which no release lowers (RR510); None if it is not."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channel.axes.identity import Identity
-from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import attribute as disclosure
 from rrpolicy.privacy.disclosure import attribute_options as attribute
@@ -221,4 +221,4 @@ def smallest(requirement: Requirement, channel: SuppressionChannel, original: Or
     """Return 1 over the size of the smallest released class (Teng, Du 2006, of a generalised table)."""
     sizes = planned_classes(requirement, channel, original).sizes
     least = float(1 / sizes.min()) if len(sizes) else 0.0
-    return (Companion("1/smallest class", Measure(least), Basis.RELEASE, CLASS),)
+    return (Companion("1/smallest class", Measure(least), Basis.RELEASE, CLASS, chance_of=Risk.LINKING),)

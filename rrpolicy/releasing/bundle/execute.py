@@ -361,7 +361,7 @@ def write_audit(executed: Executed, public: Manifest) -> None:
     _private(folder / "policy.json", pretty(plan.policy.to_json()))
     _private(folder / "plan.json", pretty(plan.to_json()))
     _private(folder / "findings.json", pretty(auditing.findings_document(assessment)))
-    for name, content in audit_pages(executed, public, record).items():
+    for name, content in audit_pages(executed, public, record, written).items():
         _private(folder / name, content)
     files = manifests.file_digests(folder, but=auditing.NAME)
     _private(folder / auditing.NAME, pretty(manifests.sealed(record, files)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.blame.installed import author
@@ -19,6 +20,7 @@ from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.plan.assess import Assessment
 from rrpolicy.releasing.plan.custody import Custody
 from rrpolicy.releasing.plan.plan import Plan
+from rrpolicy.releasing.plan.preview import marginal_errors
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
@@ -27,13 +29,13 @@ if TYPE_CHECKING:
     from rrpolicy.releasing.report.alternatives import ComparedWith
     from rrpolicy.releasing.report.fill import AuditPieces
     from rrpolicy.report import Report
-    from rrpolicy.section import Section
+    from rrpolicy.section import Fact, Section
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
 
 log = logging.getLogger("rrpolicy")
 SAMPLERS = {
-    "cells": "equal records drawn together",
+    "cells": "identical records batched",
     "records": "record by record",
     "series": "record by record, by the lasting numbers of its person",
 }
@@ -66,13 +68,16 @@ def public_page(
     return rendered(report, registry, ("html",))
 
 
-def audit_pages(executed: Executed, manifest: Manifest, record: Mapping[str, Json]) -> Mapping[str, bytes]:
+def audit_pages(
+    executed: Executed, manifest: Manifest, record: Mapping[str, Json], written: Mapping[str, bytes]
+) -> Mapping[str, bytes]:
     """Return report.html and report.json of audit/, by name.
 
     Args:
         executed: the draw; its public/ folder is finished.
         manifest: of the release, sealed.
         record: audit.json so far.
+        written: the policy's files, by their path in audit/.
     """
     from rrpolicy.releasing.bundle.manifest import in_full
     from rrpolicy.releasing.report.fill import audit_report
@@ -80,7 +85,9 @@ def audit_pages(executed: Executed, manifest: Manifest, record: Mapping[str, Jso
     public = executed.staging.public
     own = None if executed.policy_file is None else str(executed.policy_file)
     pieces = audit_pieces(
-        executed.plan, executed.assessment, executed.registry, record, executed.original, public, policy_file=own
+        *(executed.plan, executed.assessment, executed.registry, record, executed.original, public),
+        policy_file=own,
+        written=written,
     )
     report = audit_report(public, in_full(manifest, executed.plan), pieces, released=executed.released)
     return rendered(report, executed.registry, ("html", "json"))
@@ -95,6 +102,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
     public: Path,
     *,
     policy_file: str | None,
+    written: Mapping[str, bytes] = MappingProxyType({}),
     attacked: Attacked | None = None,
     compared: ComparedWith | None = None,
 ) -> AuditPieces:
@@ -108,6 +116,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         original: the table; without it what is counted of it is left out.
         public: the public/ folder.
         policy_file: the policy's own file, as places name it; None where only a plan is at hand.
+        written: the policy's files as written, by their path in audit/.
         attacked: the adversarial test; None if none was written.
         compared: what it was compared with; None if that was not written.
     """
@@ -119,7 +128,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         ("Time", record["time"]),
         ("Commit of the policy's repository", record["policy_commit"]),
         ("Digest of the plan", record["plan_digest"]),
-        ("Tag of the source under the key", record["source_tag"]),
+        ("Keyed hash (HMAC) of the source", record["source_tag"]),
         ("Source given as" if plan.source_tag else "Collected table given as", record["source_given_as"]),
         ("Key", Custody(str(record["key"])).meaning),
         ("Matrices", KEPT if plan.policy.release.withholds else None),
@@ -144,7 +153,33 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         policy_file=policy_file,
         attacked=attacked,
         compared=compared,
+        time=str(record["time"]),
+        errors=() if original is None else marginal_errors(plan, original),
+        following=_following(plan, Custody(str(record["key"]))),
+        texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
     )
+
+
+def _following(plan: Plan, custody: Custody) -> tuple[Fact, ...]:
+    """Return what to do with a release next, each with its command."""
+    from rrpolicy.section import Fact
+
+    policy = plan.policy
+    options = ["--source TABLE"] if plan.source_tag else []
+    options += ["--key KEY"] if plan.source_tag and custody is not Custody.DESTROYED else []
+    options += ["--reference TABLE"] if policy.reference is not None else []
+    options += ["--ledger FILE"] if policy.ledger is not None else []
+    options += ["--signed-by SIGNER.pub"] * policy.release.require_signatures
+    check = " ".join(["rrpolicy verify BUNDLE", *options, "--strict"])
+    return (
+        Fact("Verify it: everything here is computed again", check),
+        Fact("Attack it: what an attacker attains, beside what is predicted", "rrpolicy attack BUNDLE --source TABLE"),
+        Fact("Sign your decision, once verified", "rrpolicy sign BUNDLE --key APPROVER.pem"),
+    )
+
+
+def _policies(names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if name.endswith(".toml"))
 
 
 def _together(record: Mapping[str, Json]) -> Iterator[Section]:

@@ -36,7 +36,7 @@ def treatment(axis: AxisWeights | None) -> str:
 def _exchanged(blocks: Sequence[Block], what: str) -> str:
     kept = sorted(map(_kept, blocks))
     if len(blocks) == 1:
-        return f"{kept[0]}, else another of the {blocks[0].size} {what}, all alike"
+        return f"{kept[0]}, otherwise replaced by one of the other {what} of {blocks[0].size}, equally likely"
     return f"exchanged inside {len(blocks)} blocks of {what} only: {'; '.join(dict.fromkeys(kept))}"
 
 

@@ -21,11 +21,11 @@ from rrpolicy.channel.decoders import (
     RetentionDecoder,
     WithheldDecoder,
 )
-from rrpolicy.finding import Finding, Verdict
+from rrpolicy.finding import Finding, Risk, Verdict
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.exposure import LINKING
-from rrpolicy.privacy.risks import Risk, bounded_by, differential_privacy, likelihood_in
+from rrpolicy.privacy.risks import bounded_by, differential_privacy, likelihood_in
 from rrpolicy.releasing.metadata.sentences import Treatment, changed, treatments
 from rrpolicy.releasing.report.context import declared
 from rrpolicy.releasing.report.wording import worded
@@ -179,11 +179,11 @@ def _risks(held: Sequence[_Held], manifest: Manifest) -> Iterator[Json]:
         likely = list(dict.fromkeys(text for each in against for text in _likelihoods(each, what)))
         names = [a.release_as for a in manifest.attributes if a.role is role and a.name in unchanged]
         left = [f"Released unchanged: {listed(names)}."] if names else []
-        left += manifest.assumptions if against else [f"No requirement is known to bound {what.value}."]
+        left += manifest.assumptions if against else [f"No requirement is known to bound {what.meaning}."]
         residual: dict[str, Json] = {"@type": "dpv:ResidualRisk", "dct:description": [*left]}
         if likely:
             residual["dpv:hasLikelihood"] = [{"@type": "dpv:Likelihood", "dct:description": text} for text in likely]
-        risk: dict[str, Json] = {"@type": ["dpv:Risk", term], "dct:description": what.value}
+        risk: dict[str, Json] = {"@type": ["dpv:Risk", term], "dct:description": what.meaning}
         if against:
             risk["dpv:isMitigatedByMeasure"] = [{"@id": each.id} for each in against]
         yield {**risk, "dpv:hasResidualRisk": residual}

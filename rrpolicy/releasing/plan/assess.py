@@ -143,7 +143,18 @@ def _finding(  # noqa: PLR0917 what it passes on
         reference=finding.reference or assessor.reference,
         assumptions=(*finding.assumptions, *_on_word(channel)),
         assessor=registry.provider(assessor),
+        promise=_promise(requirement, registry),
     )
+
+
+def _promise(requirement: Requirement, registry: Registry) -> str:
+    """Return a requirement as its model says it to people; "" if that says nothing."""
+    said = getattr(registry.privacy_models[requirement.model], "promise", None)
+    text = "" if said is None else returning(str, said)(requirement.options)
+    if text and requirement.where:
+        whom = " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
+        text = f"{text.removesuffix('.')}, for {whom} only."
+    return text
 
 
 def _on_word(channel: Channel) -> Iterator[str]:

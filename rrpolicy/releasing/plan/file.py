@@ -20,10 +20,13 @@ from rrpolicy.policy.stored import mechanism_from_json
 from rrpolicy.releasing.appearing import appear, refuse_existing
 from rrpolicy.releasing.field.questionnaire import Questionnaire
 from rrpolicy.releasing.plan.assess import Assessment
+from rrpolicy.releasing.plan.check import stated
+from rrpolicy.releasing.plan.gate import gate
 from rrpolicy.releasing.plan.keys import KeyFile, fresh_key
 from rrpolicy.releasing.plan.opening import Before, Opened, open_policy
 from rrpolicy.releasing.plan.plan import SCHEMA, Plan, same_software
-from rrpolicy.releasing.plan.preview import Outlook
+from rrpolicy.releasing.plan.preview import MarginalError, Outlook, warnings
+from rrpolicy.releasing.plan.waivers import Terms
 from rrpolicy.scratch import identity_of
 from rrpolicy.untrusted.document import SHOWN, UnreadableError, faults, read_document
 
@@ -40,12 +43,21 @@ class ReadPlan:
         opened: the policy with its plugins.
         policy_file: where it stands.
         assessment: what the plan's file states of it.
+        errors: that its file says are to be expected.
     """
 
     plan: Plan
     opened: Opened
     policy_file: Path
     assessment: Assessment
+    errors: tuple[MarginalError, ...]
+
+    def outlook(self, terms: Terms) -> Outlook:
+        """Return the plan with what was found of it, decided on a day; of a ledger it says nothing."""
+        policy, plan = self.opened.policy, self.plan
+        decision = gate(self.assessment, policy, terms, warnings(plan))
+        found = stated(policy, self.opened.registry)
+        return Outlook(plan, self.assessment, decision, self.errors, found, policy.governance)
 
 
 def plan_document(outlook: Outlook, policy_file: Path, folder: Path) -> dict[str, Json]:
@@ -139,6 +151,7 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
             tuple(map(Finding.from_json, document["findings"])),
             tuple(map(UtilityFinding.from_json, document["utility"])),
         )
+        errors = tuple(read(MarginalError, error) for error in document["expected_errors"])
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise RefusedError(Problem("RR401", f"{path} contradicts itself", hint="plan again")) from error
     chosen = opened.policy.mechanism
@@ -148,7 +161,7 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         raise stale(f"what the policy states of the mechanism '{chosen.name}', which is not installed, has changed")
     if not same_software(plan.software, opened.registry):
         raise stale("rrpolicy or a plugin is of another version")
-    return ReadPlan(plan, opened, policy_file, assessment)
+    return ReadPlan(plan, opened, policy_file, assessment, errors)
 
 
 def _before(document: Mapping[str, Any]) -> Before:

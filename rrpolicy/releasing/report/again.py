@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rrpolicy.manifest.manifest import Manifest
     from rrpolicy.registry import Registry
     from rrpolicy.report import Renderer, Report
-    from rrpolicy.section import Section
+    from rrpolicy.section import Fact, Section
 
-Page: TypeAlias = Literal["public", "audit"]
+Page: TypeAlias = Literal["public", "audit", "plan"]
 log = logging.getLogger("rrpolicy")
 
 
@@ -49,23 +49,49 @@ class Rendered:
         return self.content.decode()
 
 
-def rendered(
-    bundle: Path, page: Page | None, form: str, out: Path | None, plugins: Sequence[str], *, verify: bool
+def rendered(  # noqa: PLR0917 those of `rrpolicy.render`
+    bundle: Path,
+    page: Page | None,
+    form: str,
+    out: Path | None,
+    plugins: Sequence[str],
+    attested: Sequence[Fact] = (),
+    *,
+    verify: bool,
 ) -> Rendered:
-    """Print a report again; see `rrpolicy.render` for the arguments and errors."""
+    """Print a report again; see `rrpolicy.render` for the arguments and errors.
+
+    `attested` is what signed statements say of the release, for the audit page.
+    """
     from rrpolicy.discovery import load_registry
 
     public, audit = _folders(bundle)
     registry = load_registry(plugins)
-    renderer = _renderer(registry, form, public)
+    _renderer(registry, form, public)
     if out is not None:
         _outside(out, bundle)
         refuse_existing(out)
     wanted: Page = page or ("audit" if audit is not None else "public")
-    content = returning(bytes, renderer.render)(_report(wanted, public, audit, registry, verify=verify))
+    report = _report(wanted, public, audit, registry, verify=verify)
+    if wanted == "audit":
+        report = replace(report, following=(*report.following, *attested))
+    return printed(report, registry, form, out)
+
+
+def printed(report: Report, registry: Registry, form: str, out: Path | None) -> Rendered:
+    """Print a report that is at hand.
+
+    Raises:
+        PolicyError: RR257 if there is no such renderer.
+        RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written.
+    """
+    renderer = _renderer(registry, form, None)
+    if out is not None:
+        refuse_existing(out)
+    content = returning(bytes, renderer.render)(report)
     if out is not None:
         _save(content, out)
-    return Rendered(wanted, form, content, out)
+    return Rendered(report.page, form, content, out)
 
 
 def _save(content: bytes, out: Path) -> None:
@@ -89,14 +115,15 @@ def _folders(bundle: Path) -> tuple[Path, Path | None]:
     return bundle / "public", audit if audit.is_file() else None
 
 
-def _renderer(registry: Registry, form: str, public: Path) -> Renderer:
+def _renderer(registry: Registry, form: str, public: Path | None) -> Renderer:
     from rrpolicy.discovery import lacking
     from rrpolicy.manifest.sealed import read_release
 
     renderers = registry.renderers
     if form not in renderers:
-        with suppress(PolicyError):  # what is no release names no plugins
-            lacking(registry, read_release(public).software).refuse_absent("renderer", form)
+        if public is not None:
+            with suppress(PolicyError):  # what is no release names no plugins
+                lacking(registry, read_release(public).software).refuse_absent("renderer", form)
         raise PolicyError(
             Problem("RR257", f"there is no renderer '{form}'", expected=", ".join(sorted(renderers)) or "none at hand")
         )

@@ -129,7 +129,10 @@ def _row(one: Compared) -> AlternativeRow:
         front=one.front,
         risk=risk,
         error=None if one.error is None else _shown(one.error),
-        problems=(*one.problems, *(f"falls short of what the first one asks: {text}" for text in one.unmet)),
+        problems=(
+            *(text.partition(";")[0] for text in one.problems),
+            *(f"falls short of what the first one asks: {text}" for text in one.unmet),
+        ),
     )
 
 

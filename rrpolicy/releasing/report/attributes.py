@@ -24,7 +24,7 @@ from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
 from rrpolicy.policy.model import Attribute
 from rrpolicy.report import AttributePanel, MatrixPanel
-from rrpolicy.section import Fact, figure, rational
+from rrpolicy.section import Fact, figure, percent, rational
 
 A = TypeVar("A", ReleasedAttribute, Attribute)
 """An attribute as the manifest says it, or the policy."""
@@ -53,6 +53,7 @@ TOGETHER_BLOCKS = "randomised together inside blocks: a combination is kept, or 
 BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
 KEPT = "released as it is: nothing is ever exchanged"
 CARRIED = "released as it is; it has no list of categories"
+AS_THEY_ARE = "as they are"
 NOT_STATED = "stands in the release's description; how it was chosen is not published"
 
 
@@ -123,8 +124,48 @@ def _panel(
         parameters=facts,
         matrix=matrix,
         domain="; ".join(dict.fromkeys(map(_domain, together))),
+        change=_change(decoder, first.name),
+        changed=_exchanged(decoder),
         reason="" if randomised else first.unchanged or first.assume_unlinkable or "",
     )
+
+
+def _change(decoder: Decoder | None, name: str) -> str:
+    """Return what becomes of values, in a few words."""
+    told = AS_THEY_ARE
+    match decoder:
+        case RecodeDecoder() if coarseness(decoder, name) != UNCHANGED:
+            sizes, categories = _label_sizes(decoder, name)
+            own = [size for size in sizes if size < categories]
+            labels = f"{figure(len(own) or 1)} label{'s' if len(own) > 1 else ''}"
+            told = f"coarser: {labels} for {figure(categories)} categories"
+            if own and max(own) == 1:
+                told = "as they are, or suppressed"
+        case AdditionDecoder(set_size=size, labels=labels):
+            told = f"in sets of {figure(size)} of {figure(len(labels))}"
+        case AnatomyDecoder(size=size):
+            told = f"apart, by groups of {figure(size)}"
+        case WithheldDecoder():
+            told = "exchanged at random, by a matrix that is withheld"
+        case RetentionDecoder() | MatrixDecoder() if decoder.drawn:
+            low, high = _exchanged(decoder) or (0.0, 0.0)
+            told = f"{percent(high)} exchanged at random"
+            if low != high:
+                told = f"{percent(low)} to {told}, by category"
+    return told
+
+
+def _exchanged(decoder: Decoder | None) -> tuple[float, float] | None:
+    """Return the share of values that another one is released for: least and most, over the original categories."""
+    match decoder:
+        case RetentionDecoder(blocks=blocks):
+            chances = [float(1 - block.keep) for block in blocks]
+        case MatrixDecoder(released=released, original=original):
+            place = {u: i for i, u in enumerate(released)}
+            chances = [1 - float(decoder.rows[place[v]][i]) if v in place else 1.0 for i, v in enumerate(original)]
+        case _:
+            return None
+    return min(chances), max(chances)
 
 
 def _parameters(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel | None]:

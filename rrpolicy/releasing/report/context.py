@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rrpolicy.policy.governance import Context, Governance
+from rrpolicy.report import Letterhead
 from rrpolicy.section import Fact
 
 MODELS = {
@@ -37,6 +38,19 @@ def context_facts(governance: Governance, digest: str) -> tuple[Fact, ...]:
     facts += [Fact(f"Waiver of {waiver.finding}", str(waiver)) for waiver in governance.waivers]
     facts += [Fact(f"Changed in {c.version}: {c.what}", f"{c.why} ({c.who})") for c in governance.changes]
     return (*facts, Fact("Digest of what was declared", digest)) if facts else ()
+
+
+def letterhead(context: Context) -> Letterhead | None:
+    """Return what an organisation puts on the pages; None if nothing."""
+    made = Letterhead(
+        context.organisation or "",
+        context.address,
+        context.logo or "",
+        context.notices,
+        context.footer or "",
+        context.signatories,
+    )
+    return None if made == Letterhead() else made
 
 
 def declared(context: Context) -> dict[str, Fact]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.channel.decoders import AdditionDecoder
-from rrpolicy.finding import CONDITION, Verdict
+from rrpolicy.finding import CONDITION, Origin, Risk, Verdict
 from rrpolicy.policy.governance import WARNING
 from rrpolicy.policy.model import Role
 from rrpolicy.releasing.plan.waivers import WARNINGS, warning_id
 from rrpolicy.releasing.report.attributes import A, unmodified
 from rrpolicy.releasing.report.findings import MEASURED
+from rrpolicy.releasing.report.tiles import chances, guessed, in_hundred
+from rrpolicy.releasing.report.wording import SET, at_limit
 from rrpolicy.section import figure
 from rrpolicy.untrusted.printable import listed
 
 if TYPE_CHECKING:
     from rrpolicy.channel.decoders import Decoder
+    from rrpolicy.finding import Finding
     from rrpolicy.mechanism import Remark
     from rrpolicy.policy.governance import Governance
     from rrpolicy.report import FindingRow, UtilityRow
+
+SUPPRESSED = "suppressed"
+"""Name of the remark that tells how many records were suppressed."""
 
 
 def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
@@ -43,25 +49,41 @@ def decision(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> t
 
 
 def points(
-    attributes: Iterable[A],
+    attributes: Sequence[A],
     decoders: Sequence[Decoder],
-    given: Sequence[Sequence[str]],
+    findings: Sequence[Finding],
     governance: Governance,
     remarks: Sequence[Remark] = (),
+    *,
+    solved: bool = False,
 ) -> tuple[str, ...]:
     """Return what needs a person's judgement although nothing fails.
 
     Args:
         attributes: that are released.
         decoders: of the channel.
-        given: of each requirement, the ids of the derived statistics that it is conditional on.
+        findings: with the numbers that the reader may see.
         governance: what is waived is no point, whenever the waiver ended.
         remarks: that the plan made; none where only public/ may be told of.
+        solved: an optimiser chose parameters.
     """
     waived = {waiver.finding for waiver in governance.waivers}
     warned = (remark for remark in remarks if remark.name in WARNINGS)
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
-    return (*_unmodified(unmodified(attributes, decoders)), *_silent(decoders), *_conditional(given), *left)
+    return (
+        *_unmodified(unmodified(attributes, decoders)),
+        *_disclosing(findings, attributes),
+        *_silent(decoders),
+        *_conditional([f.given for f in findings]),
+        *_at_limit(findings, solved=solved),
+        *_suppressed(remarks),
+        *left,
+    )
+
+
+def solved(origins: Mapping[str, Origin]) -> bool:
+    """Return whether anything was chosen by an optimiser, which goes as far as the limits let it."""
+    return any(origin is not Origin.POLICY for origin in origins.values())
 
 
 def _unmodified(attributes: Iterable[A]) -> Iterator[str]:
@@ -72,6 +94,37 @@ def _unmodified(attributes: Iterable[A]) -> Iterator[str]:
         elif attribute.role is Role.SENSITIVE:
             why = f": {attribute.unchanged}" if attribute.unchanged else ""
             yield f"{name} is sensitive and released unmodified{why}"
+
+
+def _disclosing(findings: Sequence[Finding], attributes: Iterable[A]) -> Iterator[str]:
+    """Yield the numbers beside requirements that a reader would call disclosure, and that no requirement limits."""
+    released = {a.name for a in attributes}
+    for one in chances(findings):
+        if one.disclosing and not one.limited:
+            if one.risk is Risk.LINKING:
+                yield f"re-identification: {in_hundred(one.measure)}, not limited by this policy"
+            elif not released.isdisjoint(one.of.split(" x ")):
+                yield guessed(one).removesuffix(".")
+
+
+def _at_limit(findings: Sequence[Finding], *, solved: bool) -> Iterator[str]:
+    """Yield what is met without a margin."""
+    tight = [
+        f"{f.model}, {f.requirement}"
+        for f in findings
+        if f.verdict is Verdict.SATISFIED
+        and f.achieved is not None
+        and f.limit is not None
+        and at_limit(f.achieved.value, float(f.limit))
+    ]
+    if tight:
+        many = "1 requirement is" if len(tight) == 1 else f"{figure(len(tight))} requirements are"
+        yield f"{many} met at the limit{SET if solved else ''}: {'; '.join(tight)}"
+
+
+def _suppressed(remarks: Sequence[Remark]) -> Iterator[str]:
+    """Yield what was suppressed."""
+    yield from (r.text for r in remarks if r.name == SUPPRESSED and r.measure is not None and r.measure.value > 0)
 
 
 def _silent(decoders: Sequence[Decoder]) -> Iterator[str]:

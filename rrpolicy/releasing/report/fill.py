@@ -12,21 +12,24 @@ from rrpolicy.finding import Finding, Measure, Origin, UtilityFinding
 from rrpolicy.formats.format import CORE, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
+from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.releasing.report.alternatives import ComparedWith, alternatives
 from rrpolicy.releasing.report.attacks import with_attacks
 from rrpolicy.releasing.report.attributes import panels, treated_so
-from rrpolicy.releasing.report.context import context_facts
-from rrpolicy.releasing.report.decision import decision, points
+from rrpolicy.releasing.report.context import context_facts, declared, letterhead
+from rrpolicy.releasing.report.decision import decision, points, solved
 from rrpolicy.releasing.report.findings import finding_row, utility_row
+from rrpolicy.releasing.report.pairs import pair_panel
 from rrpolicy.releasing.report.protection import headline
+from rrpolicy.releasing.report.tiles import tiles
 from rrpolicy.releasing.report.wording import worded
 from rrpolicy.report import FindingRow, Report, UtilityRow
 from rrpolicy.section import Fact, Section, figure
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
-    from rrpolicy.finding import UtilityFinding
+    from rrpolicy.releasing.plan.preview import MarginalError
 
 EXACT_DRAW = "exact: no probability is rounded"
 COLLECTED = (
@@ -68,6 +71,10 @@ class AuditPieces:
         policy_file: the policy's own file, as places name it; it stands in audit/ as policy.toml.
         attacked: the adversarial test, if one was written.
         compared: what the release was compared with, if that was written.
+        time: when it was released, as audit.json states it.
+        errors: expected of one-way and two-way shares; none without the table.
+        following: what to do next.
+        texts: the policy's files as written, by name.
     """
 
     findings: tuple[Finding, ...]
@@ -84,6 +91,10 @@ class AuditPieces:
     policy_file: str | None = None
     attacked: Attacked | None = None
     compared: ComparedWith | None = None
+    time: str = ""
+    errors: tuple[MarginalError, ...] = ()
+    following: tuple[Fact, ...] = ()
+    texts: tuple[Fact, ...] = ()
 
 
 def public_report(
@@ -115,7 +126,7 @@ def public_report(
     if not countable(manifest):
         return page
     release = release_of(public, manifest, formats)
-    return replace(page, published=published(public, release, models or {}, page.findings, page.points))
+    return replace(page, published=published(public, release, page.findings, page.points))
 
 
 def _shared(
@@ -130,29 +141,51 @@ def _shared(
     from rrpolicy.releasing.report.marginals import marginals
     from rrpolicy.releasing.report.sets import set_panels
 
-    rows = tuple(finding_row(finding, models) for finding in manifest.findings)
+    optimised = solved(manifest.origins)
+    rows = tuple(finding_row(finding, models, solved=optimised) for finding in manifest.findings)
     useful = tuple(utility_row(finding, waivers=manifest.governance.waivers) for finding in manifest.utility)
+    tables = marginals(public, manifest, released, formats)
+    return replace(
+        described(manifest, manifest.origins, rows, useful),
+        points=_points(manifest, manifest.findings),
+        tiles=tiles(manifest.findings, manifest.attributes, manifest.decoders, tables),
+        marginals=tables,
+        sets=set_panels(release_of(public, manifest, formats)) if countable(manifest) else (),
+    )
+
+
+def described(
+    manifest: Manifest, origins: Mapping[str, Origin], rows: tuple[FindingRow, ...], useful: tuple[UtilityRow, ...]
+) -> Report:
+    """Return what every page tells of a release.
+
+    Args:
+        manifest: of the release; of a plan, without data.
+        origins: attribute -> where its parameters come from.
+        rows: the findings, with the numbers that the page may show.
+        useful: the utility gates, likewise.
+    """
     passed, sentence = _decided(manifest, rows, useful)
     return Report(
         page="public",
         title=_title(manifest),
         decision=sentence,
         passed=passed,
-        points=_points(manifest, rows),
+        bar=_bar(manifest),
         facts=_facts(manifest),
         assumptions=manifest.assumptions,
         findings=rows,
         derived=tuple(map(str, manifest.derived)),
         remarks=(),
-        attributes=panels(manifest, manifest.origins),
+        attributes=panels(manifest, origins),
         dropped=(),
-        marginals=marginals(public, manifest, released, formats),
+        marginals=(),
         utility=useful,
         sections=(),
         provenance=_provenance(manifest),
         context=context_facts(manifest.governance, manifest.governance_digest),
         headline=headline(manifest),
-        sets=set_panels(release_of(public, manifest, formats)) if countable(manifest) else (),
+        letterhead=letterhead(manifest.governance.context),
     )
 
 
@@ -170,7 +203,11 @@ def audit_report(
     from rrpolicy.releasing.report.marginals import with_original
 
     page = _shared(public, manifest, released, audit.models, audit.formats)
-    rows = tuple(finding_row(finding, audit.models, _file_of(finding, audit.policy_file)) for finding in audit.findings)
+    optimised = solved(manifest.origins)
+    rows = tuple(
+        finding_row(finding, audit.models, _file_of(finding, audit.policy_file), solved=optimised)
+        for finding in audit.findings
+    )
     useful = _utility(audit, manifest)
     passed, sentence = _decided(manifest, rows, useful)
     whole = replace(
@@ -178,7 +215,12 @@ def audit_report(
         page="audit",
         decision=sentence,
         passed=passed,
-        points=_points(manifest, rows, audit.remarks),
+        points=_points(manifest, audit.findings, audit.remarks),
+        bar=_bar(manifest, audit.time),
+        tiles=tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),
+        pairs=pair_panel(audit.errors),
+        following=audit.following,
+        texts=audit.texts,
         assumptions=_assumptions(page.assumptions, rows),
         findings=rows,
         remarks=tuple(_remark(remark) for remark in audit.remarks),
@@ -223,9 +265,26 @@ def _decided(manifest: Manifest, rows: Sequence[FindingRow], useful: Sequence[Ut
     return (False, f"{TEST} {sentence}") if manifest.test else (passed, sentence)
 
 
-def _points(manifest: Manifest, rows: Sequence[FindingRow], remarks: Sequence[Remark] = ()) -> tuple[str, ...]:
-    given = [row.given for row in rows]
-    return points(manifest.attributes, manifest.decoders, given, manifest.governance, remarks)
+def _points(manifest: Manifest, findings: Sequence[Finding], remarks: Sequence[Remark] = ()) -> tuple[str, ...]:
+    attributes, decoders, governance = manifest.attributes, manifest.decoders, manifest.governance
+    return points(attributes, decoders, findings, governance, remarks, solved=solved(manifest.origins))
+
+
+def _bar(manifest: Manifest, time: str = "") -> tuple[Fact, ...]:
+    """Return whose release it is, when it was made, for what and for whom; the public page tells no time."""
+    return declared_bar(manifest.policy.owner, manifest.policy.purpose, manifest.governance, time.partition("T")[0])
+
+
+def declared_bar(owner: str, purpose: str, governance: Governance, day: str = "") -> tuple[Fact, ...]:
+    """Return whose release it is, for what, when it was made and for whom; what is not stated is left out."""
+    stated = declared(governance.context)
+    named = (
+        ("Owner", owner),
+        ("Purpose", purpose),
+        ("Released", day),
+        *((fact.name, fact.value) for key in ("release_model", "recipients") if (fact := stated.get(key))),
+    )
+    return tuple(Fact(name, value) for name, value in named if value)
 
 
 def _facts(manifest: Manifest) -> tuple[Fact, ...]:
@@ -233,8 +292,6 @@ def _facts(manifest: Manifest) -> tuple[Fact, ...]:
     released = len(manifest.attributes)
     named = (
         ("Records", figure(manifest.records, 15)),
-        ("Owner", manifest.policy.owner),
-        ("Purpose", manifest.policy.purpose),
         ("Mechanism", manifest.mechanism),
         ("Released attributes", f"{figure(released)}: {treated_so(manifest.decoders, released)}"),
         ("Format", manifest.data.format),

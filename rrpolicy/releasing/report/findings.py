@@ -18,8 +18,8 @@ from rrpolicy.finding import (
 )
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.releasing.report.not_covered import not_covered
-from rrpolicy.releasing.report.wording import FEWER, apart, direction, gauge, margin, worded
-from rrpolicy.report import CompanionRow, FindingRow, Histogram, UtilityRow
+from rrpolicy.releasing.report.wording import FEWER, apart, direction, margin, used, worded
+from rrpolicy.report import CompanionRow, FindingRow, Histogram, LimitLine, UtilityRow
 from rrpolicy.section import rational
 from rrpolicy.untrusted.printable import visible
 
@@ -27,13 +27,16 @@ MEASURED = "measured"
 """The verdict of a finding without a limit."""
 
 
-def finding_row(finding: Finding, models: Mapping[str, object], file: str | None = None) -> FindingRow:
+def finding_row(
+    finding: Finding, models: Mapping[str, object], file: str | None = None, *, solved: bool = False
+) -> FindingRow:
     """Return a finding as the page shows it.
 
     Args:
         finding: with the numbers that the page may show.
         models: loaded privacy models by name; each may say itself what it does not cover.
         file: the name of the policy file that asks for it, which may be one that is extended; audit page only.
+        solved: an optimiser chose parameters.
     """
     achieved, verdict = finding.achieved, finding.verdict
     limit = None if finding.limit is None else float(finding.limit)
@@ -46,8 +49,7 @@ def finding_row(finding: Finding, models: Mapping[str, object], file: str | None
         achieved=None if achieved is None else worded(achieved, side, limit),
         standing=None if achieved is None else achieved.standing.value,
         limit=None if finding.limit is None else f"{side} {rational(finding.limit)}",
-        margin=None if both is None else margin(*both),
-        gauge=None if both is None else gauge(*both, side),
+        margin=None if both is None else margin(*both, solved=solved),
         basis=finding.basis.name.lower(),
         adversary=finding.adversary,
         assumptions=finding.assumptions,
@@ -61,6 +63,8 @@ def finding_row(finding: Finding, models: Mapping[str, object], file: str | None
         place=_place(finding.place, file),
         achieved_of=None if achieved is None else _of(achieved, finding.companions),
         given=finding.given,
+        promise=finding.promise,
+        used=None if both is None else used(*both, side),
     )
 
 
@@ -84,7 +88,8 @@ def _beside(companion: Companion, limit: float | None) -> CompanionRow:
 def _histogram(profile: Profile | None) -> Histogram | None:
     if profile is None:
         return None
-    return Histogram(profile.quantity, profile.edges, profile.people, profile.before, profile.top)
+    lines = tuple(LimitLine(limit, of) for of, limit in profile.limits)
+    return Histogram(profile.quantity, profile.edges, profile.people, profile.before, profile.top, lines)
 
 
 def _place(place: Place | None, file: str | None) -> str | None:
@@ -117,11 +122,11 @@ def utility_row(
         standing=None if expected is None else expected.standing.value,
         limit=f"{AT[finding.bound]} {rational(finding.limit)}",
         verdict=finding.verdict.value,
-        gauge=None if expected is None else gauge(expected.value, limit, AT[finding.bound]),
         realised=worded(realised) if isinstance(realised, Measure) else realised,
         meaning=finding.meaning,
         waived=_waived(finding, waivers),
         companions=tuple(_beside(companion, None) for companion in finding.companions),
+        used=None if expected is None else used(expected.end(finding.bound), limit, AT[finding.bound]),
     )
 
 

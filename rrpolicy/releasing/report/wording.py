@@ -1,4 +1,4 @@
-"""How the report writes numbers: one place decides digits, standing, direction and what is drawn against a limit."""
+"""How the report writes numbers: one place decides digits, standing, direction and what is used of a limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rrpolicy.finding import Measure, Standing, Verdict
-from rrpolicy.report import Gauge
 from rrpolicy.section import DIGITS, figure, significant
 
 Direction = Literal["at most", "at least"]
@@ -26,8 +25,9 @@ NOISE = 1e-13
 ULPS = 4
 """Last places of a limit by which a number at it may lie off through rounding."""
 
-FAR_APART = 20.0
-"""From this ratio on a linear track would squeeze the smaller number into the axis."""
+SET = " (set by the optimiser)"
+NOTHING = 1e-3
+"""Relative distance from a limit below which a margin is none."""
 
 
 def apart(value: float, others: Sequence[float], least: int = DIGITS, bound: Direction | None = None) -> str:
@@ -87,30 +87,39 @@ def worded(measure: Measure, side: Direction = "at most", limit: float | None = 
     return text
 
 
-def margin(achieved: float, limit: float) -> str | None:
-    """Return how far a number is from its limit, and on which side."""
+def margin(achieved: float, limit: float, *, solved: bool = False) -> str | None:
+    """Return how far a number is from its limit, and on which side.
+
+    Args:
+        achieved: the number.
+        limit: what it is held against.
+        solved: an optimiser chose parameters, and goes as far as it may.
+    """
     if math.isinf(achieved) or math.isinf(limit):
         return None
     distance = achieved - limit
-    if distance == 0:
-        return "exactly at the limit"
-    if abs(distance) <= ULPS * math.ulp(limit):
-        return "at the limit, as far as digits tell"
-    share = f" ({figure(100 * abs(distance) / abs(limit), 2)} % of it)" if limit else ""
     where = "above" if distance > 0 else "below"
+    if at_limit(achieved, limit):
+        off = abs(distance) > ULPS * math.ulp(limit)
+        return f"at the limit{SET if solved else ''}{f', {figure(abs(distance), 3)} {where} it' if off else ''}"
+    share = f" ({figure(100 * abs(distance) / abs(limit), 2)} % of it)" if limit else ""
     return f"{figure(abs(distance), 3)} {where} the limit{share}"
 
 
-def gauge(achieved: float, limit: float, side: Direction) -> Gauge | None:
-    """Return a number and its limit as places on a track; None where they cannot be drawn."""
-    if math.isnan(achieved) or math.isinf(limit) or min(achieved, limit) < 0 or max(achieved, limit) == 0:
-        return None
-    if math.isinf(achieved):
-        return Gauge(side, "linear", 1.0, 0.5)
-    least, most = min(achieved, limit), max(achieved, limit)
-    if least > 0 and most / least > FAR_APART:
-        start, end = math.log(least) - 1, math.log(most) + 1
-        return Gauge(
-            side, "logarithmic", (math.log(achieved) - start) / (end - start), (math.log(limit) - start) / (end - start)
-        )
-    return Gauge(side, "linear", achieved / (1.25 * most), limit / (1.25 * most))
+def at_limit(achieved: float, limit: float) -> bool:
+    """Return whether a number is so near to its limit that nothing is left."""
+    return abs(achieved - limit) <= max(NOTHING * abs(limit), ULPS * math.ulp(limit))
+
+
+def used(achieved: float, limit: float, side: Direction) -> float | None:
+    """Return the share of a limit that is used up: 1 at it, more where it is missed; None if that is no number.
+
+    Args:
+        achieved: the number.
+        limit: what it is held against.
+        side: on which the requirement holds.
+    """
+    over, under = (achieved, limit) if side == "at most" else (limit, achieved)
+    if math.isinf(under):
+        return 0.0
+    return over / under if under > 0 and over >= 0 and math.isfinite(over) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import Json, digest
@@ -13,6 +14,7 @@ from rrpolicy.releasing.verify.outcome import Log
 from rrpolicy.releasing.verify.public import PublicSide
 from rrpolicy.releasing.verify.records import read_checked, same
 from rrpolicy.report import SCHEMA
+from rrpolicy.untrusted.document import read_regular
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -22,6 +24,7 @@ COUNTED = (
     ("shares of the original", "marginals.rows.original"),
     ("what this draw attained", "utility.realised"),
     ("what the mechanism tells of the original", "sections"),
+    ("expected errors of pairs", "pairs"),
 )
 """What is counted of the original: meaning, then the field of the report."""
 PLACE = "findings.place"
@@ -48,6 +51,7 @@ def check_audit_page(
     pieces = audit_pieces(
         *(audit.plan, assessment, side.registry, audit.record, original, side.folder),
         policy_file=str(audit.folder / POLICY),
+        written=_policy_files(audit),
         attacked=audit.attacked,
         compared=audit.compared,
     )
@@ -72,6 +76,14 @@ def check_audit_page(
         )
     if not pages:
         log.undecided.append("audit/report.html: no renderer for it is loaded")
+
+
+def _policy_files(audit: AuditSide) -> Mapping[str, bytes]:
+    """Return the policy's files as they stand in audit/; what audit.json names and is not there was found already."""
+    named = audit.record["policy_files"]
+    assert isinstance(named, list)
+    listed = {path.relative_to(audit.folder).as_posix(): path for path in audit.folder.rglob("*.toml")}
+    return {name: read_regular(path) for name, path in listed.items() if name in named}
 
 
 def _without(document: Json, fields: set[str], here: str = "") -> Json:

@@ -144,6 +144,12 @@ approver = "a"
 auditor = "b"
 approved_by = "c"
 review_by = 2099-01-01
+organisation = "o"
+address = ["s"]
+logo = "data:image/png;base64,AAAA"
+notices = ["n"]
+footer = "f"
+signatories = ["d"]
 demands = ["owner"]
 allows = { recipients = ["r"], release_model = ["public"], environment = ["e"], legal_basis = ["l"], licence = ["CC0"] }
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,6 @@ TEST = "It was drawn from a test's seed that anybody can know: it protects nobod
 def published(
     public: Path,
     release: Release,
-    models: Mapping[str, object],
     rows: Sequence[FindingRow],
     points: Sequence[str],
 ) -> Published:
@@ -42,7 +41,6 @@ def published(
     Args:
         public: the folder.
         release: opened; its manifest holds the digests of the files but the page's own.
-        models: privacy models by name.
         rows: of the findings.
         points: that need a person's judgement.
     """
@@ -53,7 +51,7 @@ def published(
         usage=usage(release, counted),
         protection=protections(manifest),
         accuracy=accuracy(release, counted),
-        promises=promises(manifest, models),
+        promises=promises(manifest.findings),
         open=left_open(manifest, rows, points),
         owner=manifest.policy.owner,
         downloads=downloads(public, manifest),

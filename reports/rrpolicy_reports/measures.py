@@ -1,0 +1,78 @@
+"""What is told of several requirements or columns, each printed once: related measures, and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rrpolicy.plugin import by_value
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A measure: its name, what it says, and its number for each of the columns; None where it has none."""
+
+    name: str
+    meaning: str
+    numbers: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Measures side by side: what the columns speak of, "" for the requirement as a whole."""
+
+    of: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What stands beside a requirement: tables by value, then one for each set of columns that measures share."""
+
+    tables: tuple[Any, ...]
+    grids: tuple[Grid, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Columns that were treated alike: the names of their parameters, which all of them have."""
+
+    treatment: str
+    names: tuple[str, ...]
+    panels: tuple[Any, ...]
+
+
+def parameters(panels: Sequence[Any]) -> tuple[Parameters, ...]:
+    """Return the columns that have parameters, those with the same ones side by side."""
+    found: dict[tuple[str, tuple[str, ...]], list[Any]] = {}
+    for panel in panels:
+        found.setdefault((panel.treatment, tuple(fact.name for fact in panel.parameters)), []).append(panel)
+    return tuple(Parameters(treatment, names, tuple(alike)) for (treatment, names), alike in found.items())
+
+
+def shared(findings: Sequence[Any]) -> tuple[Line, ...]:
+    """Return the measures of the whole release that stand beside several requirements alike, each once."""
+    found = [c for row in findings for c in dict.fromkeys(row.companions) if not c.of]
+    return tuple(Line(c.name, c.meaning, (c,)) for c in dict.fromkeys(found) if found.count(c) > 1)
+
+
+def related(row: Any, findings: Sequence[Any]) -> Related:
+    """Return what stands beside a requirement and beside no other.
+
+    Args:
+        row: the requirement.
+        findings: all requirements.
+    """
+    said = {line.numbers[0] for line in shared(findings)}
+    rest, tables = by_value([c for c in row.companions if c not in said])
+    names = dict.fromkeys(c.name for c in rest)
+    columns = {name: tuple(dict.fromkeys(c.of for c in rest if c.name == name)) for name in names}
+    grids = []
+    for of in dict.fromkeys(columns.values()):
+        lines = []
+        for name in (name for name in names if columns[name] == of):
+            numbers = {c.of: c for c in rest if c.name == name}
+            lines.append(Line(name, next(iter(numbers.values())).meaning, tuple(numbers[column] for column in of)))
+        grids.append(Grid(of, tuple(lines)))
+    return Related(tables, tuple(grids))

@@ -1,0 +1,35 @@
+"""The expected errors of one-way and two-way shares side by side, as the pages draw them and the plan prints them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rrpolicy.report import PairPanel
+
+if TYPE_CHECKING:
+    from rrpolicy.releasing.plan.preview import MarginalError
+
+
+def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
+    """Return the errors of attributes and of pairs as a triangle; None if there is no number at all.
+
+    Args:
+        errors: of one-way and two-way tables, in any order.
+    """
+    every = [e for e in errors if len(e.attributes) <= 2]  # noqa: PLR2004 a cell has two sides
+    known = {frozenset(e.attributes): e.error for e in every if not e.odd}
+    if not known:
+        return None
+    names = tuple(dict.fromkeys(name for e in every if not e.odd for name in e.attributes))
+    rows = tuple(
+        tuple(known.get(frozenset({row, column})) for column in names[: place + 1]) for place, row in enumerate(names)
+    )
+    impossible = tuple(e.attributes for e in every if e.error is not None and math.isinf(e.error))
+    return PairPanel(names, rows, impossible)
+
+
+def alone(errors: Sequence[MarginalError]) -> dict[str, float]:
+    """Return the error of each column by itself; infinite where it cannot be estimated."""
+    return {e.attributes[0]: e.error for e in errors if len(e.attributes) == 1 and e.error is not None}

@@ -1,0 +1,183 @@
+"""The audit report's first screen: who reads only it says correctly what is guaranteed, what is not, and what to ask."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrpolicy.finding import Companion, Finding, Measure, Risk, Standing
+from rrpolicy.privacy.risks import bounded_by
+from rrpolicy.releasing.report.tiles import chances, in_hundred
+from rrpolicy.report import Report
+from rrpolicy.untrusted.document import read_document
+
+SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, str, str]]] = {
+    "pram": (
+        ("No attacker links a person to a record with a probability above 50 %.", "at most 403 times as likely"),
+        ("1 requirement is met at the limit (set by the optimiser): pk-anonymity", "links nobody: weekly hours"),
+        ("at most 50 in 100", "not measured", "± "),
+    ),
+    "rr-both": (
+        ("picks that person's record with a probability of at most 2 %",),
+        (
+            "Re-identification: all but certain, not limited by this policy.",
+            "disease can be guessed with up to 100 % (with certainty of 1,542 people), not limited by this policy.",
+            "2 requirements are met at the limit (set by the optimiser)",
+        ),
+        ("all but certain", "up to 100 %", "± "),
+    ),
+    "by-value": (
+        ("at most 25 %; none: 90 %; diabetes: 20 %", "at most 20 %, of sex = female"),
+        ("1 requirement is met only given what the description tells of the table", "'hours' is released unmodified"),
+        ("may be certain", "up to 100 %", "± "),
+    ),
+    "l-diversity": (
+        ("Every record agrees with at least 9 others", "at least 3 sensitive values occur"),
+        (
+            "'disease' is sensitive and released unmodified",
+            "disease can be guessed with up to 93 %, not limited by this policy",
+            "662 of 50,000 records are released as",
+        ),
+        ("at most 10 in 100", "up to 93 %", "labels exact"),
+    ),
+    "anatomy": (
+        ("no sensitive value is more frequent than 1 in 3",),
+        ("income_band can be guessed with up to 100 %",),
+        ("not limited", "up to 100 %", "exact"),
+    ),
+    "sensitive-addition": (
+        ("no sensitive value is more frequent than 1 in 3", "no sensitive value is more frequent than 1 in 2"),
+        ("Re-identification: may be certain", "disease can be guessed with up to 100 % (with certainty of 946 people)"),
+        ("may be certain", "up to 100 %", "± "),
+    ),
+}
+"""Of each release: sentences on what is guaranteed, on what needs judgement, and what the tiles show."""
+
+
+def first_screen(bundle: Path) -> str:
+    """Return the text of the page up to the first section after the decision."""
+    page = (bundle / "audit" / "report.html").read_text()
+    screen = page.partition('<section id="decision"')[2].partition('<section id="risk"')[0]
+    return " ".join(re.sub(r"<[^>]*>", "", screen).replace("&#39;", "'").split())
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_the_first_screen_has_the_facts(released: Callable[[str], Path], name: str) -> None:
+    screen = first_screen(released(name))
+    guaranteed, questions, tiles = SIX[name]
+
+    for fact in (*guaranteed, *questions, *tiles):
+        assert fact in screen
+    assert re.match(r"Requirements met; \d points? needs? judgement", screen.partition(">")[2].strip())
+    assert "rrpolicy verify BUNDLE --source TABLE" in screen
+    assert "approved" in screen
+    assert "rejected" in screen
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_green_never_stands_above_what_contradicts_it(released: Callable[[str], Path], name: str) -> None:
+    page = (released(name) / "audit" / "report.html").read_text()
+    report = Report.from_json(read_document(released(name) / "audit" / "report.json"))
+
+    assert report.points
+    assert "banner-care" in page
+    assert 'class="banner banner-passed"' not in page
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_no_tile_shows_less_than_the_best_guesser_attains(released: Callable[[str], Path], name: str) -> None:
+    bundle = released(name)
+    stated = json.loads((bundle / "audit" / "findings.json").read_text())
+    told = {"linking": [0.0], "reading": [0.0]}
+    for finding in (*stated["findings"], *stated["attained"]):
+        for number in ({**finding, "measure": finding["achieved"]}, *finding["companions"]):
+            if "chance_of" in number:
+                told[number["chance_of"]].append(float(number["measure"]["value"]))
+    tiles = {tile.name: tile for tile in Report.from_json(read_document(bundle / "audit" / "report.json")).tiles}
+    shown = [re.fullmatch(r"up to (\d+) %", tiles["Learning a secret"].figure)]
+    shown += [re.fullmatch(r"at most (\d+) in 100", tiles["Re-identification"].figure)]
+
+    for most, match in zip((max(told["reading"]), max(told["linking"])), shown, strict=True):
+        assert match is None or int(match[1]) >= 100 * most - 1e-9
+        assert match is not None or most >= 1 - 1e-3 or most == 0
+
+
+def finding(value: float, risk: Risk | None = None, **changes: Any) -> Finding:
+    from fractions import Fraction
+
+    from rrpolicy.finding import Basis, Verdict
+
+    made = Finding(
+        "m",
+        "identity-disclosure",
+        "link <= 1/10",
+        None,
+        Measure(value),
+        Fraction(1, 10),
+        Verdict.SATISFIED,
+        Basis.ORIGINAL,
+        "knows all",
+        chance_of=risk,
+    )
+    return replace(made, **changes)
+
+
+def beside(value: float, of: str = "", standing: Standing = Standing.EXACT) -> Companion:
+    from rrpolicy.finding import Basis
+
+    risk = Risk.READING if of else Risk.LINKING
+    return Companion("chance", Measure(value, standing), Basis.ORIGINAL, "a chance", of, chance_of=risk)
+
+
+def test_the_worst_number_counts_and_a_limit_is_of_its_own_number_alone() -> None:
+    found = chances(
+        [
+            finding(
+                0.05, Risk.LINKING, companions=(beside(0.4), beside(0.2, "pay"), beside(0.7, "pay (others known)"))
+            ),
+            finding(0.09, Risk.LINKING),
+        ]
+    )
+
+    assert [(c.risk, c.of, c.measure.value, c.limited) for c in found] == [
+        (Risk.LINKING, "", 0.4, False),
+        (Risk.READING, "pay", 0.7, False),
+    ]
+    assert [c.disclosing for c in found] == [False, True]
+    (alone,) = chances([finding(0.09, Risk.LINKING)])
+    assert alone.limited
+
+
+@pytest.mark.parametrize("k", [2.0, 5.0, 10.0])
+def test_a_chance_that_is_one_over_what_is_limited_is_limited(k: float) -> None:
+    model = next(m for m in ("pk-anonymity", "k-anonymity") if Risk.LINKING in bounded_by(m))
+    (chance,) = chances([finding(k, model=model, companions=(beside(1 / k),))])
+
+    assert chance.limited
+    assert in_hundred(chance.measure) == f"at most {math.ceil(100 / k)} in 100"
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        (Measure(0.05), "at most 5 in 100"),
+        (Measure(0.0501), "at most 6 in 100"),
+        (Measure(0.01), "at most 1 in 100"),
+        (Measure(0.0099), "at most 1 in 100"),
+        (Measure(1 / 457), "at most 1 in 450"),
+        (Measure(0.999), "at most 100 in 100"),
+        (Measure(1 - 1e-9), "all but certain"),
+        (Measure(1.0), "may be certain"),
+        (Measure(0.0), "none"),
+        (Measure(0.05, Standing.ESTIMATE, 0.01), "at most 8 in 100"),
+    ],
+)
+def test_chances_are_said_as_people_say_them_and_never_as_less(measure: Measure, words: str) -> None:
+    assert in_hundred(measure) == words
