@@ -46,6 +46,7 @@ from rrpolicy.finding import (
     Finding as Finding,
     Measure as Measure,
     Origin as Origin,
+    Risk as Risk,
     Standing as Standing,
     Verdict as Verdict,
     by_value as by_value,

@@ -19,7 +19,7 @@ import rrpolicy
 
 HERE = Path(__file__).parent
 ROOT = Path(rrpolicy.__file__).parents[1]
-MODULES = {"rrpolicy.plugin": 90, "rrpolicy.plugin.solve": 32, "rrpolicy.plugin.types": 80}
+MODULES = {"rrpolicy.plugin": 90, "rrpolicy.plugin.solve": 32, "rrpolicy.plugin.types": 90}
 """How many names each may have."""
 ANALYSTS = {("rrpolicy.estimate.release", "Release")}
 """What analysts are handed as well: docs/tutorials/analyst.md speaks of what it names."""
