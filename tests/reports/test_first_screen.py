@@ -20,7 +20,7 @@ from rrpolicy.untrusted.document import read_document
 
 SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, str, str]]] = {
     "pram": (
-        ("No attacker links a person to a record with a probability above 50 %.", "at most 403 times as likely"),
+        ("no attacker links a person to a record with a probability above 50 %.", "by a factor of at most e^6, about 403"),
         ("1 requirement is met at the limit (set by the optimiser): pk-anonymity", "links nobody: weekly hours"),
         ("at most 50 in 100", "not measured", "± "),
     ),
@@ -34,12 +34,12 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, str, str]]] = 
         ("all but certain", "up to 100 %", "± "),
     ),
     "by-value": (
-        ("at most 25 %; none: 90 %; diabetes: 20 %", "at most 20 %, of sex = female"),
+        ("at most 25 %, at most 90 % of none, at most 20 % of diabetes", "at most 20 %, for sex = female only"),
         ("1 requirement is met only given what the description tells of the table", "'hours' is released unmodified"),
         ("may be certain", "up to 100 %", "± "),
     ),
     "l-diversity": (
-        ("Every record agrees with at least 9 others", "at least 3 sensitive values occur"),
+        ("each record agrees with at least 9 others", "at least 3 different sensitive values"),
         (
             "'disease' is sensitive and released unmodified",
             "disease can be guessed with up to 93 %, not limited by this policy",
@@ -48,12 +48,12 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, str, str]]] = 
         ("at most 10 in 100", "up to 93 %", "labels exact"),
     ),
     "anatomy": (
-        ("no sensitive value is more frequent than 1 in 3",),
+        ("no sensitive value has a share above 33.4 %",),
         ("income_band can be guessed with up to 100 %",),
         ("not limited", "up to 100 %", "exact"),
     ),
     "sensitive-addition": (
-        ("no sensitive value is more frequent than 1 in 3", "no sensitive value is more frequent than 1 in 2"),
+        ("no sensitive value has a share above 33.4 % of", "no sensitive value has a share above 50 % of"),
         ("Re-identification: may be certain", "disease can be guessed with up to 100 % (with certainty of 946 people)"),
         ("may be certain", "up to 100 %", "± "),
     ),
