@@ -20,7 +20,10 @@ from rrpolicy.untrusted.document import read_document
 
 SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, str, str]]] = {
     "pram": (
-        ("no attacker links a person to a record with a probability above 50 %.", "by a factor of at most e^6, about 403"),
+        (
+            "no attacker links a person to a record with a probability above 50 %.",
+            "by a factor of at most e^6, about 403",
+        ),
         ("1 requirement is met at the limit (set by the optimiser): pk-anonymity", "links nobody: weekly hours"),
         ("at most 50 in 100", "not measured", "± "),
     ),
