@@ -113,14 +113,15 @@ def fill_audit(bundle: Path) -> None:
     plan = Plan.from_json(load(audit / "plan.json"), registry)
     assessment = read_assessment(load(audit / "findings.json")).placed([None] * len(old.findings))
     public = bundle / "public"
-    pieces = audit_pieces(plan, assessment, registry, record, None, public, policy_file=None)
+    written = {name: (audit / name).read_bytes() for name in record["policy_files"] if (audit / name).is_file()}
+    pieces = audit_pieces(plan, assessment, registry, record, None, public, policy_file=None, written=written)
     shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in old.marginals}
     tested = audit / ATTACKED
     attacked = Attacked.from_json(load(tested)) if tested.is_file() else None
     report = audit_report(public, stated(public), replace(pieces, shares=shares, attacked=attacked))
     rows = tuple(replace(row, place=o.place) for row, o in zip(report.findings, old.findings, strict=True))
     useful = tuple(replace(row, realised=o.realised) for row, o in zip(report.utility, old.utility, strict=True))
-    report = replace(report, findings=rows, utility=useful, sections=old.sections)
+    report = replace(report, findings=rows, utility=useful, sections=old.sections, pairs=old.pairs)
     for name, content in rendered(report, registry, ("html", "json")).items():
         (audit / name).write_bytes(content)
     reseal_audit(bundle)

@@ -127,6 +127,7 @@ def test_what_was_counted_stays_in_audit(folder: Path) -> None:
         "equivalence classes",
         "smallest class",
         "average class",
+        "1/smallest class",
     }
     alone = rrpolicy.verify(made.bundle, source=folder / "sample.parquet", key=folder / "key")
     assert alone.passed
