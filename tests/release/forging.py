@@ -111,7 +111,8 @@ def fill_audit(bundle: Path) -> None:
     audit, registry = bundle / "audit", load_registry()
     record, old = load(audit / "audit.json"), read_report(load(audit / "report.json"))
     plan = Plan.from_json(load(audit / "plan.json"), registry)
-    assessment = read_assessment(load(audit / "findings.json")).placed([None] * len(old.findings))
+    found = read_assessment(load(audit / "findings.json"))
+    assessment = found.placed([None] * len(found.findings))
     public = bundle / "public"
     written = {name: (audit / name).read_bytes() for name in record["policy_files"] if (audit / name).is_file()}
     pieces = audit_pieces(plan, assessment, registry, record, None, public, policy_file=None, written=written)
