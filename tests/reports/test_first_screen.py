@@ -37,7 +37,7 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, str, str]]] = 
         ("all but certain", "up to 100 %", "± "),
     ),
     "by-value": (
-        ("at most 25 %, at most 90 % of none, at most 20 % of diabetes", "at most 20 %, for sex = female only"),
+        ("at most 25 %, at most 90 % for none, at most 20 % for diabetes", "at most 20 %, for sex = female only"),
         ("1 requirement is met only given what the description tells of the table", "'hours' is released unmodified"),
         ("may be certain", "up to 100 %", "± "),
     ),
