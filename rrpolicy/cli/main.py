@@ -299,6 +299,7 @@ def _unknown(name: str) -> Problem:
 
 def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     from rrpolicy.cli.terminal import count_of, wants_colour
+    from rrpolicy.cli.text.screen import wrapped
     from rrpolicy.policy.diagnostics import document, render
 
     def outcome() -> Outcome:
@@ -310,7 +311,7 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     _tell(given, lambda: document(error.problems, error.exit_status), outcome)
     if error.__cause__ is not None and error.problems[0].code == BLAMED:
         _traced(error.__cause__)
-    print(render(error.problems, colour=wants_colour()), file=sys.stderr)
+    print(wrapped(render(error.problems, colour=wants_colour()), sys.stderr), file=sys.stderr)
     print(f"\n{count_of(error.problems)}", file=sys.stderr)
     return error.exit_status
 

@@ -122,6 +122,7 @@ RULES: Mapping[str, Rule] = {
     "reference.table": Rule(Direction.CHANGED, "another table would be taken for the population", NAME),
     "release.format": Rule(Direction.NEVER, "the same values are written"),
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
+    "release.described_groups": Rule(Direction.LOWERED, "smaller groups of people are described in audit/", 1),
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),
     "release.csv_formulas": Rule(Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"),
     "release.require_signatures": Rule(Direction.LOWERED, "fewer people stand behind a release", value=0),

@@ -376,6 +376,9 @@ class ReleaseTable(Table):
         [], description="Ids of statistics derived from the data that may be told, as `plan` prints them."
     )
     audit_counts: bool = Field(default=False, description="Exact counts of the original may stand in audit/.")
+    described_groups: int = Field(
+        1, ge=1, le=1_000_000, description="Groups of fewer people than this are not described among the highest risks."
+    )
     csv_formulas: Handling = Field(
         "escape",
         description=f"In the CSV files of public/ (data of that format, and the weights beside any), {CONVENTION}; "

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from rrpolicy.canonical import Json, Value, canonical, digest
-from rrpolicy.codec.fields import UNWRITTEN
+from rrpolicy.codec.fields import SPARSE, UNWRITTEN
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
@@ -389,6 +389,7 @@ class ReleaseSettings:
         require_signatures: how many keys must have signed the release, so that it verifies.
         series: of whose releases a person's value is released alike as long as it is the same; None for none.
         decoders: whether public/ tells the matrices that randomised the data.
+        described_groups: the least people of a group that audit/ describes among those at the highest risk.
     """
 
     format: str = "parquet"
@@ -397,19 +398,13 @@ class ReleaseSettings:
     csv_formulas: Handling = "escape"
     require_signatures: int = 0
     series: str | None = None
-    decoders: Literal["published", "withheld"] = "published"
+    decoders: Literal["published", "withheld"] = field(default="published", metadata=SPARSE)
+    described_groups: int = field(default=1, metadata=SPARSE)
 
     @property
     def withholds(self) -> bool:
         """Whether public/ tells no matrices."""
         return self.decoders == "withheld"
-
-    def to_json(self) -> dict[str, Json]:
-        """Return it as plain data; `decoders` only where they are withheld, so that no other policy means another."""
-        document = record(self)
-        if not self.withholds:
-            del document["decoders"]
-        return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -349,6 +349,7 @@ class Resolver:
             table.require_signatures,
             table.series,
             table.decoders,
+            table.described_groups,
         )
 
     def known_format(self, catalogue: Catalogue) -> None:

@@ -37,6 +37,12 @@ def test_prose_is_wrapped_and_what_is_copied_is_not() -> None:
     assert shown(command, below, table) == [command, below, table]
 
 
+def test_what_is_quoted_of_a_file_is_never_wrapped() -> None:
+    quoted = [f"12 | {'a = 1 and ' * 8}", f"   | {'^' * 60}", f"\x1b[36m12 |\x1b[0m {'b ' * 40}"]
+
+    assert shown(*quoted) == quoted
+
+
 def on_a_terminal(*words: str, **environment: str) -> str:
     """Return what a command shows on a terminal of 80 columns."""
     ours, theirs = pty.openpty()

@@ -67,7 +67,12 @@ BASE = {
     "privacy": {},
     "mechanism": {"name": '"flip"', "plan_on": '"census.duckdb"', "plan_on_table": '"people"'},
     "reference": {"uri": '"register.duckdb"', "table": '"people"'},
-    "release": {"accept": '["marginal:sex"]', "require_signatures": "2", "series": '"monthly"'},
+    "release": {
+        "accept": '["marginal:sex"]',
+        "require_signatures": "2",
+        "series": '"monthly"',
+        "described_groups": "5",
+    },
     "context": {
         "recipients": '["students", "schools"]',
         "release_model": '"restricted"',
@@ -165,6 +170,10 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "release.csv_formulas": [
         ("release", "csv_formulas", '"keep"', True),
         ("release", "csv_formulas", '"escape"', False),
+    ],
+    "release.described_groups": [
+        ("release", "described_groups", "4", True),
+        ("release", "described_groups", "6", False),
     ],
     "release.require_signatures": [
         ("release", "require_signatures", "1", True),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy.cli.terminal import print_json
+from rrpolicy.cli.text.screen import wrapped
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.untrusted.printable import visible_lines
 
@@ -108,9 +109,10 @@ def command(  # noqa: PLR0917 each option is one
     show(table, form)
     if form is Format.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
-        print(f"\nfor {other}; as data: --format csv or --json" if release.max_records == 1 else _AS_DATA)
+        beside = [f"\nfor {other}; as data: --format csv or --json" if release.max_records == 1 else _AS_DATA]
         if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):
-            print("for the categories inside the released labels, with bounds that are certain: add --spread")
+            beside.append("for the categories inside the released labels, with bounds that are certain: add --spread")
+        print(wrapped("\n".join(beside), sys.stdout))
     return 0
 
 
@@ -135,7 +137,7 @@ def names(given: Sequence[str], release: Release) -> tuple[str, ...]:
 def show(found: Result, form: Format) -> None:
     """Print a result on standard output; data with every character, unless that is a terminal."""
     if form is Format.TABLE:
-        print(found.summary())
+        print(wrapped(found.summary(), sys.stdout))
     elif form is Format.JSON:
         print_json(found.to_json())
     else:

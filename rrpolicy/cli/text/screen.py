@@ -10,6 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import TextIO
 
 from rrpolicy.cli.terminal import wants_colour
 
@@ -35,13 +36,24 @@ _VERDICTS = {
 """Words that begin a line, or end a heading, and how they are printed."""
 _MARKED = re.compile(rf"( *)({'|'.join(map(re.escape, _VERDICTS))})(?![\w-])( *)")
 _COLUMNS = re.compile(r"\S {2,}\S")
+_QUOTED = re.compile(r"(\x1b\[\d+m)*\s*\d* \|")
+"""A line of a policy's file, and what underlines a part of it."""
 _COMMAND = re.compile(r"(next: +| +)rrpolicy ")
 
 
 def on_screen(lines: Sequence[str]) -> Iterator[str]:
     """Yield lines as standard output is to show them."""
-    width = min(shutil.get_terminal_size((80, 24)).columns, WIDEST) if sys.stdout.isatty() else None
-    return dressed(lines, width, colour=wants_colour(sys.stdout))
+    return dressed(lines, _width(sys.stdout), colour=wants_colour(sys.stdout))
+
+
+def wrapped(text: str, stream: TextIO) -> str:
+    """Return text as a stream is to show it, in its own colours: wrapped where a terminal reads it."""
+    width = _width(stream)
+    return text if width is None else "\n".join(dressed(text.split("\n"), width, colour=False))
+
+
+def _width(stream: TextIO) -> int | None:
+    return min(shutil.get_terminal_size((80, 24)).columns, WIDEST) if stream.isatty() else None
 
 
 def dressed(lines: Sequence[str], width: int | None, *, colour: bool) -> Iterator[str]:
@@ -63,7 +75,7 @@ def _wrapped(line: str, width: int) -> list[str]:
     """Return a line as several; tables and commands, which are copied, stay whole."""
     marked = _MARKED.match(line)
     behind = marked.end() if marked else 0
-    if len(line) <= width or _COLUMNS.search(line, max(behind - 1, 0)) or _COMMAND.match(line):
+    if len(line) <= width or _COLUMNS.search(line, max(behind - 1, 0)) or _COMMAND.match(line) or _QUOTED.match(line):
         return [line]
     indent = len(line) - len(line.lstrip())
     further = behind if marked and marked[3][1:] else indent + 2

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical import digest, file_digest, pretty
@@ -272,12 +273,13 @@ def _draw(  # noqa: PLR0917 likewise
     plan: Plan, original: Original, streams: Streams, staging: Staging, progress: Progress, formats: Formats
 ) -> Mapping[str, Written]:
     progress("drawing", DRAWING[0])
+    began = monotonic()
 
     def passed(rows: int) -> None:
         start, share = DRAWING
-        progress(
-            f"drawing: {rows:,} of {plan.records:,} records", start + share * min(1.0, rows / max(plan.records, 1))
-        )
+        rate = rows / max(monotonic() - began, 1e-3)
+        text = f"drawing: {rows:,} of {plan.records:,} records, {rate:,.0f} a second"
+        progress(text, start + share * min(1.0, rows / max(plan.records, 1)))
 
     written = draw_into(plan, original, streams, staging.public, staging.scratch, formats, passed)
     rows = {name: w.rows for name, w in written.items()}

@@ -11,7 +11,7 @@ from rrpolicy.blame.returned import returning
 from rrpolicy.channel.base import Axis, Channel
 from rrpolicy.channel.promises import on_word
 from rrpolicy.errors import Place
-from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profile, Standing, UtilityFinding, Verdict
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
@@ -138,6 +138,7 @@ def _finding(  # noqa: PLR0917 what it passes on
         finding = assessor.finding(requirement, channel, original)
     return replace(
         finding,
+        profile=_described(finding.profile, policy.release.described_groups),
         requirement=words(requirement, registry),
         place=requirement.place,
         reference=finding.reference or assessor.reference,
@@ -145,6 +146,13 @@ def _finding(  # noqa: PLR0917 what it passes on
         assessor=registry.provider(assessor),
         promise=_promise(requirement, registry),
     )
+
+
+def _described(profile: Profile | None, least: int) -> Profile | None:
+    """Return a profile that describes no group of fewer people."""
+    if profile is None or least == 1:
+        return profile
+    return replace(profile, top=tuple(group for group in profile.top if group[2] >= least))
 
 
 def _promise(requirement: Requirement, registry: Registry) -> str:

@@ -129,6 +129,7 @@ table = "everybody"
 format = "csv"
 accept = ["domain:sex"]
 audit_counts = true
+described_groups = 5
 csv_formulas = "keep"
 require_signatures = 1
 series = "monthly"
