@@ -152,3 +152,23 @@ def test_nothing_is_refused_by_the_pages_own_policy(examples: Any, browser: Any,
 
     assert said == []
     assert styled == "8px"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (768, "light"), (360, "dark")])
+def test_axe_finds_nothing_on_any_page(examples: Any, browser: Any, tmp_path: Any, width: int, scheme: str) -> None:
+    """The pages run no script of their own: here one is let in, to look at them."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    from rrpolicy_reports.html import HtmlRenderer
+
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    for name in ("public", "audit", "failing", "plan"):
+        file = tmp_path / f"{name}.html"
+        file.write_bytes(HtmlRenderer().render(examples.EXAMPLES[name]()))
+        page = context.new_page()
+        page.goto(file.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        found = Axe().run(page)
+        assert found.response["passes"]
+        assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+    context.close()
