@@ -221,6 +221,18 @@ class PairPanel:
 
 
 @dataclass(frozen=True, slots=True)
+class AssociationRow:
+    """A pair of columns, and how strongly they go together (audit page only)."""
+
+    columns: tuple[str, ...] = field(metadata={"help": "the two released columns"})
+    original: str = field(metadata={"help": "Cramér's V in the original table"})
+    estimate: str | None = field(
+        metadata={"help": "estimated from the release; None where it lets nothing be estimated"}
+    )
+    interval: str | None = field(metadata={"help": "95 %; None where there is none"})
+
+
+@dataclass(frozen=True, slots=True)
 class Letterhead:
     """What an organisation puts on the pages, as the policy's [context] states it."""
 
@@ -468,6 +480,9 @@ class Report:
     tiles: tuple[Tile, ...] = field(default=(), metadata={"help": "being found, a secret being learnt, usefulness"})
     pairs: PairPanel | None = field(
         default=None, metadata={"help": "expected errors of pairs (audit page only); None where nothing is randomised"}
+    )
+    associations: tuple[AssociationRow, ...] = field(
+        default=(), metadata={"help": "the strongest associations of the original (audit page only)"}
     )
     following: tuple[Fact, ...] = field(
         default=(), metadata={"help": "what to do next, with the command; and what was attested so far"}

@@ -40,6 +40,7 @@ from rrpolicy.report import (
     AccuracyRow as AccuracyRow,
     AlternativeRow as AlternativeRow,
     Alternatives as Alternatives,
+    AssociationRow as AssociationRow,
     AttackRow as AttackRow,
     AttributePanel as AttributePanel,
     CompanionRow as CompanionRow,

@@ -122,7 +122,9 @@ def fill_audit(bundle: Path) -> None:
     report = audit_report(public, stated(public), replace(pieces, shares=shares, attacked=attacked))
     rows = tuple(replace(row, place=o.place) for row, o in zip(report.findings, old.findings, strict=True))
     useful = tuple(replace(row, realised=o.realised) for row, o in zip(report.utility, old.utility, strict=True))
-    report = replace(report, findings=rows, utility=useful, sections=old.sections, pairs=old.pairs)
+    report = replace(
+        report, findings=rows, utility=useful, sections=old.sections, pairs=old.pairs, associations=old.associations
+    )
     for name, content in rendered(report, registry, ("html", "json")).items():
         (audit / name).write_bytes(content)
     reseal_audit(bundle)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rrpolicy.report import (
     AccuracyRow,
+    AssociationRow,
     AttackRow,
     AttributePanel,
     CompanionRow,
@@ -348,6 +349,12 @@ def report(page: str = "public", **changes: object) -> Report:
             Tile("Usefulness", "± 0.4 points", "Half a 95 % interval of one share of `sex`.", "", "plain"),
         ),
         "pairs": PairPanel(("sex", "age_group"), ((0.002,), (0.0041, None)), (("sex", "disease"),)) if audit else None,
+        "associations": (
+            AssociationRow(("sex", "disease"), "0.31", "0.29", "0.24 to 0.34"),
+            AssociationRow(("sex", "age_group"), "0.12", None, None),
+        )
+        if audit
+        else (),
         "following": (Fact("Verify it", "rrpolicy verify BUNDLE --source TABLE --strict"),) if audit else (),
         "texts": (Fact("policy.toml", '[policy]\nname = "survey"\n'),) if audit else (),
         "points": ("'hours' is released unmodified on the assumption that it links nobody.",) if audit else (),

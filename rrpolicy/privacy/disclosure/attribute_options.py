@@ -30,9 +30,9 @@ GUESSER = (
 )
 GAINER = GUESSER + ": how much more often he is right than by naming the commonest value of the group unseen"
 ONE_EVENT = (
-    "The risk of attribute disclosure is the chance of one event, the person's own combination and the true value "
-    "together; not the chance that a guess is right: that is `value read correctly` for who reads a record, and "
-    "`largest within-group share` for who knows the table, and neither is limited."
+    "A limit of the risk of attribute disclosure covers one event: the attacker selects a record with the person's own "
+    "attributes and reads the correct value. It does not limit the probability of a correct guess: that is `value read "
+    "correctly` for who reads a record, and `largest within-group share` for who knows the table."
 )
 DRAWN = (
     "The attacker draws a record and a value, and does not name the likeliest: that is `best-guess`. Whoever knows the "

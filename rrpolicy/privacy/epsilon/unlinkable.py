@@ -53,7 +53,7 @@ def largest_cramers_v(original: Original, attributes: Sequence[str], others: Seq
     carried = [name for name in wanted if not original.policy.attributes[name].categorical]
     for name in wanted:
         if name not in carried:
-            remembered[name, key] = _largest((other, _exact(original, name, other)) for other in others)
+            remembered[name, key] = _largest((other, exact_cramers_v(original, name, other)) for other in others)
     if carried:
         for name, association in _sampled(original, carried, others).items():
             remembered[name, key] = association
@@ -109,7 +109,8 @@ def _largest(found: Iterator[tuple[str, Measure]]) -> Association:
     return Association(measure, other)
 
 
-def _exact(original: Original, name: str, other: str) -> Measure:
+def exact_cramers_v(original: Original, name: str, other: str) -> Measure:
+    """Return Cramér's V of two categorical attributes of a table."""
     counts = original.counts(name, other)
     return Measure(cramers_v(counts.codes[:, 0], counts.codes[:, 1], counts.n))
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Gate
     from rrpolicy.releasing.report.alternatives import ComparedWith
     from rrpolicy.releasing.report.fill import AuditPieces
-    from rrpolicy.report import Report
+    from rrpolicy.report import AssociationRow, Report
     from rrpolicy.section import Fact, Section
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
@@ -155,6 +155,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         compared=compared,
         time=str(record["time"]),
         errors=() if original is None else marginal_errors(plan, original),
+        associations=_associations(plan, registry, public, original),
         following=_following(plan, Custody(str(record["key"]))),
         texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
     )
@@ -202,6 +203,21 @@ def _together(record: Mapping[str, Json]) -> Iterator[Section]:
 
 TOGETHER = "Together with earlier releases"
 _TOGETHER = {"requirement": "Requirement", "verdict": "Verdict", "told": "What it comes to"}
+
+
+def _associations(
+    plan: Plan, registry: Registry, public: Path, original: Original | None
+) -> tuple[AssociationRow, ...]:
+    """Return the strongest associations of the original, where it is at hand and its release can be counted."""
+    from rrpolicy.estimate.opening import countable, release_of
+    from rrpolicy.manifest.sealed import read_release
+    from rrpolicy.releasing.bundle.associated import associated
+    from rrpolicy.releasing.bundle.manifest import in_full
+
+    if original is None:
+        return ()
+    manifest = in_full(read_release(public), plan)
+    return associated(original, release_of(public, manifest, registry.formats)) if countable(manifest) else ()
 
 
 def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | str | None, ...]:

@@ -30,6 +30,7 @@ from rrpolicy.section import Fact, Section, figure
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attacked
     from rrpolicy.releasing.plan.preview import MarginalError
+    from rrpolicy.report import AssociationRow
 
 EXACT_DRAW = "exact: no probability is rounded"
 COLLECTED = (
@@ -73,6 +74,7 @@ class AuditPieces:
         compared: what the release was compared with, if that was written.
         time: when it was released, as audit.json states it.
         errors: expected of one-way and two-way shares; none without the table.
+        associations: the strongest of the original, and what is estimated of them.
         following: what to do next.
         texts: the policy's files as written, by name.
     """
@@ -93,6 +95,7 @@ class AuditPieces:
     compared: ComparedWith | None = None
     time: str = ""
     errors: tuple[MarginalError, ...] = ()
+    associations: tuple[AssociationRow, ...] = ()
     following: tuple[Fact, ...] = ()
     texts: tuple[Fact, ...] = ()
 
@@ -219,6 +222,7 @@ def audit_report(
         bar=_bar(manifest, audit.time),
         tiles=tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),
         pairs=pair_panel(audit.errors),
+        associations=audit.associations,
         following=audit.following,
         texts=audit.texts,
         assumptions=_assumptions(page.assumptions, rows),

@@ -25,6 +25,7 @@ COUNTED = (
     ("what this draw attained", "utility.realised"),
     ("what the mechanism tells of the original", "sections"),
     ("expected errors of pairs", "pairs"),
+    ("associations of the original", "associations"),
 )
 """What is counted of the original: meaning, then the field of the report."""
 PLACE = "findings.place"

@@ -1,0 +1,65 @@
+"""The strongest associations of the original table, beside what the release lets estimate of them: audit only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from rrpolicy.errors import RRPolicyError
+from rrpolicy.report import AssociationRow
+from rrpolicy.section import figure
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.source.protocol import Original
+
+COLUMNS = 12
+"""Columns whose pairs are looked at: the first of the policy that have categories."""
+MOST = 5
+CELLS = 10_000
+"""Cells of a pair's table up to which it is looked at."""
+DIGITS = 2
+
+
+def associated(original: Original, release: Release) -> tuple[AssociationRow, ...]:
+    """Return the pairs of columns with the largest Cramér's V in the original, each with its estimate.
+
+    Args:
+        original: the table.
+        release: of it, opened.
+    """
+    found = sorted(_original(original), key=lambda pair: -pair[0])[:MOST]
+    return tuple(_row(release, v, one, other) for v, one, other in found if v > 0)
+
+
+def _original(original: Original) -> Iterator[tuple[float, str, str]]:
+    """Yield V of pairs of attributes, with the names that they are released under."""
+    from rrpolicy.privacy.epsilon.unlinkable import exact_cramers_v
+
+    known = [a for a in original.policy.released if a.domain is not None][:COLUMNS]
+    for one, other in combinations(known, 2):
+        if len(one.domain or ()) * len(other.domain or ()) <= CELLS:
+            v = exact_cramers_v(original, one.name, other.name).value
+            yield v, one.release_as or one.name, other.release_as or other.name
+
+
+def _row(release: Release, v: float, one: str, other: str) -> AssociationRow:
+    untold = AssociationRow((one, other), figure(v, DIGITS), None, None)
+    if {one, other} & release.columns.spread.keys():  # labels go together otherwise than what they stand for
+        return untold
+    try:
+        found = release.association(one, other, "cramers_v")
+    except RRPolicyError:
+        return untold
+    ((low, high),) = found.conf_int().tolist()
+    (estimate,) = found.estimate.tolist()
+    if not math.isfinite(estimate):
+        return untold
+    ends = f"{_short(low)} to {_short(high)}" if math.isfinite(low) and math.isfinite(high) else None
+    return AssociationRow((one, other), figure(v, DIGITS), _short(estimate), "exact" if low == high else ends)
+
+
+def _short(v: float) -> str:
+    return figure(round(v, 3), DIGITS)
