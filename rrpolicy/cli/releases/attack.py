@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output, chosen, told
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output, chosen, told
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import Attack, Attacked
@@ -29,6 +29,7 @@ def command(
         list[str] | None,
         typer.Option("--plugin", help="A distribution that a bundle names and you trust, such as acme-oue>=1.2."),
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
     output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
     also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
     json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
@@ -47,7 +48,7 @@ def command(
         wanted,
         "attack",
         found.exit_status,
-        text=lambda: _text(found, bundles[0] if write else None),
+        text=lambda: [found.last_line()] if quiet else _text(found, bundles[0] if write else None),
         document=found.to_json,
         subjects=lambda: _subjects(found, bundles),
         problems=found.problems,

@@ -58,7 +58,7 @@ def command(  # noqa: PLR0917 each option is one
     from rrpolicy.releasing.appearing import refuse_existing
     from rrpolicy.releasing.plan.keys import file_passphrase
 
-    used = key is not None and Path(key).is_file()
+    used = key is not None and what.suffix != ".json" and Path(key).is_file()
     day = None if today is None else today.date()
     if page is not None:
         refuse_existing(page)
