@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rrpolicy.blame.installed import author
 from rrpolicy.blame.returned import returning
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
 
+T = TypeVar("T")
 log = logging.getLogger("rrpolicy")
 SAMPLERS = {
     "cells": "identical records batched",
@@ -154,7 +155,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         attacked=attacked,
         compared=compared,
         time=str(record["time"]),
-        errors=() if original is None else marginal_errors(plan, original),
+        errors=() if original is None else _informing("the expected errors", lambda: marginal_errors(plan, original)),
         associations=_associations(plan, registry, public, original),
         following=_following(plan, Custody(str(record["key"]))),
         texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
@@ -214,10 +215,20 @@ def _associations(
     from rrpolicy.releasing.bundle.associated import associated
     from rrpolicy.releasing.bundle.manifest import in_full
 
-    if original is None:
-        return ()
     manifest = in_full(read_release(public), plan)
-    return associated(original, release_of(public, manifest, registry.formats)) if countable(manifest) else ()
+    if original is None or not countable(manifest):
+        return ()
+    table = original
+    return _informing("the associations", lambda: associated(table, release_of(public, manifest, registry.formats)))
+
+
+def _informing(what: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+    """Return what only informs; nothing where it cannot be computed, as of a plugin's axis that is not what it says."""
+    try:
+        return compute()
+    except Exception as error:  # noqa: BLE001 a release is complete without it
+        log.warning("%s are not in the audit report: %s", what, type(error).__name__)
+        return ()
 
 
 def _realised(plan: Plan, registry: Registry, public: Path, original: Original) -> tuple[Measure | str | None, ...]:

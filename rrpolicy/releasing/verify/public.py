@@ -396,11 +396,12 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by
     settled = finding.verdict is not Verdict.UNDECIDED
     found, expected = stated.to_json(), finding.to_json()
     decisive = ["model", "limit_exact", "basis", *(["achieved", "limit", "verdict"] if settled else [])]
-    wording = [key for key in expected if key not in {*decisive, "place"}] if settled else ["requirement"]
+    said = dict.fromkeys([*expected, *found])  # some are said only where there is something to say
+    wording = [key for key in said if key not in {*decisive, "place"}] if settled else ["requirement"]
     differ = [key for key in decisive if not same(found[key], expected[key])]
     failure = f"{name}: recomputed, {', '.join(differ)} differ from what {where} states"
     log.check(f"{name}, in {where}", not differ, "RR119", failure)
-    differ = [key for key in wording if not same(found[key], expected[key])]
+    differ = [key for key in wording if not same(found.get(key), expected.get(key))]
     failure = f"{name}: written again, {', '.join(differ)} differ from what {where} states"
     log.again(f"{name}, what {where} says of it", not differ, "RR119", failure, by)
     held = stated.verdict is Verdict.SATISFIED
