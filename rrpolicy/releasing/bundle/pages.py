@@ -174,7 +174,7 @@ def _following(plan: Plan, custody: Custody) -> tuple[Fact, ...]:
     options += ["--signed-by SIGNER.pub"] * policy.release.require_signatures
     check = " ".join(["rrpolicy verify BUNDLE", *options, "--strict"])
     return (
-        Fact("Verify it: everything here is computed again", check),
+        Fact("Verify it, as nobody had when this page was written: everything here is computed again", check),
         Fact("Attack it: what an attacker attains, beside what is predicted", "rrpolicy attack BUNDLE --source TABLE"),
         Fact("Sign your decision, once verified", "rrpolicy sign BUNDLE --key APPROVER.pem"),
     )

@@ -12,7 +12,7 @@ from rrpolicy.policy.model import Role
 from rrpolicy.releasing.plan.waivers import WARNINGS, warning_id
 from rrpolicy.releasing.report.attributes import A, unmodified
 from rrpolicy.releasing.report.findings import MEASURED
-from rrpolicy.releasing.report.tiles import chances, guessed, in_hundred
+from rrpolicy.releasing.report.tiles import NO_LIMIT, chances, exact_identifiers, guessed, in_hundred
 from rrpolicy.releasing.report.wording import SET, at_limit
 from rrpolicy.section import figure
 from rrpolicy.untrusted.printable import listed
@@ -68,11 +68,12 @@ def points(
         solved: an optimiser chose parameters.
     """
     waived = {waiver.finding for waiver in governance.waivers}
+    kept: Sequence[A] = unmodified(attributes, decoders)
     warned = (remark for remark in remarks if remark.name in WARNINGS)
     left: Iterator[str] = (r.text for r in warned if not waived & {warning_id(r), WARNING + r.name})
     return (
-        *_unmodified(unmodified(attributes, decoders)),
-        *_disclosing(findings, attributes),
+        *_unmodified(kept),
+        *_disclosing(findings, attributes, exact_identifiers(kept)),
         *_silent(decoders),
         *_conditional([f.given for f in findings]),
         *_at_limit(findings, solved=solved),
@@ -96,13 +97,17 @@ def _unmodified(attributes: Iterable[A]) -> Iterator[str]:
             yield f"{name} is sensitive and released unmodified{why}"
 
 
-def _disclosing(findings: Sequence[Finding], attributes: Iterable[A]) -> Iterator[str]:
+def _disclosing(findings: Sequence[Finding], attributes: Iterable[A], exact: Sequence[str]) -> Iterator[str]:
     """Yield the numbers beside requirements that a reader would call disclosure, and that no requirement limits."""
     released = {a.name for a in attributes}
-    for one in chances(findings):
+    found = chances(findings)
+    if exact and all(one.risk is not Risk.LINKING for one in found):
+        yield f"re-identification: {NO_LIMIT} by this policy; {', '.join(map(repr, exact))} as in the table"
+    for one in found:
         if one.disclosing and not one.limited:
             if one.risk is Risk.LINKING:
-                yield f"re-identification: {in_hundred(one.measure)}, not limited by this policy"
+                told = in_hundred(one.measure)
+                yield f"re-identification: {'' if told == NO_LIMIT else f'{told}, '}{NO_LIMIT} by this policy"
             elif not released.isdisjoint(one.of.split(" x ")):
                 yield guessed(one).removesuffix(".")
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.finding import ERRORS, VALUE, Companion, Finding, Measure, Risk, Standing
 from rrpolicy.policy.model import Role
-from rrpolicy.privacy.risks import bounded_by
+from rrpolicy.privacy.risks import bounded_by, likelihood_in
 from rrpolicy.releasing.report.attributes import unmodified
 from rrpolicy.report import Tile
 from rrpolicy.section import figure, sentence
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 LIKELY = 0.5
 """From this chance on a reader would speak of disclosure: an attacker is rather right than wrong."""
 CERTAIN = 1.0
-UNBOUNDED = "Nothing that was computed keeps an attacker who knows much from linking a person to a record."
+UNSAID = "No requirement of this policy speaks of it."
+UNBOUNDED = "An attacker who knows all other records may link a person to a record."
+NO_LIMIT = "not limited"
+LOOK_ALIKE = "who knows how common its values are among people who look alike"
 HARDLY = 1e-6
 """What lies nearer to certainty is told as certainty."""
 SAME = 1e-4
@@ -132,33 +135,46 @@ def tiles(
     """
     found = chances(findings)
     kept = unmodified(attributes, decoders)
-    linking = [c for c in found if c.risk is Risk.LINKING]
     return (
-        _linking(linking, findings, [a.release_as or a.name for a in kept if a.role is Role.QUASI_IDENTIFIER]),
+        _linking(found, findings, kept),
         _reading(found, findings, attributes, [a for a in kept if a.role is Role.SENSITIVE]),
         _utility(marginals, errors),
     )
 
 
-def _linking(found: Sequence[Chance], findings: Sequence[Finding], exact: Sequence[str]) -> Tile:
-    name = "Re-identification"
-    if found:
-        worst = found[0]
-        told = [sentence(worst.meaning) if worst.measure.value < CERTAIN - HARDLY else UNBOUNDED]
-        if not worst.limited:
-            told += [_smaller(f) for f in findings if f.chance_of is Risk.LINKING and f.limit is not None]
-        return Tile(name, in_hundred(worst.measure), " ".join(told), _limited(limited=worst.limited), _tone(worst))
-    if exact:
-        meaning = f"{_names(exact)} {_are(exact)} released exactly as in the table: whoever knows"
-        return Tile(name, "not limited", f"{meaning} them of a person finds the records that agree.", "", "open")
-    if any(Risk.LINKING in bounded_by(f.model) for f in findings):
-        return Tile(name, "limited", "A requirement limits it; the number is not on this page.", "", "limited")
-    return Tile(name, "not measured", "No requirement of this policy speaks of it.", "", "plain")
+def exact_identifiers(kept: Iterable[A]) -> list[str]:
+    """Return the quasi-identifiers among columns that are released as they are."""
+    return [a.release_as or a.name for a in kept if a.role is Role.QUASI_IDENTIFIER and a.assume_unlinkable is None]
+
+
+def _linking(found: Sequence[Chance], findings: Sequence[Finding], kept: Sequence[A]) -> Tile:
+    name, exact = "Re-identification", exact_identifiers(kept)
+    worst = next((c for c in found if c.risk is Risk.LINKING), None)
+    if worst is None and exact:
+        known = f"{_names(exact)} {_are(exact)} released exactly as in the table: whoever knows them of a person finds"
+        return Tile(name, NO_LIMIT, f"{known} the records that agree.", "", "open")
+    if worst is None:
+        bounded = any(Risk.LINKING in bounded_by(f.model) for f in findings)
+        text = "A requirement limits it; the number is not on this page."
+        return (
+            Tile(name, "limited", text, "", "limited") if bounded else Tile(name, "not measured", UNSAID, "", "plain")
+        )
+    assumed = [a.release_as or a.name for a in kept if a.assume_unlinkable is not None]
+    smaller: list[Finding] = [
+        f for f in findings if f.chance_of is Risk.LINKING and f.limit is not None and not worst.limited
+    ]
+    told = [sentence(worst.meaning) if worst.measure.value < CERTAIN - HARDLY else UNBOUNDED, *map(_smaller, smaller)]
+    limited = _limited(worst, partly=bool(smaller))
+    if assumed and worst.measure.value < CERTAIN - HARDLY:
+        told.append(f"All this is of attackers who do not know {_names(assumed)} of a person.")
+        return Tile(name, in_hundred(worst.measure), " ".join(told), f"{limited[:-1]}, on an assumption.", "open")
+    return Tile(name, in_hundred(worst.measure), " ".join(told), limited, _tone(worst))
 
 
 def _smaller(finding: Finding) -> str:
     assert finding.achieved is not None
     who = finding.promise or f"somebody who {finding.adversary}"
+    who = who.removeprefix("Re-identification: ")
     return sentence(f"Limited by this policy, {in_hundred(finding.achieved)}: {who}")
 
 
@@ -179,7 +195,10 @@ def _reading(found: Sequence[Chance], findings: Sequence[Finding], attributes: S
     if not known:
         return Tile(name, "not measured", " ".join(sentences), "", "plain")
     worst = max(known, key=lambda c: c.measure.value)
-    return Tile(name, _up_to(worst.measure), " ".join(sentences), _limited(limited=worst.limited), _tone(worst))
+    bounds = [f for f in findings if Risk.READING in bounded_by(f.model) and f.limit is not None and f.promise]
+    partly = [] if worst.limited else [f.promise for f in bounds if likelihood_in(f.model) is Risk.READING]
+    sentences += [f"Limited by this policy: {text.removeprefix('Learning a secret: ')}" for text in partly]
+    return Tile(name, _up_to(worst.measure), " ".join(sentences), _limited(worst, partly=bool(partly)), _tone(worst))
 
 
 def guessed(chance: Chance) -> str:
@@ -187,9 +206,9 @@ def guessed(chance: Chance) -> str:
     many, sure = chance.people, ""
     if many is not None and many.value:
         most = "at most " if many.standing is Standing.UPPER_BOUND else ""
-        sure = f" (with certainty of {most}{figure(many.value)} people)"
+        sure = f" (for {most}{figure(many.value)} people it can be known for certain)"
     limit = "limited by this policy" if chance.limited else "not limited by this policy"
-    return f"{_plain(chance.of)} can be guessed with {_up_to(chance.measure)}{sure}, {limit}."
+    return f"{_plain(chance.of)} can be guessed with {_up_to(chance.measure)} by somebody {LOOK_ALIKE}{sure}, {limit}."
 
 
 def _plain(of: str) -> str:
@@ -267,7 +286,7 @@ def in_hundred(measure: Measure) -> str:
     """Return a chance as people say it, never rounded to less: `at most 5 in 100`, `at most 1 in 400`."""
     chance = measure.value + (ERRORS * measure.error if measure.standing is Standing.ESTIMATE else 0.0)
     if chance >= CERTAIN - HARDLY:
-        return "may be certain" if chance >= CERTAIN else "all but certain"
+        return NO_LIMIT if chance >= CERTAIN else "nearly certain"
     if chance <= 0:
         return "none"
     if chance < SMALLEST:
@@ -286,8 +305,10 @@ def _up_to(measure: Measure) -> str:
     return f"up to {math.ceil(round(100 * min(chance, 1.0), 6))} %"
 
 
-def _limited(*, limited: bool) -> str:
-    return "Limited by this policy." if limited else "Not limited by this policy."
+def _limited(chance: Chance, *, partly: bool) -> str:
+    if partly:
+        return "Limited against some attackers only."
+    return "Limited by this policy." if chance.limited else "Not limited by this policy."
 
 
 def _tone(chance: Chance) -> Literal["limited", "open", "plain"]:
