@@ -109,6 +109,8 @@ def _decides(finding: Finding, companion: Companion) -> bool:
     told = finding.achieved
     if finding.limit is None or told is None or companion.chance_of not in bounded_by(finding.model):
         return False
+    if companion.basis is not finding.basis:  # another number, that happens to be as large
+        return False
     return told.value >= 1 and math.isclose(companion.measure.value * told.value, 1.0, rel_tol=SAME)
 
 
