@@ -8,8 +8,6 @@ from fractions import Fraction
 
 DIGITS = 6
 """Significant digits; more only where fewer would hide on which side of a limit a number lies."""
-READ = 14
-"""Exponents up to which a power of e is told as a number."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -73,16 +71,6 @@ def percent(share: float, decimals: int = 1) -> str:
 def sentence(text: str) -> str:
     """Return text that starts with a capital and ends with a full stop."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
-
-
-def of_hundred(share: Fraction | float) -> str:
-    """Return a share in percent as people say a limit: `2 %`, `33.3 %`."""
-    return f"{figure(100 * float(share), 3)} %"
-
-
-def power_of_e(exponent: Fraction | float) -> str:
-    """Return a factor e^x as people read it; a large one as a power."""
-    return figure(math.exp(exponent), 3) if exponent <= READ else f"e^{figure(float(exponent))}"
 
 
 def rational(value: Fraction) -> str:

@@ -11,7 +11,7 @@ from importlib import resources
 from jinja2 import Environment
 from markupsafe import Markup
 
-from rrpolicy.plugin import Report, by_value, percent, template_environment
+from rrpolicy.plugin import Report, percent, template_environment
 from rrpolicy_reports import drawing, measures, wording
 
 _OF = {"audit": "audit", "plan": "audit", "public": "public"}
@@ -60,7 +60,6 @@ def environment() -> Environment:
         "kind": drawing.kind,
         "bars": drawing.bars,
         "spread": drawing.spread,
-        "by_value": by_value,
         "parameters": measures.parameters,
         "related": measures.related,
         "shared": measures.shared,
