@@ -47,6 +47,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rrpolicy estimate release --by disease --where \"age = '65+'\" --population",
     ),
     "query": ('rrpolicy query release "SELECT sex, count(*) FROM release GROUP BY sex"',),
+    "association": (
+        "rrpolicy association release disease sex",
+        "rrpolicy association release disease sex --measure odds_ratio --row-present asthma --column-present female",
+    ),
+    "independence": ("rrpolicy independence release disease sex",),
+    "loglinear": ("rrpolicy loglinear release 'sex*region + disease'",),
+    "rules": ("rrpolicy rules release --min-support 0.02 --min-confidence 0.3 --plot rules.svg",),
     "what-holds": ("rrpolicy what-holds people.csv sex disease",),
     "demo": ("rrpolicy demo demo",),
     "explain": ("rrpolicy explain RR203",),

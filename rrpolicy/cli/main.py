@@ -53,8 +53,14 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "keys new": "Make a key to sign releases with.",
         "report": "Write the report of a release again.",
         "evidence": "Write what a release shows of what a law or standard asks.",
+    },
+    "analysis": {
         "estimate": "Estimate counts, with standard errors and intervals, from a release.",
         "query": "Ask a release in SQL.",
+        "association": "Estimate how strongly two columns of a release go together.",
+        "independence": "Test whether two columns of a release are independent.",
+        "loglinear": "Fit and test a loglinear model of a release.",
+        "rules": "Estimate association rules from a release.",
         "what-holds": "Say which analyses hold on randomised data as they are, without their matrices.",
     },
     "program": {
@@ -69,6 +75,7 @@ TITLES: Mapping[str, str] = {
     "policies": "Policies and tables",
     "govern": "Governance",
     "releases": "Releases",
+    "analysis": "What a release says",
     "program": "The program itself",
 }
 COMMANDS: Mapping[str, str] = {name: summary for room in ROOMS.values() for name, summary in room.items()}

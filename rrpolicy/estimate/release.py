@@ -296,10 +296,14 @@ class Release:
         where: str | None = None,
         *,
         longest: int = 3,
+        present: Sequence[Value] | None = None,
         target: Target = "table",
         level: float = 0.95,
     ) -> Rules:
         """Estimate association rules "categories of some columns -> a category of another".
+
+        A rule is listed if its estimates reach the thresholds, unless the interval of the support of a part of it, one
+        category or several, ends below the least support: no set of categories is more frequent than a part of it.
 
         Args:
             min_support: least share of records with all categories of the rule.
@@ -307,16 +311,27 @@ class Release:
             columns: which to combine; default every category column.
             where: as for `crosstab`.
             longest: most columns in a rule.
+            present: categories that count as present, such as `["yes"]`: of a column that has one of them no other is
+                in a rule. Default: rules are of every category.
             target: as for `crosstab`.
             level: as for `crosstab`.
 
         Raises:
-            PolicyError: as `crosstab`; RR277 for thresholds that are no shares, or too many candidates.
+            PolicyError: as `crosstab`; RR277 for thresholds that are no shares, categories that no column has, or too
+                many candidates.
         """
         from rrpolicy.estimate.rules.rules import rules
 
         return rules(
-            self, min_support, min_confidence, columns, where=where, longest=longest, target=target, level=level
+            self,
+            min_support,
+            min_confidence,
+            columns,
+            where=where,
+            longest=longest,
+            present=present,
+            target=target,
+            level=level,
         )
 
     def loglinear(self, formula: str, where: str | None = None) -> Loglinear:

@@ -24,9 +24,9 @@ def pretend(monkeypatch):
     """Put a command of one's own in the place of `query`."""
 
     def pretend(command):
-        module = types.ModuleType("rrpolicy.cli.releases.query")
+        module = types.ModuleType("rrpolicy.cli.analysis.query")
         module.command = command
-        monkeypatch.setitem(sys.modules, "rrpolicy.cli.releases.query", module)
+        monkeypatch.setitem(sys.modules, "rrpolicy.cli.analysis.query", module)
 
     return pretend
 
@@ -140,11 +140,11 @@ def test_an_interrupt_exits_130_with_a_line(pretend, capsys):
 def test_a_reader_that_goes_away_is_no_error():
     code = (
         "import sys, types\n"
-        "module = types.ModuleType('rrpolicy.cli.releases.query')\n"
+        "module = types.ModuleType('rrpolicy.cli.analysis.query')\n"
         "def command() -> None:\n"
         "    for _ in range(100000): print('x' * 100)\n"
         "module.command = command\n"
-        "sys.modules['rrpolicy.cli.releases.query'] = module\n"
+        "sys.modules['rrpolicy.cli.analysis.query'] = module\n"
         "from rrpolicy.cli.main import main\n"
         "sys.exit(main(['query']))\n"
     )

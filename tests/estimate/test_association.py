@@ -388,7 +388,7 @@ def test_rules_have_corrected_supports_and_confidences(survey):
         low, high = rule.confidence_chebyshev
         assert low <= rule.confidence_interval[0] <= rule.confidence_interval[1] <= high
     assert [r.confidence for r in found.rules] == sorted((r.confidence for r in found.rules), reverse=True)
-    assert found.to_frame().shape == (len(found.rules), 15)
+    assert found.to_frame().shape == (len(found.rules), 16)
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["rows"]
     assert {str(r) for r in found.rules} == {m.name for p in chart(found).panels for m in p.marks}
     assert found.plot().startswith("<svg")

@@ -20,6 +20,7 @@ from rrpolicy.estimate.counts import scan as scan_module
 from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import Sums
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.estimate.rules import transactions as transactions_module
 from rrpolicy.estimate.sums import numbers as numbers_module
 from rrpolicy.estimate.sums import shares as shares_module
 from rrpolicy.estimate.sums.shares import shares
@@ -65,11 +66,16 @@ class Drawing:
         self.n = np.zeros(U * V, dtype=np.int64)
         for module in (release_module, shares_module, scan_module):
             monkeypatch.setattr(module, "count", self._count)
+        monkeypatch.setattr(transactions_module, "each", self._each)
 
     def _count(self, _data, axes, condition="", parameters=()):
         names = [a.columns[0]["name"] for a in self.axes]
         kept = self._kept(condition, tuple(parameters))
         return [self.cells[names.index(axis.columns[0])][kept] for axis in axes], self.n[kept]
+
+    def _each(self, data, axes, condition="", parameters=()):
+        codes, n = self._count(data, axes, condition, parameters)
+        yield [np.repeat(code, n) for code in codes], int(n.sum())
 
     @cache  # noqa: B019 - it lives as long as its test
     def _kept(self, condition, parameters):
@@ -92,6 +98,13 @@ def tolerance(level, draws, slack):
     return 5.4 * np.sqrt(level * (1 - level) / draws) + slack
 
 
+def confidences(found, then):
+    """Return the confidences of rules, and the places of those with a column that follows, in the order of a table."""
+    possible = found.possible
+    rows = [i for i, item in enumerate(possible.then) if possible.names[item][0] == then]
+    return possible.confidences, np.array(sorted(rows, key=lambda i: tuple(possible.members[i])))
+
+
 @pytest.mark.parametrize("target", ["table", "population"])
 @pytest.mark.parametrize("design", ["retention", "blocks", "matrices"])
 def test_counts_shares_and_two_way_tables(made, publish, monkeypatch, design, target):
@@ -101,26 +114,27 @@ def test_counts_shares_and_two_way_tables(made, publish, monkeypatch, design, ta
     drawing = Drawing(made, publish, monkeypatch, axes, pi=pi, records=2000, seed=31)
     draws = 1200
     cells, margin = (np.zeros((3, k)) for k in (pi.size, shape[0]))
-    share = np.zeros((3, shape[1]))
+    share, fieller = np.zeros((2, 3, shape[1]))
     truth = drawing.truth(target)
     for _ in range(draws):
         drawing.draw(target)
         cube = drawing.release.cube(["a", "b"], target=target)
         found = drawing.release.rules(1e-9, 1e-9, ["a", "b"], target=target)
-        given = next(s for s in found.sets if s.then == "b")
+        ratios, chosen = confidences(found, "b")
+        share_of_b, share_se = ratios.estimate[chosen].reshape(shape), ratios.errors()[target][chosen].reshape(shape)
         for i, level in enumerate(LEVELS):
             for hits, table, true in ((cells, cube.tables[3], truth), (margin, cube.tables[1], truth.sum(axis=1))):
                 ends = table.conf_int(level)
                 hits[i] += (ends[:, 0] <= true.reshape(-1)) & (true.reshape(-1) <= ends[:, 1])
             # the shares of b among those with the first category of a
             z = {0.9: 1.6449, 0.95: 1.96, 0.99: 2.5758}[level]
-            inside = (
-                np.abs(given.confidence - truth / truth.sum(axis=1, keepdims=True)) <= z * given.confidence_se[target]
-            )
-            share[i] += inside[0]
+            true_share = truth / truth.sum(axis=1, keepdims=True)
+            share[i] += (np.abs(share_of_b - true_share) <= z * share_se)[0]
+            low, high = np.moveaxis(ratios.ends(level, target)[chosen].reshape(*shape, 2), -1, 0)
+            fieller[i] += ((low <= true_share) & (true_share <= high))[0]
 
     for i, level in enumerate(LEVELS):
-        for hits in (cells, margin, share):
+        for hits in (cells, margin, share, fieller):
             assert np.abs(hits[i] / draws - level).max() <= tolerance(level, draws, 0.008)
 
 

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.releases.estimate import NO_VERIFY, UNVERIFIED
-from rrpolicy.cli.text.notices import notices
+from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED, notices
 from rrpolicy.untrusted.printable import line
 
 

@@ -27,6 +27,7 @@ from rrpolicy.estimate.results.result import number
 from rrpolicy.estimate.results.target import refuse_dependent
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.source.counts import Array
+from rrpolicy.untrusted.formulas import Handling
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
@@ -82,6 +83,12 @@ class Independence:
         import pandas as pd
 
         return pd.DataFrame([self.to_dict()]).drop(columns="schema")
+
+    def to_csv(self, *, formulas: Handling = "escape") -> str:
+        """Return one row of CSV with a header; `formulas` as for other results."""
+        from rrpolicy.estimate.results.text import csv
+
+        return csv({name: [value] for name, value in self.to_dict().items() if name != "schema"}, formulas)
 
     def summary(self) -> str:
         """Return the test as text."""

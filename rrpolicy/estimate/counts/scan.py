@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,12 @@ from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
 from rrpolicy.source.counts import Array, Ints
 from rrpolicy.untrusted import formulas
+
+if TYPE_CHECKING:
+    import duckdb
+
+_BATCH = 1 << 17
+"""Rows that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +208,38 @@ def total(
     )
 
 
+def each(
+    data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
+) -> Iterator[tuple[list[Ints], int]]:
+    """Yield released records a batch at a time, none of them counted together.
+
+    Args:
+        data: where the rows are.
+        axes: what is told of each record, which lies in one cell of each.
+        condition: as for `count`.
+        parameters: of the condition.
+
+    Yields:
+        For each axis the (records,) released cell; the number of records.
+
+    Raises:
+        PolicyError: as `count`.
+    """
+    import pyarrow as pa
+
+    kinds = {c.name: c for c in data.columns}
+    wanted = [sql_of(kinds[name], data.form) for axis in axes for name in axis.columns]
+    where = f" WHERE {condition}" if condition else ""
+    select = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(wanted)) or "1"
+    with _answered(data, lambda source: f"SELECT {select} FROM {source}{where}", parameters) as rows:  # noqa: S608
+        reader = (getattr(rows, "to_arrow_reader", None) or rows.fetch_arrow_reader)(_BATCH)
+        try:
+            for batch in reader:
+                yield codes_of(axes, batch), batch.num_rows
+        except pa.ArrowException as error:
+            raise unlike_description(str(error).splitlines()[0]) from error
+
+
 def _grouped(
     data: DataFile, axes: Sequence[AxisWeights], parts: Sequence[str], condition: str, parameters: Sequence[Any]
 ) -> Any:
@@ -235,7 +274,16 @@ def _grouped(
 
 
 def _asked(data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]) -> Any:
-    """Return what a query of the released rows yields, as an arrow table.
+    """Return what a query of the released rows yields, as an arrow table; arguments as for `_answered`."""
+    with _answered(data, query, parameters) as rows:
+        return rows.to_arrow_table()
+
+
+@contextmanager
+def _answered(
+    data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Give what a query of the released rows yields; what goes wrong while it is read is told as an error of the data.
 
     Args:
         data: where the rows are.
@@ -246,7 +294,7 @@ def _asked(data: DataFile, query: Callable[[str], str], parameters: Sequence[Any
 
     with asking(alone=data.form.alone) as connection:
         try:
-            return connection.sql(query(relation(connection, data)), params=list(parameters)).to_arrow_table()
+            yield connection.sql(query(relation(connection, data)), params=list(parameters))
         except duckdb.ConversionException as error:
             raise PolicyError(
                 Problem("RR265", "a constant of the condition does not fit the type of its column")

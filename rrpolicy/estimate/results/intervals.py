@@ -6,7 +6,7 @@ on the level and on what is spoken of, and no end is invented where the data giv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -116,6 +116,18 @@ class Ratios:
         sampled = (more * (v0 - part), more * (v1 - part - drawn / 2), more * (v2 - whole - drawn))
         return cls.of(part, whole, square=square, own=(part, part, whole), sampled=sampled, within=(0.0, 1.0))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Ratios]) -> Ratios:
+        """Return the ratios of several below each other; all have one centre."""
+        return cls(
+            np.concatenate([part.n for part in parts]),
+            np.concatenate([part.d for part in parts]),
+            {t: _below([part.variances[t] for part in parts]) for t in parts[0].variances},
+            np.concatenate([part.stand_in for part in parts]),
+            np.concatenate([part.within for part in parts]),
+            parts[0].centre,
+        )
+
     def picked(self, rows: Ints) -> Ratios:
         """Return some of the ratios, in the order of their places."""
         variances: dict[Target, Quadratic] = {t: (a[rows], b[rows], c[rows]) for t, (a, b, c) in self.variances.items()}
@@ -138,6 +150,15 @@ class Ratios:
         """Return target -> (rows,) standard errors (delta method)."""
         R = self.estimate - self.centre
         return {t: np.sqrt(np.maximum(_at(np.stack(v), R), 0.0)) / self.d for t, v in self.variances.items()}
+
+    def bias(self, target: Target) -> Array:
+        """Return (rows,) by how much the expectation of R exceeds what it estimates, to second order.
+
+        E[n/d] - E[n]/E[d] is (R Var d - Cov(n, d)) / d^2 up to terms of higher order (Cochran 1977, section 6.8).
+        """
+        _, v1, v2 = self.variances[target]
+        ratio = self.estimate - self.centre
+        return np.asarray(np.divide(ratio * v2 - v1, self.d**2, out=np.full(self.n.shape, np.nan), where=self.d > 0))
 
     def ends(self, level: float, target: Target) -> Array:
         """Return (rows, 2) Fieller's sets: the r for which n - r d is no farther than z standard errors from 0.
@@ -183,6 +204,12 @@ class Ratios:
             edge = np.clip(R, low, high)
             beyond = (self.n - edge * self.d) ** 2 / _at(np.stack(self.variances[target]), edge)
         return np.where((edge != R) & (beyond > 0), beyond, 0.0)
+
+
+def _below(parts: Sequence[Quadratic]) -> Quadratic:
+    """Return the terms of several below each other."""
+    first, second, third = (np.concatenate(terms) for terms in zip(*parts, strict=True))
+    return first, second, third
 
 
 def _flat(quadratic: Quadratic) -> Array:

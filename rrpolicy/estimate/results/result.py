@@ -162,7 +162,7 @@ class Result(ABC):
         """
         from rrpolicy.estimate.results.text import csv
 
-        return csv(self, formulas)
+        return csv(self.columns(), formulas)
 
     def summary(self) -> str:
         """Return the rows as text, with what they are above and what their flags mean below."""

@@ -69,11 +69,11 @@ def text(found: Result) -> str:
     return "\n".join([*made.head, "", *(row.rstrip() for row in aligned), *made.foot])
 
 
-def csv(found: Result, handling: formulas.Handling) -> str:
-    """Return the columns as CSV with a header.
+def csv(columns: Mapping[str, Sequence[Any]], handling: formulas.Handling) -> str:
+    """Return columns as CSV with a header.
 
     Args:
-        found: the result.
+        columns: name -> cells.
         handling: of text that a spreadsheet would run as a formula.
     """
     import csv as form
@@ -81,7 +81,6 @@ def csv(found: Result, handling: formulas.Handling) -> str:
 
     out = io.StringIO()
     writer = form.writer(out, lineterminator="\n")
-    columns = found.columns()
     writer.writerow(columns)
     rows = ([_field(v) for v in row] for row in zip(*columns.values(), strict=True))
     writer.writerows([_escaped(v) if handling == "escape" else v for v in row] for row in rows)

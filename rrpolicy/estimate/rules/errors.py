@@ -17,9 +17,10 @@ from rrpolicy.canonical import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
-from rrpolicy.estimate.rules.sums import By, RuleSet
-from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.source.counts import Array
+from rrpolicy.estimate.rules.items import Items
+from rrpolicy.estimate.rules.itemsets import By, Found, Search, Weighing, search
+from rrpolicy.estimate.rules.transactions import of_masks
+from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,16 +107,15 @@ def rule_errors(rules: Rules, truth: pd.DataFrame) -> RuleErrors:
     Raises:
         PolicyError: RR277 if the rules are under a condition, or a column is missing.
     """
-    missing = sorted({c for s in rules.sets for c in s.columns} - set(truth.columns))
+    possible = rules.possible
+    missing = sorted({column for column, _ in possible.names} - set(truth.columns))
     if rules.where is not None or missing:
         message = f"the true table has no column {missing[0]!r}" if missing else "the rules are under a condition"
         raise PolicyError(Problem("RR277", f"the rules cannot be compared: {message}"))
-    known = [_true(s, truth) for s in rules.sets]
-    is_true = [(s >= rules.min_support) & (c >= rules.min_confidence) for s, c in known]
-    number_true = sum(int(t.sum()) for t in is_true)
-    results = {by: _compared(rules, known, is_true, rules.chosen(by), number_true) for by in BY}
+    known = _true(possible, truth, rules.asked)
+    results = {by: _compared(possible, np.flatnonzero(rules.chosen(by)), known) for by in BY}
     return RuleErrors(
-        number_true,
+        len(known),
         {by: r.found for by, r in results.items()},
         {by: r.support for by, r in results.items()},
         {by: r.confidence for by, r in results.items()},
@@ -133,32 +133,28 @@ class _Compared:
     negatives: float
 
 
-def _compared(
-    rules: Rules, known: list[tuple[Array, Array]], is_true: list[Mask], chosen: tuple[Mask, ...], true: int
-) -> _Compared:
-    support, confidence, positives, negatives = [], [], 0, 0
-    for s, (true_support, true_confidence), t, f in zip(rules.sets, known, is_true, chosen, strict=True):
-        both = t & f
-        support.append(np.abs(s.support - true_support)[both] / true_support[both])
-        confidence.append(np.abs(s.confidence - true_confidence)[both] / true_confidence[both])
-        positives, negatives = positives + int((f & ~t).sum()), negatives + int((t & ~f).sum())
-    errors = [np.concatenate(e) if e else np.zeros(0) for e in (support, confidence)]
-    rho, delta = (float(e.mean()) if e.size else np.nan for e in errors)
-    shares = [v / true if true else np.nan for v in (positives, negatives)]
-    return _Compared(sum(int(f.sum()) for f in chosen), rho, delta, shares[0], shares[1])
+def _compared(possible: Found, chosen: Ints, known: Mapping[tuple[int, ...], tuple[float, float]]) -> _Compared:
+    keys = possible.keys
+    both = [(row, known[keys[row]]) for row in chosen if keys[row] in known]
+    estimates = (possible.supports.estimate, possible.confidences.estimate)
+    rho, delta = (
+        float(np.mean([abs(values[row] - true[i]) / true[i] for row, true in both])) if both else np.nan
+        for i, values in enumerate(estimates)
+    )
+    positives, negatives = (
+        count / len(known) if known else np.nan for count in (len(chosen) - len(both), len(known) - len(both))
+    )
+    return _Compared(len(chosen), rho, delta, positives, negatives)
 
 
-def _true(rules: RuleSet, truth: pd.DataFrame) -> tuple[Array, Array]:
-    """Return the true supports and confidences of a set's rules."""
-    shape = tuple(map(len, rules.labels))
-    flat = np.zeros(len(truth), dtype=np.int64)
-    outside = np.zeros(len(truth), dtype=bool)
-    for column, labels in zip(rules.columns, rules.labels, strict=True):
-        position = {label: i for i, label in enumerate(labels)}
-        codes = truth[column].map(position).to_numpy(dtype=float, na_value=-1.0).astype(np.int64)
-        outside |= codes < 0
-        flat = flat * len(labels) + np.maximum(codes, 0)
-    counts = np.bincount(flat[~outside], minlength=int(np.prod(shape))).astype(float).reshape(shape)
-    given = counts.sum(axis=rules.columns.index(rules.then), keepdims=True)
-    confidence = np.divide(counts, given, out=np.zeros_like(counts), where=given > 0)
-    return counts / max(len(truth), 1), confidence
+def _true(possible: Found, truth: pd.DataFrame, asked: Search) -> dict[tuple[int, ...], tuple[float, float]]:
+    """Return the support and confidence of each true rule, by its items and the one that follows."""
+    columns = list(dict.fromkeys(column for column, _ in possible.names))
+    axes = np.array([columns.index(column) for column, _ in possible.names], np.int64)
+    masks = [(truth[column] == value).to_numpy(dtype=bool) for column, value in possible.names]
+    weighing = Weighing(Items.plain(possible.names, axes), of_masks(masks, len(truth)), len(truth))
+    found = search(weighing, asked)
+    rows = np.flatnonzero(found.chosen(asked))
+    pairs = zip(found.supports.estimate[rows].tolist(), found.confidences.estimate[rows].tolist(), strict=True)
+    keys = found.keys
+    return dict(zip((keys[row] for row in rows), pairs, strict=True))

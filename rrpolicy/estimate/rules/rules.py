@@ -11,11 +11,9 @@ before the data were seen, not for the best of many.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
@@ -28,12 +26,15 @@ from rrpolicy.estimate.results.drawn import Drawn
 from rrpolicy.estimate.results.estimates import factor
 from rrpolicy.estimate.results.flags import SELECTED, flags_of
 from rrpolicy.estimate.results.intervals import Ratios
-from rrpolicy.estimate.results.measured import Column, Measured, joined, named, nothing
+from rrpolicy.estimate.results.measured import Column, Measured, named
 from rrpolicy.estimate.results.possible import clipped
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.rules.sums import By, RuleSet, rule_set
+from rrpolicy.estimate.rules.items import Name, itemised
+from rrpolicy.estimate.rules.itemsets import By, Found, Search, Weighing, search
+from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
+from rrpolicy.estimate.weights.recode import refuse_biased
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,10 +42,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.rules.errors import RuleErrors
 
-CANDIDATES = 2_000_000
-
-_Given: TypeAlias = tuple[tuple[str, Value], ...]
-_Items: TypeAlias = tuple[_Given, tuple[str, Value]]
+_Given: TypeAlias = tuple[Name, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +59,7 @@ class Rule:
         confidence_se: its standard error (delta method).
         confidence_interval: Fieller's.
         confidence_chebyshev: for any distribution, approximately: the standard error is estimated.
+        confidence_bias: by how much the estimate is expected to exceed the confidence, to second order.
         sure: whether both lower ends reach the thresholds.
     """
 
@@ -73,6 +72,7 @@ class Rule:
     confidence_se: float
     confidence_interval: tuple[float, float]
     confidence_chebyshev: tuple[float, float]
+    confidence_bias: float
     sure: bool
 
     def __str__(self) -> str:
@@ -83,9 +83,10 @@ class Rule:
 class _Estimated:
     """The rules, row by row: what is given and what follows, support, confidence, and which are sure."""
 
-    items: tuple[_Items, ...]
+    items: tuple[tuple[_Given, Name], ...]
     support: Measured
     confidence: Measured
+    bias: tuple[float, ...]
     sure: tuple[bool, ...]
 
 
@@ -96,31 +97,24 @@ class Rules(Result):
     Attributes:
         min_support: least support.
         min_confidence: least confidence.
-        sets: every candidate, by the columns that it combines.
+        possible: the rules whose intervals reach up to the thresholds.
     """
 
     schema: ClassVar[str] = "rrpolicy.rules/1"
 
     min_support: float
     min_confidence: float
-    sets: tuple[RuleSet, ...] = field(repr=False)
+    possible: Found = field(repr=False)
 
-    def chosen(self, by: By = "point") -> tuple[Mask, ...]:
-        """Return, for each of `sets`, the rules that reach the thresholds.
+    @property
+    def asked(self) -> Search:
+        """Return what was asked for."""
+        longest = self.possible.members.shape[1]
+        return Search(self.min_support, self.min_confidence, longest, self.target, self.level)
 
-        Args:
-            by: with the lower ends of the intervals, the estimates, or the upper ends.
-        """
-        found = []
-        for s in self.sets:
-            support, confidence = s.support, s.confidence
-            if by != "point":
-                end = 0 if by == "lower" else 1
-                support, confidence = (
-                    s.shaped(ratio.ends(self.level, self.target))[..., end] for ratio in (s.supports, s.confidences)
-                )
-            found.append(s.estimable & (support >= self.min_support) & (confidence >= self.min_confidence))
-        return tuple(found)
+    def chosen(self, by: By = "point") -> Mask:
+        """Return which of the possible rules reach the thresholds; see `Found.chosen`."""
+        return self.possible.chosen(self.asked, by)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -129,9 +123,9 @@ class Rules(Result):
         support, confidence = (m.columns(self.level, self.target) for m in (found.support, found.confidence))
         numbers = [*support.values()][:4] + [*confidence.values()][:4]
         return tuple(
-            Rule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), wide, sure)
-            for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, wide, sure in zip(
-                found.items, *numbers, self._wide, found.sure, strict=True
+            Rule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), wide, bias, sure)
+            for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, wide, bias, sure in zip(
+                found.items, *numbers, self._wide, found.bias, found.sure, strict=True
             )
         )
 
@@ -144,7 +138,7 @@ class Rules(Result):
     @property
     def candidates(self) -> int:
         """Return how many rules were looked at."""
-        return sum(s.support.size for s in self.sets)
+        return self.possible.candidates
 
     @property
     def title(self) -> str:
@@ -166,6 +160,7 @@ class Rules(Result):
                 Column(f"confidence_{end}_chebyshev", tuple(values), key=False, printed=False)
                 for end, values in zip(("low", "high"), wide, strict=True)
             ),
+            Column("confidence_bias", found.bias, key=False, printed=False),
         )
 
     def facts(self) -> dict[str, Json]:
@@ -178,7 +173,10 @@ class Rules(Result):
 
     def said_of_method(self) -> str:
         """Return how the rules were estimated, and which are sure."""
-        return "moment estimates; sure: both lower ends reach the thresholds as well"
+        return (
+            "moment estimates; a rule is left out if the interval of a part of it ends below the least support; "
+            "sure: both lower ends reach the thresholds as well"
+        )
 
     def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """Return the rules."""
@@ -192,25 +190,19 @@ class Rules(Result):
     @cached_property
     def _estimated(self) -> _Estimated:
         """Return the rules that reach the thresholds, the most confident first."""
-        items: list[_Items] = []
-        sure: list[bool] = []
-        supports, confidences = [nothing(named("support"))], [nothing(named("confidence"))]
-        for s, chosen, certain in zip(self.sets, self.chosen(), self.chosen("lower"), strict=True):
-            rows = np.flatnonzero(chosen)
-            items += [s.items(cell) for cell in map(tuple, np.argwhere(chosen))]
-            sure += certain.reshape(-1)[rows].tolist()
-            supports.append(self._measured("support", s.supports.picked(rows)))
-            confidences.append(self._measured("confidence", s.confidences.picked(rows)))
-        support, confidence = joined(supports), joined(confidences)
-        ranks = [
-            (-c, -s, _told(*item)) for c, s, item in zip(confidence.estimate, support.estimate, items, strict=True)
-        ]
-        order = sorted(range(len(items)), key=ranks.__getitem__)
+        found, rows = self.possible, np.flatnonzero(self.chosen())
+        items = [found.parts(row) for row in rows.tolist()]
+        support, confidence = found.supports.picked(rows), found.confidences.picked(rows)
+        told = [_told(*item) for item in items]
+        order = np.array(
+            sorted(range(len(rows)), key=lambda i: (-confidence.estimate[i], -support.estimate[i], told[i])), np.int64
+        )
         return _Estimated(
             items=tuple(items[i] for i in order),
-            support=support.picked(order),
-            confidence=confidence.picked(order),
-            sure=tuple(sure[i] for i in order),
+            support=self._measured("support", support.picked(order)),
+            confidence=self._measured("confidence", confidence.picked(order)),
+            bias=tuple(confidence.bias(self.target)[order].tolist()),
+            sure=tuple(self.chosen("lower")[rows][order].tolist()),
         )
 
     def _measured(self, name: str, ratio: Ratios) -> Measured:
@@ -233,13 +225,14 @@ def rules(
     *,
     where: str | None,
     longest: int,
+    present: Sequence[Value] | None,
     target: Target,
     level: float,
 ) -> Rules:
     """Estimate rules; `Release.rules` says how.
 
     Raises:
-        PolicyError: RR277 for thresholds that are no shares, or too many candidates.
+        PolicyError: RR277 for thresholds that are no shares, categories that there are none of, or too many candidates.
     """
     check_target(target, level, release.max_records)
     if not (0 < min_support <= 1 and 0 < min_confidence <= 1 and longest >= 2):  # noqa: PLR2004 - two columns
@@ -247,29 +240,18 @@ def rules(
         raise PolicyError(Problem("RR277", message))
     condition = split(where, release.columns)
     names = tuple(map(release.columns.name, release.columns.axes if columns is None else columns))
-    axes = {name: release.columns.axis(name) for name in names}
-    subsets = [
-        subset
-        for size in range(2, longest + 1)
-        for subset in combinations(names, size)
-        if len({id(axes[c]) for c in subset}) == size
-    ]
-    candidates = sum(len(s) * math.prod(len(axes[c].original) for c in s) for s in subsets)
-    if candidates > CANDIDATES:
-        raise PolicyError(
-            Problem(
-                "RR277",
-                f"{candidates:,} candidates are more than {CANDIDATES:,}",
-                hint="name fewer columns, or shorter rules (longest=2)",
-            )
-        )
-    sets = tuple(s for subset in subsets for s in rule_set(release, subset, condition))
+    axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
+    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
+    items, rows = itemised(release.columns, axes, names, condition, present)
+    weighing = Weighing(items, transactions(release, axes, rows, condition), release.records)
+    most = min(longest, max(len(axes), 2))
+    found = search(weighing, Search(min_support, min_confidence, most, target, level))
     return Rules(
-        min_support, min_confidence, sets,
+        min_support, min_confidence, found,
         where=where, target=target, level=level, records=release.records, notes=(SELECTED,),
         max_records=release.max_records,
     )  # fmt: skip
 
 
-def _told(given: _Given, then: tuple[str, Value]) -> str:
+def _told(given: _Given, then: Name) -> str:
     return f"{', '.join(f'{c} = {v}' for c, v in given)} -> {then[0]} = {then[1]}"

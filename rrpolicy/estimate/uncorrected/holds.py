@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rrpolicy.canonical import Json
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import number
+from rrpolicy.untrusted.formulas import Handling
 from rrpolicy.untrusted.printable import line, visible
 
 if TYPE_CHECKING:
@@ -79,6 +80,14 @@ class Holds:
             "note": NOTE,
             "statements": [_row(s) for s in self.statements],
         }
+
+    def to_csv(self, *, formulas: Handling = "escape") -> str:
+        """Return the statements as CSV with a header; `formulas` as for other results."""
+        from rrpolicy.estimate.results.text import csv
+
+        rows = [_row(s) | {"columns": ", ".join(s.columns), "released": _computed(s.released)} for s in self.statements]
+        names = ("analysis", "columns", "verdict", "because", "released")
+        return csv({name: [row[name] for row in rows] for name in names}, formulas)
 
     def summary(self) -> str:
         """Return the statements as text, by verdict."""

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from rrpolicy import door
-from rrpolicy.cli.releases.estimate import NO_VERIFY
-from rrpolicy.cli.terminal import print_json
+from rrpolicy.cli.analysis.result import AsJson, Form, Format, NoVerify, show
 from rrpolicy.errors import PolicyError, Problem
 
 PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
@@ -33,10 +32,11 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(help="A column whose categories are kept with probability 1/2 or more.", metavar="COLUMN"),
     ] = None,
     table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
+    form: Form = Format.TABLE,
     *,
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    no_verify: Annotated[bool, typer.Option("--no-verify", help=NO_VERIFY)] = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
 ) -> int:
     """Say which analyses hold on randomised data as they are: tests that keep their level, measures that never grow.
 
@@ -58,10 +58,5 @@ def command(  # noqa: PLR0917 each option is one
         raise PolicyError(Problem("RR505", message, expected="what-holds TABLE ROW COLUMN"))
     else:
         found = door.open_release(source, verify=not no_verify, plugins=plugins or ()).what_holds()
-    if json:
-        print_json(found.to_dict())
-    else:
-        from rrpolicy.cli.text.screen import on_screen
-
-        print("\n".join(on_screen(found.summary().splitlines())))
+    show(found, form, json=json)
     return 0

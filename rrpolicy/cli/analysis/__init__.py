@@ -1,0 +1,1 @@
+"""Commands on what a release says: estimates, tests, models, rules, and what holds without them."""

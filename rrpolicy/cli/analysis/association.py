@@ -1,0 +1,93 @@
+"""`rrpolicy association BUNDLE ROW COLUMN`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rrpolicy.canonical import Value, category_text
+from rrpolicy.cli.analysis.result import (
+    AsJson,
+    Bundle,
+    Form,
+    Format,
+    Level,
+    NoVerify,
+    Plot,
+    Plugins,
+    Population,
+    Where,
+    opened,
+    show,
+    target_of,
+)
+from rrpolicy.errors import PolicyError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rrpolicy.estimate.release import Release
+
+
+def command(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    row: Annotated[str, typer.Argument(help="The column in the rows.", metavar="ROW")],
+    column: Annotated[str, typer.Argument(help="The column in the columns.", metavar="COLUMN")],
+    measure: Annotated[
+        list[str] | None, typer.Option(help="A measure, such as odds_ratio or cramers_v; repeat it for several.")
+    ] = None,
+    where: Where = None,
+    row_present: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A category of ROW that counts as present, for a table of two by two; repeat it for several."
+        ),
+    ] = None,
+    column_present: Annotated[list[str] | None, typer.Option(help="Likewise of COLUMN.")] = None,
+    level: Level = 0.95,
+    plugin: Plugins = None,
+    form: Form = Format.TABLE,
+    plot: Plot = None,
+    *,
+    population: Population = False,
+    spread: Annotated[
+        bool, typer.Option("--spread", help="Describe counts that are spread inside generalised or dealt groups.")
+    ] = False,
+    deflate: Annotated[
+        bool,
+        typer.Option("--deflate", help="Take out the association that errors of randomised values alone put in."),
+    ] = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Estimate how strongly two columns go together: measures of their corrected table, with intervals.
+
+    Intervals are those of score tests; a measure that a cell of the table leaves undefined says so. Without --measure
+    all that are defined for the table are estimated.
+    """
+    release = opened(bundle, plugin, no_verify=no_verify)
+    if (row_present is None) != (column_present is None):
+        raise PolicyError(Problem("RR250", "what is present is said of both columns: --row-present, --column-present"))
+    present = None
+    if row_present is not None and column_present is not None:
+        present = (_meant(release, row, row_present), _meant(release, column, column_present))
+    found = release.association(
+        row,
+        column,
+        measure,
+        where,
+        present=present,
+        target=target_of(population=population),
+        level=level,
+        spread=spread,
+        deflate=deflate,
+    )
+    show(found, form, plot, json=json)
+    return 0
+
+
+def _meant(release: Release, column: str, given: Sequence[str]) -> list[Value]:
+    """Return the categories that are written so; text that none is written as stays as it is, and is refused."""
+    domain = release.domain(column)
+    return [value for text in given for value in [v for v in domain if category_text(v) == text] or [text]]

@@ -1,0 +1,102 @@
+"""`rrpolicy estimate BUNDLE`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrpolicy.cli.analysis.result import (
+    AsJson,
+    Bundle,
+    Form,
+    Format,
+    Level,
+    NoVerify,
+    Plot,
+    Plugins,
+    Population,
+    Where,
+    names,
+    opened,
+    show,
+    target_of,
+)
+from rrpolicy.cli.text.screen import wrapped
+from rrpolicy.errors import PolicyError, Problem
+
+
+def command(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Released columns to group by, with commas between, names as they are: 'my column,sex'; repeat it for "
+            "a name with a comma."
+        ),
+    ] = None,
+    where: Where = None,
+    level: Level = 0.95,
+    estimator: Annotated[
+        str,
+        typer.Option(help="Of the point estimates: moment (unbiased), em, projection, or one that a plugin brings."),
+    ] = "moment",
+    plugin: Plugins = None,
+    since: Annotated[
+        Path | None,
+        typer.Option(help="Estimate how the counts changed since this earlier release.", metavar="BUNDLE"),
+    ] = None,
+    unchanged: Annotated[
+        float | None,
+        typer.Option(
+            help="With --since, of a series: at least this share of the earlier release's people have the same values "
+            "of the columns asked for; makes standard errors as small as they are."
+        ),
+    ] = None,
+    form: Form = Format.TABLE,
+    plot: Plot = None,
+    *,
+    population: Population = False,
+    spread: Annotated[
+        bool,
+        typer.Option(
+            "--spread",
+            help="Count generalised columns by the categories inside their labels: spread evenly, with certain bounds.",
+        ),
+    ] = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Estimate counts, with standard errors and intervals, from a release.
+
+    Counts are unbiased and those of the original table; with --population, those of the population it was drawn from,
+    scaled to the number of records. Estimates can be negative; intervals are truncated to [0, N]. Generalised columns
+    are counted by the labels that were released, which is exact.
+    """
+    release = opened(bundle, plugin, no_verify=no_verify)
+    target = target_of(population=population)
+    chosen = names(by, release)
+    if since is not None:
+        if population or spread or estimator != "moment":
+            message = (
+                "--since compares unbiased counts of two tables: it goes with no --population, --spread, --estimator"
+            )
+            raise PolicyError(Problem("RR250", message))
+        earlier = opened(since, plugin, no_verify=no_verify)
+        show(release.change_since(earlier, chosen, where, level, unchanged=unchanged), form, plot, json=json)
+        return 0
+    if unchanged is not None:
+        raise PolicyError(Problem("RR250", "--unchanged says how an earlier release compares: it goes with --since"))
+    table = release.crosstab(chosen, where, target, level, estimator=estimator, spread=spread)
+    if show(table, form, plot, json=json) is Format.TABLE:
+        other = "this table: leave out --population" if target == "population" else "the population: add --population"
+        beside = [f"\nfor {other}; as data: --format csv or --json" if release.max_records == 1 else _AS_DATA]
+        if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):
+            beside.append("for the categories inside the released labels, with bounds that are certain: add --spread")
+        print(wrapped("\n".join(beside), sys.stdout))
+    return 0
+
+
+_AS_DATA = "\nas data: --format csv or --json"

@@ -1,0 +1,34 @@
+"""`rrpolicy independence BUNDLE ROW COLUMN`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from rrpolicy.cli.analysis.result import AsJson, Bundle, Form, Format, NoVerify, Plugins, Where, opened, show
+
+
+def command(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    row: Annotated[str, typer.Argument(help="A column.", metavar="ROW")],
+    column: Annotated[str, typer.Argument(help="Another column.", metavar="COLUMN")],
+    where: Where = None,
+    method: Annotated[
+        Literal["released", "wald"] | None,
+        typer.Option(help="Pearson's test on the released table, or Wald's; default: the first where it is valid."),
+    ] = None,
+    plugin: Plugins = None,
+    form: Form = Format.TABLE,
+    *,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Test whether two columns are independent in the population that the table is a random sample of.
+
+    The released table is tested as it is: the level of the test holds, and its power is lower. A test is no estimate:
+    how strongly two columns go together is what `rrpolicy association` estimates and draws.
+    """
+    found = opened(bundle, plugin, no_verify=no_verify).independence(row, column, where, method)
+    show(found, form, json=json)
+    return 0

@@ -1,0 +1,112 @@
+"""The commands on what a release says: each prints what its Python function returns, as text, CSV, JSON and a plot."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import rrpolicy
+from rrpolicy.cli.main import main
+from tests.estimate import conftest as made
+
+KINDS = {
+    "counts": (["estimate", "{}", "--by", "sex,ill"], lambda r: r.crosstab(["sex", "ill"])),
+    "em": (["estimate", "{}", "--by", "sex,ill", "--estimator", "em"], lambda r: r.crosstab(["sex", "ill"], estimator="em")),
+    "projection": (
+        ["estimate", "{}", "--by", "ill", "--estimator", "projection", "--population"],
+        lambda r: r.crosstab("ill", target="population", estimator="projection"),
+    ),
+    "query": (
+        ["query", "{}", "SELECT sex, count(*) AS n FROM release GROUP BY sex"],
+        lambda r: r.query("SELECT sex, count(*) AS n FROM release GROUP BY sex"),
+    ),
+    "association": (["association", "{}", "sex", "ill"], lambda r: r.association("sex", "ill")),
+    "a measure": (
+        ["association", "{}", "size", "ill", "--measure", "odds_ratio", "--measure", "phi", "--row-present", "2",
+         "--row-present", "3", "--column-present", "yes", "--population", "--level", "0.9"],
+        lambda r: r.association("size", "ill", ["odds_ratio", "phi"], present=([2, 3], ["yes"]), target="population", level=0.9),
+    ),
+    "deflated": (
+        ["association", "{}", "sex", "size", "--measure", "chi2", "--deflate"],
+        lambda r: r.association("sex", "size", "chi2", deflate=True),
+    ),
+    "independence": (
+        ["independence", "{}", "sex", "ill", "--where", "size = 2", "--method", "wald"],
+        lambda r: r.independence("sex", "ill", "size = 2", "wald"),
+    ),
+    "loglinear": (["loglinear", "{}", "sex*ill + size"], lambda r: r.loglinear("sex*ill + size")),
+    "rules": (
+        ["rules", "{}", "--min-support", "0.05", "--min-confidence", "0.2", "--columns", "sex,ill", "--columns", "size",
+         "--longest", "2", "--present", "2", "--present", "yes"],
+        lambda r: r.rules(0.05, 0.2, ["sex", "ill", "size"], longest=2, present=[2, "yes"]),
+    ),
+    "what holds": (["what-holds", "{}"], lambda r: r.what_holds()),
+}  # fmt: skip
+UNDRAWN = {"independence", "what holds"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(7)
+    axes = [
+        made.retention("sex", ("F", "M"), [((0, 1), "4/5")]),
+        made.retention("ill", ("no", "yes"), [((0, 1), "9/10")]),
+        made.retention("size", (1, 2, 3), [((0, 1, 2), "3/4")]),
+    ]
+    rows = {}
+    for axis in axes:
+        rows |= made.draw(axis, rng.integers(0, len(axis.P), 1200), rng)
+    public = tmp_path / "release" / "public"
+    public.mkdir(parents=True)
+    (public / "release.json").write_text(json.dumps(made.manifest(axes, 1200, "parquet").to_json()))
+    made.write_data(public, rows, "parquet")
+    made.seal(public)
+    return public.parent
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_command_prints_what_its_function_returns(folder, tmp_path, capsys, kind):
+    call, function = KINDS[kind]
+    call = [word.format(folder) for word in call]
+    expected = function(rrpolicy.open_release(folder))
+
+    assert main([*call, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(expected.to_dict()))
+    assert main([*call, "--format", "csv"]) == 0
+    printed = capsys.readouterr().out
+    assert printed == expected.to_csv()
+    assert len(list(csv.DictReader(io.StringIO(printed)))) == len(expected.to_frame())
+    drawn = tmp_path / "plot.svg"
+    plot = [] if kind in UNDRAWN else ["--plot", str(drawn)]
+    assert main([*call, *plot]) == 0
+    assert capsys.readouterr().out.startswith(expected.summary())
+    if plot:
+        assert drawn.read_text() == expected.plot()
+        assert main([*call, *plot]) == 4
+        shown = capsys.readouterr()
+        assert ("RR411" in shown.err, shown.out) == (True, "")
+
+
+def test_a_test_and_statements_are_not_drawn(folder, capsys):
+    for call in (["independence", str(folder), "sex", "ill"], ["what-holds", str(folder)]):
+        assert main([*call, "--plot", "none.svg"]) == 2
+        assert "RR250" in capsys.readouterr().err
+
+
+def test_what_makes_no_sense_is_refused(folder, capsys):
+    bundle = str(folder)
+    for call, code in (
+        (["association", bundle, "sex", "ill", "--row-present", "F"], "RR250"),
+        (["association", bundle, "sex", "ill", "--row-present", "none", "--column-present", "yes"], "RR273"),
+        (["association", bundle, "sex", "nothing"], "RR262"),
+        (["rules", bundle, "--min-support", "0", "--min-confidence", "0.5"], "RR277"),
+        (["rules", bundle, "--min-support", "0.1"], "RR250"),
+        (["loglinear", bundle, "sex +"], "RR275"),
+        (["independence", bundle, "sex", "ill", "--method", "guess"], "RR250"),
+    ):
+        assert main(call) == 2
+        assert code in capsys.readouterr().err
