@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
+    from rrpolicy.estimate.query.join import Given
     from rrpolicy.estimate.results.answer import Answer
     from rrpolicy.estimate.rules.rules import Rules
     from rrpolicy.estimate.sums.change import Changes
@@ -354,23 +355,34 @@ class Release:
 
         return what_holds(self)
 
-    def query(self, sql: str, target: Target = "table", level: float = 0.95) -> Answer:
-        """Answer `SELECT columns, aggregates FROM release WHERE … GROUP BY …` by corrected estimates.
+    def query(
+        self,
+        sql: str,
+        target: Target = "table",
+        level: float = 0.95,
+        *,
+        tables: Mapping[str, Given] | None = None,
+    ) -> Answer:
+        """Answer `SELECT columns, aggregates FROM release WHERE … GROUP BY … HAVING …` by corrected estimates.
 
         Aggregates are count(*), sum(…) and avg(…) of numbers, each with FILTER; share(); a count divided by count(*)
-        or by sum(count(*)) OVER (PARTITION BY …). GROUPING SETS, CUBE, ROLLUP, ORDER BY and LIMIT do as in DuckDB.
+        or by sum(count(*)) OVER (PARTITION BY …); min(…) and max(…) where nothing was randomised, which are exact.
+        GROUPING SETS, CUBE, ROLLUP, ORDER BY and LIMIT do as in DuckDB; HAVING chooses rows by estimates.
 
         Args:
             sql: parsed and never executed.
             target: as for `crosstab`.
             level: as for `crosstab`.
+            tables: small tables of your own by name, with a row for each category of a released column: CSV files, data
+                frames, or columns by name. `JOIN labels ON release.region = labels.code` groups by what they say.
 
         Raises:
-            PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; else as `crosstab`.
+            PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; RR508 for a table that
+                cannot be joined; else as `crosstab`.
         """
         from rrpolicy.estimate.query.answer import answer
 
-        return answer(self, sql, target, level)
+        return answer(self, sql, target, level, tables)
 
     def tables(
         self,

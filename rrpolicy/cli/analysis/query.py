@@ -20,6 +20,7 @@ from rrpolicy.cli.analysis.result import (
     show,
     target_of,
 )
+from rrpolicy.errors import PolicyError, Problem
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -27,6 +28,13 @@ def command(  # noqa: PLR0917 each option is one
     sql: Annotated[
         str, typer.Argument(help="SELECT columns, aggregates FROM release WHERE … GROUP BY …", metavar="SQL")
     ],
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A small table of your own that the query joins, such as labels=labels.csv; repeat it for several.",
+            metavar="NAME=FILE",
+        ),
+    ] = None,
     level: Level = 0.95,
     plugin: Plugins = None,
     form: Form = Format.TABLE,
@@ -42,9 +50,21 @@ def command(  # noqa: PLR0917 each option is one
     GROUP BY ROLLUP (sex) ORDER BY n DESC. A share of another group: count(*) FILTER (WHERE disease = 'asthma') /
     count(*), or count(*) / sum(count(*)) OVER (PARTITION BY sex).
 
-    What cannot be corrected (joins, DISTINCT, HAVING on counts, MIN and MAX, subqueries, other windows) is refused with
-    the reason. The SQL is parsed and never executed.
+    HAVING chooses rows by estimates; MIN and MAX are of what was not randomised. Labels and regions of your own are
+    joined: --table labels=labels.csv, and JOIN labels ON release.region = labels.code.
+
+    What cannot be corrected (joins of records, DISTINCT, subqueries, other windows) is refused with the reason. The SQL
+    is parsed and never executed.
     """
-    found = opened(bundle, plugin, no_verify=no_verify).query(sql, target_of(population=population), level)
+    tables = dict(map(_named, table or ()))
+    release = opened(bundle, plugin, no_verify=no_verify)
+    found = release.query(sql, target_of(population=population), level, tables=tables)
     show(found, form, plot, json=json)
     return 0
+
+
+def _named(given: str) -> tuple[str, str]:
+    name, equals, path = given.partition("=")
+    if not (name and equals and path):
+        raise PolicyError(Problem("RR250", f"--table {given!r} names no table with a file", expected="NAME=FILE"))
+    return name, path

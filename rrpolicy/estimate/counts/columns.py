@@ -35,6 +35,8 @@ class Columns:
         refused: columns whose form this version cannot count, with the error.
         missing: column -> its category of missing values, of those that have one.
         spread: generalised columns, with what their labels stand for.
+        labels: columns of tables of the analyst's own: the column that they tell of, and what they say of its
+            categories.
     """
 
     columns: Mapping[str, Column]
@@ -42,6 +44,7 @@ class Columns:
     refused: Mapping[str, PolicyError]
     missing: Mapping[str, Value] = field(default_factory=dict)
     spread: Mapping[str, RecodeWeights] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, Mapping[Value, Value]]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -61,14 +64,29 @@ class Columns:
         """Return the same columns, generalised ones counted by the original categories inside their labels."""
         return replace(self, axes={**self.axes, **self.spread})
 
+    def labelled(self, of: str, told: Mapping[str, Mapping[Value, Value]]) -> Columns:
+        """Return the same columns with others that tell of the categories of one.
+
+        Args:
+            of: exact name of that column.
+            told: name -> what it says of each category.
+        """
+        axis = self.axes[of]
+        own = axis.told_of(of)
+        more = (*axis.more, *((name, tuple(labels[v] for v in own)) for name, labels in told.items()))
+        replaced = replace(axis, more=more)
+        axes = {name: replaced if known is axis else known for name, known in self.axes.items()}
+        labels = {name: (of, says) for name, says in told.items()}
+        return replace(self, axes={**axes, **dict.fromkeys(told, replaced)}, labels={**self.labels, **labels})
+
     def name(self, name: str) -> str:
         """Return the exact name of a released column; the case of letters is forgiven where that is unambiguous.
 
         Raises:
             PolicyError: RR262 if there is none, RR270 if its form is not counted by this version.
         """
-        folded = [c for c in self.columns if c.casefold() == name.casefold()]
-        found = name if name in self.columns else folded[0] if len(folded) == 1 else None
+        folded = [c for c in (*self.columns, *self.labels) if c.casefold() == name.casefold()]
+        found = name if name in self.columns or name in self.labels else folded[0] if len(folded) == 1 else None
         if found is None:
             released_as = [c.name for c in self.columns.values() if c.attribute == name]
             close = released_as or difflib.get_close_matches(name, self.columns, n=1)

@@ -11,7 +11,7 @@ import numpy as np
 from rrpolicy.channel.decoders import Cell
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import Columns
+from rrpolicy.estimate.counts.columns import Columns, category
 from rrpolicy.estimate.expression import Comparison, Expression, Member, Null, columns_of, holds, rewrite, to_sql
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights, by_category, inside_labels
@@ -105,6 +105,8 @@ def _satisfying(columns: Sequence[str], cells: Sequence[Cell], expression: Expre
 def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
     """Return a leaf with its column's exact name and constants of its column's type."""
     name = columns.name(leaf.column)
+    if name in columns.labels:
+        return _of_categories(leaf, name, columns)
     match leaf:
         case Null():
             return Null(name)
@@ -112,6 +114,20 @@ def _typed(leaf: Comparison | Member | Null, columns: Columns) -> Expression:
             return Comparison(name, o, columns.constant(name, v, ordered=o not in {"=", "<>"}))
         case Member(values=vs):
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
+
+
+def _of_categories(leaf: Comparison | Member | Null, name: str, columns: Columns) -> Expression:
+    """Return which categories of a column satisfy what is asked of a column that tells of them."""
+    of, says = columns.labels[name]
+    told = tuple(dict.fromkeys(says.values()))
+    match leaf:
+        case Comparison(operator=operator, value=value):
+            ordered = operator not in {"=", "<>"}
+            leaf = Comparison(name, operator, category(name, told, value, ordered=ordered))
+        case Member(values=values):
+            leaf = Member(name, tuple(category(name, told, value, ordered=False) for value in values))
+    chosen = tuple(v for v, label in says.items() if holds(leaf, {name: label, leaf.column: label}))
+    return Member(of, chosen) if chosen else Null(of)  # categories are never null
 
 
 def _spelled(leaf: Comparison | Member | Null, columns: Columns) -> Expression:

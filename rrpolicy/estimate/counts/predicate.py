@@ -24,8 +24,8 @@ from rrpolicy.estimate.expression import And, Comparison, Constant, Expression, 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.GT: ">", exp.LTE: "<=", exp.GTE: ">="}
-_MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.GT: ">", exp.LTE: "<=", exp.GTE: ">="}
+MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _NAME = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+\.?\d*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, \d+)?\))?", re.ASCII)
@@ -171,7 +171,7 @@ def _read(connection: DuckDBPyConnection, node: exp.Expr) -> Expression:
             found = Member(_column(of), tuple(read_constants(connection, values)))
         case exp.Is(this=of, expression=exp.Null()):
             found = Null(_column(of))
-        case exp.Binary() as compared if type(compared) in _COMPARISONS:
+        case exp.Binary() as compared if type(compared) in COMPARISONS:
             found = _comparison(connection, compared)
         case exp.Column() as column:
             found = Comparison(_column(column), "=", True)  # noqa: FBT003 - the constant TRUE
@@ -181,9 +181,9 @@ def _read(connection: DuckDBPyConnection, node: exp.Expr) -> Expression:
 
 
 def _comparison(connection: DuckDBPyConnection, node: exp.Binary) -> Comparison:
-    left, right, operator = node.left.unnest(), node.right.unnest(), _COMPARISONS[type(node)]
+    left, right, operator = node.left.unnest(), node.right.unnest(), COMPARISONS[type(node)]
     if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
-        left, right, operator = right, left, _MIRRORED[operator]
+        left, right, operator = right, left, MIRRORED[operator]
     (value,) = read_constants(connection, [right])
     return Comparison(_column(left), operator, value)
 

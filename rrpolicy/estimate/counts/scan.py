@@ -208,6 +208,19 @@ def total(
     )
 
 
+def extremes(
+    data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
+) -> tuple[list[Ints], list[Any], list[Any]]:
+    """Return the least and the largest value of a column released as it is; arguments as for `count`.
+
+    Returns:
+        For each axis the (groups,) released cell; the (groups,) least and largest values, None where there is none.
+    """
+    column = identifier(value)
+    table = _grouped(data, axes, [f"min({column}) AS least", f"max({column}) AS most"], condition, parameters)
+    return codes_of(axes, table), table.column("least").to_pylist(), table.column("most").to_pylist()
+
+
 def each(
     data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
 ) -> Iterator[tuple[list[Ints], int]]:

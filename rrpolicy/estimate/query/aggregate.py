@@ -15,14 +15,12 @@ from rrpolicy.estimate.expression import Expression, Not, Null
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-Kind: TypeAlias = Literal["count", "share", "avg", "sum"]
+Kind: TypeAlias = Literal["count", "share", "avg", "sum", "min", "max"]
+EXTREMES = ("min", "max")
 
 _OTHER = "{}() of released values does not estimate that of the original ones; counts, sums and averages are corrected"
 _OF_FUNCTIONS = {
-    **dict.fromkeys(
-        ["min", "max"], "{}() of released values is not that of the original ones, and no weights make it so"
-    ),
-    **dict.fromkeys(["avg", "mean", "sum"], "{}() takes one column, as it is"),
+    **dict.fromkeys(["avg", "mean", "sum", "min", "max"], "{}() takes one column, as it is"),
     "grouping": "GROUPING is not needed: a column is null where a row sums over it, and nowhere else",
     "share": "share() takes nothing, and no FILTER; divide a count with FILTER by count(*)",
 }
@@ -42,7 +40,8 @@ class Aggregate:
     """What is estimated for every group.
 
     Attributes:
-        kind: `count`; `share` of the records of a larger group that lie in this one; `avg` or `sum` of a column.
+        kind: `count`; `share` of the records of a larger group that lie in this one; `avg` or `sum` of a column; `min`
+            or `max` of one that is released unchanged.
         value: the column of numbers, or the column that a count leaves nulls of out.
         condition: what FILTER asks for, beside the query's own condition.
         within: the columns whose categories the larger group shares with this one; None for those grouped by.
@@ -101,13 +100,13 @@ class Reader:
     def _product(self, left: exp.Expr, right: exp.Expr) -> Aggregate:
         if is_constant(left):
             left, right = right, left
-        found = self.read(left)
+        found = _scalable(self.read(left))
         return replace(found, scale=found.scale * self._factor(right))
 
     def _quotient(self, top: exp.Expr, bottom: exp.Expr) -> Aggregate:
         part = self.read(top)
         if is_constant(bottom):
-            return replace(part, scale=part.scale / self._factor(bottom))
+            return replace(_scalable(part), scale=part.scale / self._factor(bottom))
         below = bottom.unnest()
         within = self._window(below) if isinstance(below, exp.Window) else None
         if within is None:
@@ -154,6 +153,8 @@ class Reader:
                 return Aggregate("count", condition=(*condition, *read_condition(self.connection, asked)))
             case "avg" | "mean" | "sum" as name, [exp.Column()]:
                 return Aggregate("sum" if name == "sum" else "avg", column(inner[0]), condition)
+            case "min" | "max" as name, [exp.Column()]:
+                return Aggregate("min" if name == "min" else "max", column(inner[0]), condition)
             case "share", [] | [exp.Star()] if not condition and all(map(bare, inner)):
                 return Aggregate("share")
         raise refused(_reason(node))
@@ -165,6 +166,12 @@ class Reader:
         if kind_of(value) != "number" or not float(value) > 0:
             raise refused("an estimate is multiplied by a positive number only")
         return float(value)
+
+
+def _scalable(found: Aggregate) -> Aggregate:
+    if found.kind in EXTREMES:
+        raise refused(f"{found.kind}() is shown as it is: nothing is computed with it")
+    return found
 
 
 def column(node: exp.Expr) -> str:

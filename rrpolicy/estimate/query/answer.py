@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rrpolicy.canonical import Value
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
-from rrpolicy.estimate.expression import Expression, Null, columns_of
-from rrpolicy.estimate.query.aggregate import Aggregate, refused
+from rrpolicy.estimate.expression import Comparison, Expression, Null, columns_of, holds, leaves_of
+from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, refused
+from rrpolicy.estimate.query.extreme import NOTE, extreme
+from rrpolicy.estimate.query.join import Given, own_table
+from rrpolicy.estimate.query.join import joined as joined_to
 from rrpolicy.estimate.query.parse import Order, Query, parse_query
 from rrpolicy.estimate.results.answer import Answer
 from rrpolicy.estimate.results.estimates import Estimates
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 Key: TypeAlias = tuple[Value, ...]
-_BASES: Mapping[str, str] = {"count": "count", "share": "share", "avg": "avg_{}", "sum": "sum_{}"}
+_BASES: Mapping[str, str] = {
+    "count": "count", "share": "share", "avg": "avg_{}", "sum": "sum_{}", "min": "min_{}", "max": "max_{}"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +45,17 @@ class _Asked:
     level: float
 
 
-def answer(release: Release, sql: str, target: Target, level: float) -> Answer:
+def answer(release: Release, sql: str, target: Target, level: float, tables: Mapping[str, Given] | None) -> Answer:
     """Answer a query; `Release.query` says how.
 
     Raises:
-        PolicyError: RR272 for what cannot be corrected; else as `Release.crosstab` and `Release.mean`.
+        PolicyError: RR272 for what cannot be corrected; RR508 for a table that cannot be joined; else as
+            `Release.crosstab` and `Release.mean`.
     """
-    query = parse_query(sql)
+    query = parse_query(sql, {name: own_table(name, given) for name, given in (tables or {}).items()})
     check_target(target, level, release.max_records)
+    release, conditions, left_out = joined_to(release, query.joins)
+    query = replace(query, conjuncts=(*query.conjuncts, *conditions))
     by = tuple(map(release.columns.name, query.by))
     sets = tuple(tuple(b for b in by if b in set(map(release.columns.name, chosen))) for chosen in query.sets)
     keys = tuple(_keys(release, chosen, query.conjuncts) for chosen in sets)
@@ -56,17 +64,70 @@ def answer(release: Release, sql: str, target: Target, level: float) -> Answer:
     rows = tuple({b: key.get(b) for b in by} for key in grouped)
     selected: list[Column | Measured] = []
     for item, names in zip(query.items, _names(query, release), strict=True):
-        if isinstance(item.of, str):
-            source = release.columns.name(item.of)
-            selected.append(Column(names[0], tuple(row[source] for row in rows)))
-        else:
-            selected.append(_measured(asked, item.of, names))
+        selected.append(_selected(asked, item.of, names, rows))
     found = Answer(
         sql, by, rows, tuple(selected),
-        where=query.where, target=target, level=level, records=release.records, notes=tuple(_left_out(asked)),
-        max_records=release.max_records,
+        where=query.where, target=target, level=level, records=release.records,
+        notes=(*left_out, *_exact(query), *_left_out(asked)), max_records=release.max_records,
     )  # fmt: skip
-    return _ordered(found, query)
+    return _ordered(_having(found, asked), query)
+
+
+def _selected(
+    asked: _Asked, of: str | Aggregate, names: tuple[str, ...], rows: Sequence[Mapping[str, Value | None]]
+) -> Column | Measured:
+    """Return an item of the SELECT list, or of HAVING, over all rows."""
+    if isinstance(of, str):
+        source = asked.release.columns.name(of)
+        return Column(names[0], tuple(row.get(source) for row in rows))
+    if of.value is not None and asked.release.columns.name(of.value) in asked.release.columns.labels:
+        raise refused(f"{of.kind}() takes a released column, and not one of a table that is joined")
+    if of.kind not in EXTREMES:
+        return _measured(asked, of, names)
+    value = asked.release.columns.name(str(of.value))
+    conjuncts = (*asked.query.conjuncts, *_effective(asked.release, of.condition))
+    parts = (
+        (extreme(asked.release, of.kind, value, chosen, conjuncts), keys)
+        for chosen, keys in zip(asked.sets, asked.keys, strict=True)
+    )
+    return Column(names[0], tuple(found.get(key) for found, keys in parts for key in keys), key=False)
+
+
+def _exact(query: Query) -> Iterator[str]:
+    """Yield what is to be known of MIN and MAX."""
+    if any(isinstance(item.of, Aggregate) and item.of.kind in EXTREMES for item in query.items):
+        yield NOTE
+
+
+def _having(found: Answer, asked: _Asked) -> Answer:
+    """Return the rows that HAVING keeps; one of which something that it asks for is not known is left out."""
+    having = asked.query.having
+    if having is None:
+        return found
+    known: list[Column | Measured] = []
+    for of in having.of:
+        place = next((i for i, item in enumerate(asked.query.items) if item.of == of), None)
+        known.append(_selected(asked, of, LONE, found.keys) if place is None else found.selected[place])
+    cells = [p.cells if isinstance(p, Column) else tuple(p.estimate.tolist()) for p in known]
+    rows = [dict(zip(map(str, range(len(cells))), row, strict=True)) for row in zip(*cells, strict=True)]
+    for leaf in leaves_of(having.expression):
+        compared = [row[leaf.column] for row in rows if not _absent(row[leaf.column])]
+        text = isinstance(leaf, Comparison) and isinstance(leaf.value, str)
+        if compared and all(isinstance(value, str) != text for value in compared):
+            raise refused("HAVING compares text with a number")
+    chosen = [i for i, row in enumerate(rows) if not any(map(_absent, row.values())) and holds(having.expression, row)]
+    estimated = any(isinstance(p, Measured) and not p.exact for p in known) and len(chosen) < len(rows)
+    return _picked(found, chosen, (*found.notes, SELECTED) if estimated else found.notes)
+
+
+def _picked(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> Answer:
+    """Return some of the rows of an answer."""
+    return replace(
+        found,
+        keys=tuple(found.keys[i] for i in rows),
+        selected=tuple(part.picked(rows) for part in found.selected),
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 def _left_out(asked: _Asked) -> Iterator[str]:
@@ -92,7 +153,7 @@ def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) 
 
 def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:
     """Return the names of the result's columns, item by item; each name is given once."""
-    aggregates = [i for i in asked.items if isinstance(i.of, Aggregate)]
+    aggregates = [i for i in asked.items if isinstance(i.of, Aggregate) and i.of.kind not in EXTREMES]
     lone = len(aggregates) == 1 and not aggregates[0].alias
     taken = {(i.alias or release.columns.name(i.of)).casefold() for i in asked.items if isinstance(i.of, str)}
     found: list[tuple[str, ...]] = []
@@ -101,10 +162,11 @@ def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:
             found.append((item.alias or release.columns.name(item.of),))
             continue
         base = item.alias or _BASES[item.of.kind].format(item.of.value)
-        names = LONE if lone else named(base)
+        apart = item.of.kind in EXTREMES
+        names = (base,) if apart else LONE if lone else named(base)
         while taken & {n.casefold() for n in names}:
             base += "_"
-            names = tuple(n + "_" for n in names) if lone else named(base)
+            names = (base,) if apart else tuple(n + "_" for n in names) if lone else named(base)
         taken |= {n.casefold() for n in names}
         found.append(names)
     if len({n[0].casefold() for n in found}) < len(found):
@@ -192,12 +254,7 @@ def _ordered(found: Answer, asked: Query) -> Answer:
     end = None if asked.limit is None else asked.offset + asked.limit
     chosen = chosen[asked.offset : end]
     notes = (*found.notes, SELECTED) if by_estimate and len(chosen) < len(found.keys) else found.notes
-    return replace(
-        found,
-        keys=tuple(found.keys[i] for i in chosen),
-        selected=tuple(part.picked(chosen) for part in found.selected),
-        notes=notes,
-    )
+    return _picked(found, chosen, notes)
 
 
 def _values(found: Answer, columns: Mapping[str, list[Any]], key: Order) -> tuple[list[Any], bool]:

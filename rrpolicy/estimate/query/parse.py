@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 from math import prod
@@ -14,13 +14,15 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.predicate import as_sql, bare, is_constant, parsed, read_condition, read_constants
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, refused
+from rrpolicy.estimate.query.having import Having, read_having
+from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
 from rrpolicy.untrusted.printable import visible
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MOST_SETS = 4096
-_CLAUSES = ("where", "group", "order", "limit", "offset")
+_CLAUSES = ("where", "group", "having", "order", "limit", "offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Query:
         order: keys, the first decides.
         limit: how many rows; None for all.
         offset: how many rows are left out before them.
+        having: which rows are kept; None for all.
+        joins: tables of the analyst's own.
     """
 
     items: tuple[Item, ...]
@@ -72,6 +76,8 @@ class Query:
     order: tuple[Order, ...]
     limit: int | None
     offset: int
+    having: Having | None = None
+    joins: tuple[Join, ...] = ()
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -81,30 +87,35 @@ class Query:
         return tuple(grouped[c] for c in dict.fromkeys([*shown, *grouped]))
 
 
-def parse_query(sql: str) -> Query:
-    """Read `SELECT columns, aggregates FROM release WHERE … GROUP BY … ORDER BY … LIMIT …`.
+def parse_query(sql: str, tables: Mapping[str, OwnTable] | None = None) -> Query:
+    """Read `SELECT columns, aggregates FROM release JOIN … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …`.
+
+    Args:
+        sql: the query.
+        tables: of the analyst's own, that it may join.
 
     Raises:
         PolicyError: RR264 if it is not one SELECT, or its condition cannot be read; RR268 for too many sets of groups;
             RR272 for what cannot be answered, with the reason.
     """
     with parsed(sql) as (connection, select):
-        grouped = _check(select)
+        grouped, joins = _check(select, tables or {})
         reader = Reader(connection, whole=grouped.find(exp.Cube, exp.Rollup, exp.GroupingSets) is None)
         items = tuple(_item(part, reader) for part in select.expressions)
         if all(isinstance(i.of, str) for i in items):
             raise refused("a query asks for count(*), or another aggregate, beside the columns it groups by")
         sets = _sets(grouped, items)
-        clause = select.args.get("where")
+        clause, having = select.args.get("where"), select.args.get("having")
         conjuncts = read_condition(connection, clause.this) if clause else ()
         where = as_sql(clause.this) if clause else None
         order = tuple(o for part in _parts(select, "order") for o in _orders(part, items, reader))
         limit, offset = (_rows(select.args.get(name), connection) for name in ("limit", "offset"))
-        return Query(items, sets, where, conjuncts, order, limit, offset or 0)
+        kept = read_having(having.this, reader, [(i.alias, i.of) for i in items]) if having else None
+        return Query(items, sets, where, conjuncts, order, limit, offset or 0, kept, joins)
 
 
-def _check(select: exp.Expr) -> exp.Group:
-    """Return what a SELECT groups by; refuse every part of it that has no corrected answer."""
+def _check(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[exp.Group, tuple[Join, ...]]:
+    """Return what a SELECT groups by, and what it joins; refuse every part of it that has no corrected answer."""
     if not isinstance(select, exp.Select):
         raise refused("UNION, INTERSECT and EXCEPT are not supported, nor is anything else around a SELECT")
     table = select.args["from_"].this if select.args.get("from_") else exp.Table()
@@ -116,13 +127,9 @@ def _check(select: exp.Expr) -> exp.Group:
     plain = (
         isinstance(table.this, exp.Identifier) and table.name == "release" and bare(table, "this", "alias", "sample")
     )
-    if not plain or select.args.get("joins") or (alias and not bare(alias, "this")):
-        raise refused("it must read the table “release” alone: a join on a randomised column pairs the wrong records")
-    if select.args.get("having"):
-        raise refused(
-            "HAVING would choose groups by counts that are not corrected",
-            "put conditions on columns into WHERE; order by the estimates to see the largest first",
-        )
+    if not plain or (alias and not bare(alias, "this")):
+        raise refused("it must read the table “release”: others are joined to it, by their names")
+    joins = read_joins(select, tables)
     if select.args.get("distinct"):
         raise refused("DISTINCT lists released values, which are not the original ones")
     if table.args.get("sample") or not bare(select, "expressions", "from_", *_CLAUSES):
@@ -130,7 +137,7 @@ def _check(select: exp.Expr) -> exp.Group:
     group: exp.Group = select.args.get("group") or exp.Group()
     if not bare(group, "expressions", "all"):
         raise refused("GROUP BY takes columns, ALL, GROUPING SETS, CUBE and ROLLUP")
-    return group
+    return group, joins
 
 
 def _item(node: exp.Expr, reader: Reader) -> Item:

@@ -131,7 +131,7 @@ def _masks(
     shared = [c for c in group.columns if c in outer]
     whole = np.repeat(kept[:, None], own.shape[1], axis=1)
     for c in shared:
-        here = [cell[axis.columns.index(c)] for cell in axis.original]
+        here = axis.told_of(c)
         there = [label[group.columns.index(c)] for label in group.labels]
         whole &= np.array([[a == b for b in there] for a in here], dtype=bool)
     return own & part[:, None], whole

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias, cast
@@ -16,6 +16,7 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from rrpolicy.canonical import Value
 from rrpolicy.channel.decoders import Block, Cell
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
@@ -32,11 +33,18 @@ class AxisWeights(ABC):
         columns: released columns; several if the axis couples them.
         released: (U) released cells, one label a column.
         original: (V) original cells, one label a column, under the released names.
+        more: other columns that an original cell is told by, such as those of a table of the analyst's own: (V) labels.
     """
 
     columns: tuple[str, ...]
     released: tuple[Cell, ...]
     original: tuple[Cell, ...]
+    more: tuple[tuple[str, tuple[Value, ...]], ...] = field(default=(), kw_only=True, repr=False)
+
+    def told_of(self, name: str) -> tuple[Value, ...]:
+        """Return (V) what a column says of each original cell."""
+        told = dict(self.more).get(name)
+        return tuple(cell[self.columns.index(name)] for cell in self.original) if told is None else told
 
     @property
     def randomised(self) -> bool:

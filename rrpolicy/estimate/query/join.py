@@ -1,0 +1,210 @@
+"""Small tables of the analyst's own, such as names of regions, joined by equality to the categories of a column.
+
+A row of such a table says something of a category. Records are grouped by it as by the category itself, and counted by
+the weights of all categories that it is said of: a randomised column is joined by the original category, never by the
+released one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlglot import exp
+
+from rrpolicy.canonical import Value, category_text
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.predicate import bare
+from rrpolicy.estimate.expression import Expression, Member
+from rrpolicy.estimate.query.aggregate import refused
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.untrusted.file import read_regular
+from rrpolicy.untrusted.printable import visible
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+Given: TypeAlias = "str | os.PathLike[str] | Mapping[str, Iterable[Value]] | Any"
+"""A CSV file, columns by name, or a data frame."""
+
+LARGEST = 16 << 20
+"""Bytes of a file."""
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """A table of the analyst's own.
+
+    Attributes:
+        name: that the query calls it by.
+        columns: column -> cells; all have as many.
+    """
+
+    name: str
+    columns: Mapping[str, tuple[Value, ...]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Join:
+    """One join.
+
+    Attributes:
+        table: of the analyst's own.
+        alias: that its columns are named by.
+        of: the released column.
+        key: the column of the table that equals it.
+    """
+
+    table: OwnTable
+    alias: str
+    of: str
+    key: str
+
+    def name(self, column: str) -> str:
+        """Return how a column of the table is named with the table's name before it."""
+        return f"{self.alias}.{column}"
+
+
+def own_table(name: str, given: Given) -> OwnTable:
+    """Return a table that a query may join.
+
+    Raises:
+        PolicyError: RR508 if it cannot be read, or is no table.
+    """
+    if isinstance(given, (str, os.PathLike)):
+        return OwnTable(name, _of_file(name, Path(given)))
+    try:
+        columns = {str(c): tuple(map(_plain, given[c])) for c in getattr(given, "columns", given)}
+    except (TypeError, KeyError) as error:
+        raise _no_table(name, "it is no file, no data frame, and no columns by name") from error
+    if len({len(cells) for cells in columns.values()}) > 1:
+        raise _no_table(name, "its columns are of different lengths")
+    return OwnTable(name, columns)
+
+
+def read_joins(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[Join, ...]:
+    """Take the joins out of a query, and name the columns of the joined tables by alias and column everywhere else.
+
+    Raises:
+        PolicyError: RR272 for any other join than by equality of one column; RR508 for a table that is not given.
+    """
+    clauses = select.args.get("joins") or []
+    joins = tuple(_join(clause, select, tables) for clause in clauses)
+    select.set("joins", None)
+    aliases = {join.alias.casefold(): join for join in joins}
+    if len(aliases) < len(joins) or "release" in aliases:
+        raise refused("two of the tables that it reads have the same name")
+    for node in select.find_all(exp.Column):
+        join = aliases.get(node.text("table").casefold())
+        if join is not None:
+            node.set("table", None)
+            node.set("this", exp.to_identifier(join.name(_column(join.table, node.name)), quoted=True))
+    return joins
+
+
+def joined(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple[Expression, ...], tuple[str, ...]]:
+    """Return a release with what joined tables say of its categories, the conditions of the joins, and what to note.
+
+    Raises:
+        PolicyError: RR272 for a column that cannot be joined; RR508 if a category has several rows, or none has any;
+            else as `Columns.axis`.
+    """
+    conditions: list[Expression] = []
+    notes: list[str] = []
+    for join in joins:
+        columns = release.columns
+        of = columns.name(join.of)
+        axis = columns.axis(of)
+        if isinstance(axis, AnatomyWeights) or of in columns.spread:
+            raise refused(f"{of!r} is released by groups, whose categories no table can be joined to")
+        rows = {category_text(key): row for row, key in enumerate(join.table.columns[join.key])}
+        keys = join.table.columns[join.key]
+        twice = next((key for row, key in enumerate(keys) if rows[category_text(key)] != row), None)
+        if twice is not None:
+            raise _no_table(
+                join.table.name, f"{join.key!r} has {visible(str(twice))!r} twice: one row for each category"
+            )
+        domain = columns.domain(of)
+        matched = tuple(v for v in domain if category_text(v) in rows)
+        if not matched:
+            raise _no_table(join.table.name, f"no cell of {join.key!r} is a category of {of!r}")
+        if len(matched) < len(domain):
+            left = len(domain) - len(matched)
+            conditions.append(Member(of, matched))
+            notes.append(f"{left} of {len(domain)} categories of {of!r} have no row in “{join.table.name}”: left out")
+        taken = {name.casefold() for name in (*columns.columns, *columns.labels)}
+        told: dict[str, dict[Value, Value]] = {}
+        for column, cells in join.table.columns.items():
+            labels = {v: cells[rows[category_text(v)]] if v in matched else "" for v in domain}
+            told |= {name: labels for name in (join.name(column), column) if name.casefold() not in taken}
+        release = replace(release, columns=columns.labelled(of, told))
+    return release, tuple(conditions), tuple(notes)
+
+
+def _join(clause: exp.Expr, select: exp.Expr, tables: Mapping[str, OwnTable]) -> Join:
+    table = clause.this
+    plain = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier) and bare(table, "this", "alias")
+    if not plain or not bare(clause, "this", "kind", "on", "using") or clause.text("kind") not in {"", "INNER"}:
+        raise refused("it joins in another way than JOIN a table ON one of its columns = a released column")
+    found = tables.get(table.name)
+    if found is None:
+        if table.name == "release":
+            raise refused(
+                "it must read the table “release” once: a join on a randomised column pairs the wrong records"
+            )
+        raise refused(f"it joins “{visible(table.name)}”, which is no table that was given",
+                      f"hand the table over: --table {table.name}=FILE.csv")  # fmt: skip
+    alias = table.alias or table.name
+    on, using = clause.args.get("on"), clause.args.get("using") or []
+    if len(using) == 1:
+        return Join(found, alias, using[0].name, _column(found, using[0].name))
+    sides = [side.unnest() for side in (on.left, on.right)] if isinstance(on, exp.EQ) else []
+    own = [side for side in sides if isinstance(side, exp.Column) and side.text("table").casefold() == alias.casefold()]
+    others = [side for side in sides if isinstance(side, exp.Column) and side not in own]
+    source = select.args["from_"].this
+    if len(own) != 1 or len(others) != 1 or others[0].text("table") not in {"", "release", source.alias}:
+        raise refused(f"a table is joined by one equality, such as ON release.column = {alias}.column")
+    return Join(found, alias, others[0].name, _column(found, own[0].name))
+
+
+def _column(table: OwnTable, name: str) -> str:
+    exact = [c for c in table.columns if c == name] or [c for c in table.columns if c.casefold() == name.casefold()]
+    if len(exact) != 1:
+        listed = ", ".join(map(repr, table.columns))
+        raise _no_table(table.name, f"it has no column {visible(name)!r}", f"its columns are {listed}")
+    return exact[0]
+
+
+def _of_file(name: str, path: Path) -> dict[str, tuple[Value, ...]]:
+    try:
+        text = read_regular(path, LARGEST).decode("utf-8-sig")
+        header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+    except OSError as error:
+        raise _no_table(name, f"'{path}' cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _no_table(name, f"'{path}' is no text in UTF-8") from error
+    except (csv.Error, ValueError) as error:
+        raise _no_table(name, f"'{path}' is no CSV with a header: {error}") from error
+    if len(set(header)) < len(header):
+        raise _no_table(name, f"'{path}' names a column twice")
+    odd = next((number for number, row in enumerate(rows, 1) if len(row) != len(header)), None)
+    if odd is not None:
+        raise _no_table(name, f"record {odd} of '{path}' has {len(rows[odd - 1])} fields, its header {len(header)}")
+    return {column: tuple(row[i] for row in rows) for i, column in enumerate(header)}
+
+
+def _plain(cell: Any) -> Value:
+    value = cell.item() if hasattr(cell, "item") else cell
+    return value if isinstance(value, (str, int, float, bool)) else "" if value is None else str(value)
+
+
+def _no_table(name: str, message: str, hint: str | None = None) -> PolicyError:
+    expected = "a small table with a header, and one row for each category of a released column"
+    return PolicyError(
+        Problem("RR508", f"the table “{visible(name)}” cannot be joined: {message}", None, expected, hint)
+    )
