@@ -5,6 +5,7 @@ STAMP := .venv/.installed
 DEMO ?= demo
 
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE # what the tests start would compile everything anew
 .PHONY: help demo test coverage lint format bench papers docs build schemas constraints clean
 
 help:  ## list the targets

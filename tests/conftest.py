@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from rrpolicy.source.demo import survey
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # papers/ is not installed; what is installed comes first
@@ -45,6 +50,25 @@ def pytest_configure() -> None:
     """Take interrupts as a terminal would send them: a background shell hands down a SIGINT that is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over the tests themselves: they are many, and stay."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let it take everything at the end."""
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def demo_made_once() -> Iterator[None]:
+    """Make each table of the demo once a process, however often it is opened."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(survey, "survey", lru_cache(maxsize=4)(survey.survey))
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,7 +11,8 @@ to the same checks. Nothing but rrpolicy is needed, and no plugin need be instal
         check_mechanism(UnaryEncoding(), policy, refused=[{"keep": 2}])
 
 What they are given is made here, too: `open_policy`, `policy_of` and `TableInMemory` for resolved policies and tables
-in memory; `policy_text` and `write_csv` for files, which `rrpolicy.release` and the commands take.
+in memory; `policy_text` and `write_csv` for files, which `rrpolicy.release` and the commands take. Several metrics are
+checked in the time of one within `shared_releases`.
 """
 
 from rrpolicy.testing.assessors import check_assessor
@@ -25,6 +26,7 @@ from rrpolicy.testing.memory import TableInMemory
 from rrpolicy.testing.metrics import check_metric
 from rrpolicy.testing.models import check_privacy_model
 from rrpolicy.testing.policies import open_policy, policy_of, policy_text, write_csv
+from rrpolicy.testing.releases import shared_releases
 from rrpolicy.testing.renderers import check_renderer
 from rrpolicy.testing.sources import check_source
 
@@ -44,5 +46,6 @@ __all__ = [
     "open_policy",
     "policy_of",
     "policy_text",
+    "shared_releases",
     "write_csv",
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.base import Channel
@@ -84,6 +85,19 @@ class Drawn:
             yield found
 
 
+_Key: TypeAlias = tuple[str, int, int]
+_SHARED: ContextVar[tuple[ExitStack, dict[_Key, tuple[Original, Drawn]]] | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def shared_releases() -> Iterator[None]:
+    """Draw once what several checks inside draw of the same plan, table and seed; all of it is gone afterwards."""
+    with ExitStack() as stack:
+        token = _SHARED.set((stack, {}))
+        stack.callback(_SHARED.reset, token)
+        yield
+
+
 @contextmanager
 def drawn(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[Drawn]:
     """Draw once.
@@ -94,6 +108,20 @@ def drawn(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator
         original: the table.
         seed: of the draw.
     """
+    shared = _SHARED.get()
+    if shared is None:
+        with _drawn(plan, policy, original, seed) as made:
+            yield made
+        return
+    stack, found = shared
+    key = (plan.digest(), id(original), seed)
+    if key not in found:  # with the table, so that no other gets its id
+        found[key] = (original, stack.enter_context(_drawn(plan, policy, original, seed)))
+    yield found[key][1]
+
+
+@contextmanager
+def _drawn(plan: Plan, policy: Opened, original: Original, seed: int) -> Iterator[Drawn]:
     with TemporaryDirectory() as made:
         folder, scratch = Path(made) / "public", Path(made) / "scratch"
         for each in (folder, scratch):

@@ -31,7 +31,9 @@ from rrpolicy.testing import (
     check_source,
     open_policy,
     policy_text,
+    shared_releases,
 )
+from rrpolicy.testing.memory import tables_of
 
 REGISTRY = load_registry()
 ATTRIBUTES = """\
@@ -370,11 +372,17 @@ DRAWN = {
 }
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_metrics(name):
-    policy = example(f"{MECHANISMS[DRAWN[name]]}\n{UTILITY[name]}")
-
-    check_metric(policy.registry.utility_metrics[name], policy, refused=[{"target": "everybody"}])
+@pytest.mark.parametrize("mechanism", sorted(set(DRAWN.values())))
+def test_metrics(mechanism):
+    """All metrics of a mechanism look at the same draws."""
+    names = [name for name in METRICS if DRAWN[name] == mechanism]
+    policy = example("\n".join([MECHANISMS[mechanism], *(UTILITY[name] for name in names)]))
+    with shared_releases():
+        tables = tables_of(policy.policy)
+        channels = [make_plan(policy.policy, policy.registry, tables[0]).channel]
+        for name in names:
+            metric = policy.registry.utility_metrics[name]
+            check_metric(metric, policy, channels, tables[:2], refused=[{"target": "everybody"}])
 
 
 EVERYTHING = """\

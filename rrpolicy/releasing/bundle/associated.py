@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
 
 COLUMNS = 12
 """Columns whose pairs are looked at: the first of the policy that have categories."""
-MOST = 5
+MOST = 3
 CELLS = 10_000
 """Cells of a pair's table up to which it is looked at."""
+ESTIMATED = 256
+"""Cells of a pair's table up to which the release is asked about it, at once; and up to which it has an interval."""
+TESTED = 36
 DIGITS = 2
 
 
@@ -31,32 +35,37 @@ def associated(original: Original, release: Release) -> tuple[AssociationRow, ..
         release: of it, opened.
     """
     found = sorted(_original(original), key=lambda pair: -pair[0])[:MOST]
-    return tuple(_row(release, v, one, other) for v, one, other in found if v > 0)
+    return tuple(_row(release, v, cells, one, other) for v, cells, one, other in found if v > 0)
 
 
-def _original(original: Original) -> Iterator[tuple[float, str, str]]:
-    """Yield V of pairs of attributes, with the names that they are released under."""
+def _original(original: Original) -> Iterator[tuple[float, int, str, str]]:
+    """Yield V of pairs of attributes, with their cells and the names that they are released under."""
     from rrpolicy.privacy.epsilon.unlinkable import exact_cramers_v
 
     known = [a for a in original.policy.released if a.domain is not None][:COLUMNS]
     for one, other in combinations(known, 2):
-        if len(one.domain or ()) * len(other.domain or ()) <= CELLS:
+        cells = len(one.domain or ()) * len(other.domain or ())
+        if cells <= CELLS:
             v = exact_cramers_v(original, one.name, other.name).value
-            yield v, one.release_as or one.name, other.release_as or other.name
+            yield v, cells, one.release_as or one.name, other.release_as or other.name
 
 
-def _row(release: Release, v: float, one: str, other: str) -> AssociationRow:
+def _row(release: Release, v: float, cells: int, one: str, other: str) -> AssociationRow:
     untold = AssociationRow((one, other), figure(v, DIGITS), None, None)
     if {one, other} & release.columns.spread.keys():  # labels go together otherwise than what they stand for
+        return untold
+    if cells > ESTIMATED:
         return untold
     try:
         found = release.association(one, other, "cramers_v")
     except RRPolicyError:
         return untold
-    ((low, high),) = found.conf_int().tolist()
     (estimate,) = found.estimate.tolist()
     if not math.isfinite(estimate):
         return untold
+    if cells > TESTED:
+        return replace(untold, estimate=_short(estimate))
+    ((low, high),) = found.conf_int().tolist()
     ends = f"{_short(low)} to {_short(high)}" if math.isfinite(low) and math.isfinite(high) else None
     return AssociationRow((one, other), figure(v, DIGITS), _short(estimate), "exact" if low == high else ends)
 
