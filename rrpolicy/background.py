@@ -1,10 +1,43 @@
-"""One call at a time in a thread of its own, so that writing goes on while the next rows are made."""
+"""Work beside other work: one call at a time, so that writing goes on while the next rows are made; or several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+def workers() -> int:
+    """Return how many calls go on at once: as many as there are processors for this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_turn(call: Callable[[T], S], items: Iterable[T], at_once: int | None = None) -> Iterator[S]:
+    """Yield what a call returns of each item, in their order, while it is made of the next ones.
+
+    Args:
+        call: for many items at a time.
+        items: taken no further ahead than calls go on.
+        at_once: how many calls; `workers()` by default.
+    """
+    most = workers() if at_once is None else at_once
+    running: deque[Future[S]] = deque()
+    with ThreadPoolExecutor(most) as pool:
+        try:
+            for item in items:
+                running.append(pool.submit(call, item))
+                if len(running) > most:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for waiting in running:
+                waiting.cancel()
 
 
 class Beside:

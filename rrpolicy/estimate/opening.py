@@ -54,7 +54,9 @@ def open_release(
     manifest = read_release(folder)
     release = release_of(folder, manifest, formats, estimators)
     if verify:
-        check_seal(folder, manifest.to_json(), [table.path for table in manifest.data.tables.values()])
+        check_seal(
+            folder, manifest.to_json(), [path for table in manifest.data.tables.values() for path in table.files]
+        )
     return release
 
 
@@ -143,7 +145,7 @@ def _form(manifest: Manifest, formats: Formats) -> Format:
 
 def _data_file(folder: Path, manifest: Manifest, table: TableSpec, formats: Formats) -> DataFile:
     return DataFile(
-        path=_inside(folder, manifest.path(table.name)),
+        paths=tuple(_inside(folder, name) for name in manifest.data.tables[table.name].files),
         form=_form(manifest, formats),
         columns=tuple(map(described, table.columns)),
         table=table.name,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from rrpolicy.blame.returned import returning
 from rrpolicy.offer import Lazy, Offer
@@ -112,6 +112,24 @@ class Format(Protocol):
         ...
 
 
+@runtime_checkable
+class Cut(Protocol):
+    """A format of tables in several files: `[release] rows_per_file`. `Format.sql` then gets a pattern."""
+
+    def relation_of(
+        self, connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], spec: TableSpec, handling: Handling
+    ) -> str:
+        """Return SQL that stands after FROM and reads the files of a table one after the other; see `Format.relation`.
+
+        Args:
+            connection: where it will be asked.
+            paths: of the files, in the order of the table's rows.
+            spec: what they should hold.
+            handling: as they were written.
+        """
+        ...
+
+
 Formats: TypeAlias = Mapping[str, Format]
 
 OFFERS = tuple(
@@ -127,25 +145,54 @@ CORE: Formats = Lazy({offer.name: offer for offer in OFFERS}, lambda _, offer: o
 """For who has no plugins."""
 
 
-def file_name(table: str, form: str) -> str:
-    """Return the name of a released table's file."""
-    return f"{table}.{form}"
+MOST_FILES = 100_000
+"""That a table is cut into at most: their names have five digits."""
+
+
+def files_of(rows: int, rows_per_file: int) -> int:
+    """Return how many files so many rows of a table are cut into."""
+    return max(1, -(-rows // rows_per_file))
+
+
+def file_name(table: str, form: str, part: int | None = None) -> str:
+    """Return the name of a released table's file, relative to public/.
+
+    Args:
+        table: its name.
+        form: its format.
+        part: which of its files, from 0 on; None if it lies in one.
+    """
+    return f"{table}.{form}" if part is None else f"{table}/part-{part:05d}.{form}"
+
+
+def pattern(table: str, form: str, *, cut: bool) -> str:
+    """Return what a table is found by, relative to public/: its file, or a pattern that all its files have."""
+    return f"{table}/*.{form}" if cut else file_name(table, form)
 
 
 def relation(
-    form: Format, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling
+    form: Format, connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], spec: TableSpec, handling: Handling
 ) -> str:
-    """Return SQL that reads a file; see `Format.relation`.
+    """Return SQL that reads the files of a table; see `Format.relation`.
 
     Raises:
-        UnlikeSpecError: if it cannot be read as the manifest says, whatever the format raises.
+        UnlikeSpecError: if they cannot be read as the manifest says, whatever the format raises.
     """
     import duckdb
 
     try:
+        if isinstance(form, Cut):
+            return returning(str, form.relation_of)(connection, paths, spec, handling)
+        (path,) = paths
         return returning(str, form.relation)(connection, path, spec, handling)
     except UnlikeSpecError:
         raise
     except (duckdb.Error, ValueError, OSError) as error:
-        message = f"{path.name} cannot be read as the {form.name} file that the manifest describes"
-        raise UnlikeSpecError(message) from error
+        raise UnlikeSpecError(unreadable(form.name, paths)) from error
+
+
+def unreadable(form: str, paths: Sequence[Path]) -> str:
+    """Return what is said of files that are not of their format."""
+    if len(paths) == 1:
+        return f"{paths[0].name} cannot be read as the {form} file that the manifest describes"
+    return f"{paths[0].parent.name}/ cannot be read as the {form} files that the manifest describes"

@@ -40,8 +40,15 @@ class Parquet:
 
     def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
         """Return SQL that reads a file; what the path says is no column."""
+        return self.relation_of(connection, [path], spec, handling)
+
+    def relation_of(
+        self, connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], spec: TableSpec, handling: Handling
+    ) -> str:
+        """Return SQL that reads files one after the other; what their paths say is no column."""
         del connection, spec, handling
-        return f"read_parquet({literal(plain_path(path))}, hive_partitioning = false)"
+        listed = ", ".join(literal(plain_path(path)) for path in paths)
+        return f"read_parquet([{listed}], hive_partitioning = false)"
 
     def sql(self, path: str, columns: Sequence[Column], handling: Handling) -> str:
         """Return SQL that reads a file."""

@@ -61,6 +61,29 @@ def bounded(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.Recor
         start, done = stop, int(ends[stop - 1])
 
 
+def divided(
+    rows: pa.RecordBatch, n: Ints, first: int
+) -> tuple[tuple[pa.RecordBatch, Ints], tuple[pa.RecordBatch, Ints]]:
+    """Cut distinct rows with multiplicities into the first so many rows, and the rest; a row may stand in both.
+
+    Args:
+        rows: distinct.
+        n: (rows,) multiplicities.
+        first: > 0.
+    """
+    import numpy as np
+
+    ends = np.cumsum(n)
+    whole = int(np.searchsorted(ends, first, side="left"))  # the row in which the first part becomes full
+    if whole == len(n):
+        return (rows, n), (rows.slice(whole), n[whole:])
+    front, back = n[: whole + 1].copy(), n[whole:].copy()
+    back[0] = ends[whole] - first
+    front[-1] -= back[0]
+    skip = int(back[0] == 0)
+    return (rows.slice(0, whole + 1), front), (rows.slice(whole + skip), back[skip:])
+
+
 def repeated(values: pa.Array, n: Ints) -> pa.Array:
     """Return each value n times."""
     import numpy as np

@@ -19,6 +19,7 @@ from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
+from rrpolicy.formats.format import pattern
 from rrpolicy.offer import Software
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Role
@@ -88,9 +89,9 @@ class ReleasedAttribute:
 
 @dataclass(frozen=True, slots=True)
 class DataTable:
-    """A released table's file: its path in public/, its rows, and the digest of these rows."""
+    """A released table's files in public/, in the order of its rows; how many these are, and their digest."""
 
-    path: str
+    files: tuple[str, ...]
     rows: int
     digest: str
 
@@ -102,11 +103,13 @@ class Data:
     Attributes:
         format: of all.
         csv_formulas: what became of text in CSV that a spreadsheet would run as a formula.
+        rows_per_file: of each file of a table but the last; None if every table lies in one.
         tables: by name of the table.
     """
 
     format: str
     csv_formulas: Handling
+    rows_per_file: int | None
     tables: Mapping[str, DataTable]
 
 
@@ -258,9 +261,9 @@ class Manifest:
         """Return whether public/ tells no matrices, and no numbers that they follow from."""
         return self.channel.get("kind") == WITHHELD
 
-    def path(self, table: str) -> str:
-        """Return where a table's file lies in public/."""
-        return self.data.tables[table].path
+    def pattern(self, table: str) -> str:
+        """Return what a table is found by in public/: its file, or a pattern that all its files have."""
+        return pattern(table, self.data.format, cut=self.data.rows_per_file is not None)
 
     def sealed(self, files: Mapping[str, str]) -> Manifest:
         """Return the manifest with the digests of the files that it covers, and its own."""

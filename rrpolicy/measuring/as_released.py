@@ -28,7 +28,7 @@ def as_released(snapshot: TableSnapshot, uri: str) -> TableSnapshot:
     except PolicyError:
         return snapshot  # it lies in no bundle
     stated = manifest.data.tables
-    here = (t for t in manifest.tables if t.name in stated and stated[t.name].path == path.name)
+    here = (t for t in manifest.tables if t.name in stated and stated[t.name].files == (path.name,))
     escaped = (c.name for table in here for c in table.columns if manifest.escaped(c))
     names = [identifier(name) for name in escaped if name in snapshot.stored]
     if not names:

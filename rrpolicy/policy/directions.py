@@ -121,6 +121,7 @@ RULES: Mapping[str, Rule] = {
     "reference.uri": Rule(Direction.CHANGED, "another table would be taken for the population"),
     "reference.table": Rule(Direction.CHANGED, "another table would be taken for the population", NAME),
     "release.format": Rule(Direction.NEVER, "the same values are written"),
+    "release.rows_per_file": Rule(Direction.NEVER, "the same values are written in the same order"),
     "release.accept": Rule(Direction.STATED, "a statistic of the data is disclosed"),
     "release.described_groups": Rule(Direction.LOWERED, "smaller groups of people are described in audit/", 1),
     "release.audit_counts": Rule(Direction.SET, "exact counts stand in audit/", value=True),

@@ -372,6 +372,11 @@ class ReleaseTable(Table):
     """What is written, and what may be told."""
 
     format: str = Field("parquet", description="The released data's format.")
+    rows_per_file: int | None = Field(
+        None,
+        ge=1,
+        description="Cut every released table into files of so many rows, and a last one of what remains; of Parquet.",
+    )
     accept: list[Line] = Field(
         [], description="Ids of statistics derived from the data that may be told, as `plan` prints them."
     )

@@ -350,6 +350,7 @@ class Resolver:
             table.series,
             table.decoders,
             table.described_groups,
+            table.rows_per_file,
         )
 
     def known_format(self, catalogue: Catalogue) -> None:

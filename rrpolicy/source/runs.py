@@ -55,6 +55,35 @@ def _distinct(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*distinct.columns[:-1], numbers(n)], schema=rows.schema)
 
 
+def blocks(batches: Iterable[pa.RecordBatch], records: int) -> Iterator[pa.RecordBatch]:
+    """Cut distinct rows with their multiplicities into blocks of exactly so many records, the last one of what remains.
+
+    Args:
+        batches: distinct rows, the last column their multiplicities; how they are cut does not matter.
+        records: of a block; a row that stands on both sides of a cut is in both.
+    """
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        n = as_numpy(batch.column(batch.num_columns - 1))
+        ends = np.cumsum(n) + held
+        last = int(ends[-1]) if len(ends) else held
+        low = held
+        while low < last:
+            high = low - low % records + records
+            part = slice(int(np.searchsorted(ends, low, side="right")), int(np.searchsorted(ends, high)) + 1)
+            times = np.minimum(ends[part], high) - np.maximum(ends[part] - n[part], low)
+            rows = batch.slice(part.start, len(times))
+            waiting.append(pa.RecordBatch.from_arrays([*rows.columns[:-1], numbers(times)], schema=batch.schema))
+            low = min(high, last)
+            if low == high:
+                yield pa.concat_batches(waiting)
+                waiting = []
+        held = last % records
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
 def singly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield rows with a last column `MULTIPLICITY` of ones."""
     for batch in batches:

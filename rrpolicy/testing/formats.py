@@ -113,7 +113,7 @@ def _read(form: Format, path: Path, spec: TableSpec, handling: Handling) -> list
 
     with TemporaryDirectory() as scratch:
         formats = {form.name: form}
-        with open_table(path, form.name, spec, Path(scratch), handling, formats) as table:
+        with open_table([path], form.name, spec, Path(scratch), handling, formats) as table:
             query = f"SELECT {', '.join(identifier(c.name) for c in spec.columns)} FROM {table.relation}"  # noqa: S608
             try:
                 first = table.connection.execute(query).fetchall()

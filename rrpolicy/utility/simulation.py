@@ -223,7 +223,7 @@ class Marginal:
     @property
     def one_by_one(self) -> bool:
         """Whether every record is drawn by itself."""
-        return self.dealt is not None or not isinstance(self.channel, Product) or self.channel.sampler == "records"
+        return self.dealt is not None or not isinstance(self.channel, Product) or self.channel.sampler == "records/2"
 
 
 def collected(marginals: Sequence[Marginal], original: Original, draws: Draws) -> Iterator[Collected]:

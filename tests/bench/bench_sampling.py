@@ -97,7 +97,7 @@ def main() -> None:
     def by_record(seed: int) -> None:
         sink = Count()
         carried = (Column("id", "carried", (), "BIGINT", "id"),)
-        Product(axes, carried, (*SIZES, "id"), "records").draw(table, Streams.for_tests(seed), sink)
+        Product(axes, carried, (*SIZES, "id"), "records/2").draw(table, Streams.for_tests(seed), sink)
         assert sink.records == BY_RECORD
 
     base = best(one_float_a_record)

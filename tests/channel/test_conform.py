@@ -73,7 +73,7 @@ def reader(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> pa.RecordBatc
     return pa.RecordBatchReader.from_batches(batch.schema, [batch])
 
 
-@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("sampler", ["cells", "records/2"])
 @pytest.mark.parametrize("rho", [Fraction(1, 10), RHO, Fraction(99, 100)])
 def test_a_draw_conforms(people, drawn_and_tested, sampler, rho):
     product = replace(retaining(rho), sampler=sampler)
@@ -134,10 +134,10 @@ def test_noise_shared_between_attributes_is_found(people, collector, monkeypatch
             return super().stream("all", *purpose[:0])
 
     axes = (kept("b", DOMAINS["b"], RHO), kept("d", DOMAINS["d"], RHO))
-    product, original = Product(axes, (), ("b", "d"), "records"), people()
+    product, original = Product(axes, (), ("b", "d"), "records/2"), people()
     original.codes["d"][:] = original.codes["b"]
     sink = collector()
-    product.draw(original, OneStream(bytes(32), b"", b"", "records"), sink)
+    product.draw(original, OneStream(bytes(32), b"", b"", "records/2"), sink)
 
     assert product.conforms(original, {"data": sink.reader()}).verdict is Verdict.FAILED
 

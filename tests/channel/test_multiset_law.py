@@ -117,7 +117,7 @@ def draw(original, collector):
 
 
 @pytest.mark.parametrize("direct", [0, sampling.DIRECT])
-@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("sampler", ["cells", "records/2"])
 @pytest.mark.parametrize("order", ["copy a b", "copy b a", "a b copy", "b copy a"])
 def test_cells_and_records_have_the_exact_law_in_every_order_of_the_axes(draw, monkeypatch, sampler, order, direct):
     monkeypatch.setattr(sampling, "DIRECT", direct)
@@ -125,12 +125,14 @@ def test_cells_and_records_have_the_exact_law_in_every_order_of_the_axes(draw, m
     assert p_value(draw(axis_a(), axis_b(), sampler=sampler, order=order)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize(("most", "order"), [(drawing._RECORDS, "copy a b"), (1000, "b copy a")])
-def test_counts_that_are_split_some_records_at_a_time_have_the_exact_law(draw, monkeypatch, most, order):
-    monkeypatch.setattr(drawing, "_SELDOM", 0)
-    monkeypatch.setattr(drawing, "_RECORDS", most)
+@pytest.mark.parametrize(
+    ("most", "order", "seldom"), [(drawing.BLOCK, "copy a b", 0), (1000, "b copy a", 0), (1000, "copy a b", 4)]
+)
+def test_blocks_of_records_have_the_exact_law(draw, monkeypatch, most, order, seldom):
+    monkeypatch.setattr(drawing, "_SELDOM", seldom)
+    monkeypatch.setattr(drawing, "BLOCK", most)
 
-    assert p_value(draw(axis_a(), axis_b(), sampler="records", order=order)) > FALSE_ALARM
+    assert p_value(draw(axis_a(), axis_b(), sampler="records/2", order=order)) > FALSE_ALARM
 
 
 def test_the_test_accepts_its_own_law_and_knows_what_cannot_happen():
@@ -164,7 +166,7 @@ class RowStochastic(Matrix):
         return {u: p / total for u, p in enumerate(self.entries[code]) if p}
 
 
-@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("sampler", ["cells", "records/2"])
 def test_a_row_stochastic_matrix_is_caught(draw, sampler):
     right = axis_a()
     wrong = RowStochastic(right.original, right.released, right.entries)
@@ -179,7 +181,7 @@ class OneStream(Streams):
         return super().stream("all", *purpose[:0])
 
 
-@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("sampler", ["cells", "records/2"])
 def test_bits_shared_between_axes_are_caught(draw, sampler):
     streams = OneStream(bytes(32), b"", b"", sampler)
 
@@ -234,20 +236,17 @@ def test_reduceat_over_empty_cells_is_caught(draw, monkeypatch):
 
 
 @pytest.mark.slow
-def test_streams_begun_anew_for_the_next_records_are_caught(draw, monkeypatch):
-    right = drawing._split
+@pytest.mark.parametrize("seldom", [0, 4])
+def test_blocks_that_share_their_bits_are_caught(draw, monkeypatch, seldom):
+    right = drawing.axis_stream
+    monkeypatch.setattr(drawing, "_SELDOM", seldom)
+    monkeypatch.setattr(drawing, "BLOCK", 1000)
+    monkeypatch.setattr(drawing, "axis_stream", lambda streams, axis, block=None: right(streams, axis, block and 0))
 
-    def anew(product: Any, cells: Any, streams: Any) -> None:
-        right(product, cells, [drawing.axis_stream(Streams.for_tests(1), axis) for axis in product.axes])
-
-    monkeypatch.setattr(drawing, "_SELDOM", 0)
-    monkeypatch.setattr(drawing, "_RECORDS", 1000)
-    monkeypatch.setattr(drawing, "_split", anew)
-
-    assert p_value(draw(axis_a(), axis_b(), sampler="records")) < FALSE_ALARM
+    assert p_value(draw(axis_a(), axis_b(), sampler="records/2")) < FALSE_ALARM
 
 
-@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("sampler", ["cells", "records/2"])
 def test_noise_used_again_for_the_next_batch_is_caught(draw, monkeypatch, sampler):
     """The same words for every hundredth record: margins stay right, copies are no longer independent of each other."""
     right = sampling.Stream.words

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rrpolicy import background
 from rrpolicy.canonical import canonical
 from rrpolicy.channel.axes.identity import Identity
 from rrpolicy.channel.axes.matrix import Domain, Matrix
@@ -24,6 +25,7 @@ from rrpolicy.channel.reading import channel_from_json
 from rrpolicy.channel.sampling.streams import Streams
 from rrpolicy.channel.table import Column
 from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.source.runs import blocks
 
 SEX, EDUCATION, RACE = ("m", "f"), ("z", "é", "B", "a"), (3, 10, 9)
 KINDS: dict[str, Any] = {k.kind: k for k in (Product, Identity, Retention, Matrix)}
@@ -72,7 +74,7 @@ def sort_key(row: tuple[Any, ...]) -> list[tuple[bool, Any]]:
     ]
 
 
-@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("sampler", ["cells", "records/2"])
 @pytest.mark.parametrize("product", [plain(), Product((coupled(),), (), ("group", "sex"))])
 def test_every_record_is_released_once_under_the_released_names(survey, collector, product, sampler):
     sink = drawn(replace(product, sampler=sampler), survey(), collector)
@@ -98,12 +100,12 @@ def test_cells_come_in_the_canonical_order_of_released_values(survey, collector)
 
 def test_rows_in_the_order_of_the_original_are_caught(survey, collector):
     """The record path hands rows over as they come: only a sink that sorts may write them."""
-    sink = drawn(replace(plain(), sampler="records"), survey(), collector)
+    sink = drawn(replace(plain(), sampler="records/2"), survey(), collector)
 
     assert not says_nothing_by_its_order(sink.rows())
 
 
-@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("sampler", ["cells", "records/2"])
 def test_a_kept_key_gives_the_same_rows_and_anything_else_gives_others(survey, collector, sampler):
     product, key = replace(plain(), sampler=sampler), bytes(range(32))
 
@@ -138,7 +140,7 @@ class Unsorted:
         yield from pa.table({c: pa.array(held[c]) for c in columns}).to_batches()
 
 
-@pytest.mark.parametrize("sampler", ["cells", "records"])
+@pytest.mark.parametrize("sampler", ["cells", "records/2"])
 def test_a_draw_does_not_depend_on_the_order_of_the_input_and_one_that_does_is_caught(survey, collector, sampler):
     product, original = replace(plain(), sampler=sampler), survey()
     other = records_of(original, np.random.default_rng(5).permutation(3_000))
@@ -147,25 +149,61 @@ def test_a_draw_does_not_depend_on_the_order_of_the_input_and_one_that_does_is_c
         return sorted(map(str, drawn(product, table, collector).rows()))
 
     assert rows(original) == rows(other)
-    if sampler == "records":
+    if sampler == "records/2":
         assert rows(Unsorted(original)) != rows(Unsorted(other))
 
 
 def test_a_draw_does_not_depend_on_how_the_engine_cuts_its_batches(survey, collector):
-    product = replace(plain(), sampler="records")
+    product = replace(plain(), sampler="records/2")
 
     assert drawn(product, survey(batch=1), collector).rows() == drawn(product, survey(batch=3_000), collector).rows()
 
 
-@pytest.mark.parametrize("most", [drawing._RECORDS, 7])
+@pytest.mark.parametrize("seldom", [0, 4, 1 << 62])
+def test_a_draw_does_not_depend_on_who_draws_which_blocks_and_when(survey, collector, monkeypatch, seldom):
+    """Any number of workers, and blocks drawn apart, in any order and twice, as after a task that failed."""
+    monkeypatch.setattr(drawing, "BLOCK", 250)
+    monkeypatch.setattr(drawing, "_SELDOM", seldom)
+    product, original, streams = replace(plain(), sampler="records/2"), survey(), Streams.for_tests(1)
+    found = []
+    for at_once in (1, 2, 7):
+        monkeypatch.setattr(background, "workers", lambda at_once=at_once: at_once)
+        found.append(drawn(product, original, collector).batches)
+    first = [(batch, None if n is None else n.tolist(), order) for batch, n, order in found[0]]
+    for again in found[1:]:
+        assert [(batch, None if n is None else n.tolist(), order) for batch, n, order in again] == first
+
+    cut = list(enumerate(blocks(drawing.tally(original, ("sex", "education", "race", "x")), 250)))
+    assert len(cut) == 12
+    apart = {block[0]: drawing.draw_block(product, original, streams, block) for block in [*cut[::-1], cut[5], cut[0]]}
+    together = [(batch, n) for number in range(12) for batch, n in apart[number]]
+    assert [b for b, _ in together] == [b for b, _, _ in first]
+
+
+def test_blocks_have_so_many_records_however_rows_come():
+    rng = np.random.default_rng(3)
+    n = rng.integers(1, 40, 300)
+    whole = pa.record_batch([pa.array(range(300)), pa.array(n)], names=["row", MULTIPLICITY])
+    records = np.repeat(np.arange(300), n)
+    for size, batch in ((1, 300), (7, 1), (64, 300), (64, 11), (10**6, 5)):
+        rows = [whole.slice(low, batch) for low in range(0, 300, batch)]
+        found = list(blocks(rows, size))
+        repeated = [np.repeat(b.column(0).to_numpy(), b.column(1).to_numpy()) for b in found]
+        assert [len(r) for r in repeated[:-1]] == [size] * (len(found) - 1)
+        assert 0 < len(repeated[-1]) <= size
+        assert np.array_equal(np.concatenate(repeated), records)
+    assert not list(blocks([whole.slice(0, 0)], 5))
+
+
+@pytest.mark.parametrize("most", [drawing.BLOCK, 7])
 def test_what_is_not_randomised_keeps_its_joint_table(survey, collector, monkeypatch, most):
-    monkeypatch.setattr(drawing, "_RECORDS", most)
+    monkeypatch.setattr(drawing, "BLOCK", most)
     sure = Product(plain().axes[2:], (NUMBER,), ("race", "number"))
     original = survey()
     expected: dict[tuple[Any, Any], int] = {}
     for code, value in zip(original.codes["race"], original.carried["x"].to_pylist(), strict=True):
         expected[RACE[code], value] = expected.get((RACE[code], value), 0) + 1
-    for sampler in ("cells", "records"):
+    for sampler in ("cells", "records/2"):
         rows = drawn(replace(sure, sampler=sampler), original, collector).rows()  # type: ignore[arg-type]
 
         assert {(race, value): n for race, value, n in rows} == expected
@@ -179,7 +217,7 @@ def test_coupled_attributes_have_the_law_of_their_matrix(memory, collector):
     )
     expected = np.array([[float(p) for p in row] for row in axis.entries]).sum(axis=1) * each
     variance = np.array([sum(float(p * (1 - p)) for p in row) for row in axis.entries]) * each
-    for sampler in ("cells", "records"):
+    for sampler in ("cells", "records/2"):
         product = Product((axis,), (), ("sex", "group"), sampler)  # type: ignore[arg-type]
         counts = np.zeros(4)
         for sex, group, n in drawn(product, original, collector).rows():
@@ -210,7 +248,7 @@ def test_the_path_is_chosen_by_what_is_public_and_types_are_filled_in(survey):
     assert settled.sampler == "cells"
     assert [c.type for c in settled.tables()[0].columns] == ["INTEGER", "INTEGER", "VARCHAR", "VARCHAR"]
     original.records = 70_000  # the carried column may have as many values
-    assert plain().settle(original).sampler == "records"
+    assert plain().settle(original).sampler == "records/2"
 
 
 def test_two_tables_that_differ_in_one_record_take_the_same_path(survey):
@@ -220,7 +258,7 @@ def test_two_tables_that_differ_in_one_record_take_the_same_path(survey):
     original.records = 70_000
     original.counts = original.rows = lambda *_: pytest.fail("the path depends on what the records are")
 
-    assert pair.settle(original).sampler == "records"
+    assert pair.settle(original).sampler == "records/2"
 
 
 def test_few_categories_are_drawn_cell_by_cell_and_what_would_not_fit_in_memory_is_not(survey):
@@ -232,12 +270,12 @@ def test_few_categories_are_drawn_cell_by_cell_and_what_would_not_fit_in_memory_
 
     assert path(10**8, 2, 7, 16, 5, 7) == "cells"
     assert path(65_536, 10_000, 10_000) == "cells"
-    assert path(70_000, 300, 300) == "records"
-    assert path(10**9, 3000, 3000) == "records"
+    assert path(70_000, 300, 300) == "records/2"
+    assert path(10**9, 3000, 3000) == "records/2"
 
 
 def test_the_description_comes_back_from_its_json_and_names_no_count():
-    for product in (plain(), Product((coupled(),), (), ("group", "sex"), "records")):
+    for product in (plain(), Product((coupled(),), (), ("group", "sex"), "records/2")):
         assert channel_from_json(product.to_json(), KINDS) == product
         assert channel_from_json(product.to_public_json(), KINDS) == replace(product, sampler="cells")
         assert "sampler" not in product.to_public_json()
@@ -263,7 +301,9 @@ def test_tables_and_decoders_cover_every_released_column():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.tuples(st.integers(1, 60), st.integers(0, 10**6)), st.fractions(0, 1), st.sampled_from(["cells", "records"]))
+@given(
+    st.tuples(st.integers(1, 60), st.integers(0, 10**6)), st.fractions(0, 1), st.sampled_from(["cells", "records/2"])
+)
 def test_blocks_are_never_left_and_totals_are_kept(survey, collector, table, keep, sampler):
     records, seed = table
     original = survey(records, seed)

@@ -273,7 +273,7 @@ def test_a_draw_conforms(table: Any, channel: Product, collector: Any) -> None:
 
     finding = channel.settle(table).conforms(table, {"data": sink.reader()})
 
-    assert channel.settle(table).sampler == "records"
+    assert channel.settle(table).sampler == "records/2"
     assert finding.verdict is Verdict.SATISFIED
     assert finding.achieved is not None
     assert finding.achieved.value > 1e-3

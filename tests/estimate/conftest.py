@@ -128,7 +128,8 @@ def manifest(axes: Sequence[Axis], records: int, file_format: str, carried: Sequ
         "data": {
             "format": file_format,
             "csv_formulas": "escape",
-            "tables": {"data": {"path": f"data.{file_format}", "rows": records, "digest": DIGEST}},
+            "rows_per_file": None,
+            "tables": {"data": {"files": [f"data.{file_format}"], "rows": records, "digest": DIGEST}},
         },
         "mechanism": "by-hand",
         "plan_on": False,

@@ -81,7 +81,8 @@ def test_the_data_are_looked_for_in_the_folder_alone(folder, path, edit):
         data={
             "format": "parquet",
             "csv_formulas": "escape",
-            "tables": {"data": {"path": path, "rows": 6, "digest": f"sha256:{'0' * 64}"}},
+            "rows_per_file": None,
+            "tables": {"data": {"files": [path], "rows": 6, "digest": f"sha256:{'0' * 64}"}},
         },
     )
 

@@ -55,7 +55,7 @@ def ending_at_the_first_failure(known: set[bytes], *, reports: bool) -> Iterator
     def data_checked(log: Log, side: Any, scratch: Path, name: str) -> None:
         stated = side.manifest.data
         described = {"data": plain(stated), "table": name, "tables": plain(side.manifest.tables)}
-        described |= {"file": file_digest(side.folder / stated.tables[name].path)}
+        described |= {"files": [file_digest(side.folder / path) for path in stated.tables[name].files]}
         if canonical(described) not in known:
             data(log, side, scratch, name)
             known.add(canonical(described))

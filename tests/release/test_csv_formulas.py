@@ -150,7 +150,7 @@ def as_parquet(public: Path, folder: Path) -> Path:
     document = load(folder / "release.json")
     for described in document["tables"]:
         data = document["data"]["tables"][described["name"]]
-        _, *rows = cells(folder / data["path"])
+        _, *rows = cells(folder / data["files"][0])
         typed = {}
         for i, column in enumerate(described["columns"]):
             values: list[Any] = [row[i] for row in rows]
@@ -161,9 +161,9 @@ def as_parquet(public: Path, folder: Path) -> Path:
             else:
                 values = [int(v) if v else None for v in values]
             typed[column["name"]] = values
-        (folder / data["path"]).unlink()
-        data["path"] = data["path"].replace(".csv", ".parquet")
-        pq.write_table(pa.table(typed), folder / data["path"])
+        (folder / data["files"][0]).unlink()
+        data["files"] = [name.replace(".csv", ".parquet") for name in data["files"]]
+        pq.write_table(pa.table(typed), folder / data["files"][0])
     document["data"]["format"] = "parquet"
     (folder / "release.json").write_text(json.dumps(document))
     return folder
@@ -380,7 +380,7 @@ def test_what_is_escaped_is_read_back(tmp_path_factory, values, listed):
 
     assert not [row for row in cells(path)[1:] if row[0].startswith(RUN)]
     assert [row[0].removeprefix("'") for row in cells(path)[1:]] == [v or "" for v in values]
-    with open_table(path, "csv", spec, folder) as read:
+    with open_table([path], "csv", spec, folder) as read:
         rows = read.connection.sql(f"SELECT a FROM {read.relation} ORDER BY n").fetchall()
         assert [v for (v,) in rows] == values
         assert read.bare() == ()

@@ -189,7 +189,7 @@ def outcome(opened: Opened, original: Any, elsewhere: Any = None) -> Outcome:
     except RRPolicyError:
         return Outcome(frozenset(), None)
     form = plan.policy.release.format
-    written = {t.name: Written(file_name(t.name, form), plan.records, "drawn", {}) for t in plan.channel.tables()}
+    written = {t.name: Written((file_name(t.name, form),), plan.records, "drawn", {}) for t in plan.channel.tables()}
     made = manifest(plan, assessment, written, label=None, test=False)
     files = {path: content.decode() for path, content in public_files(made).items()}
     document: Any = made.to_json()
@@ -327,8 +327,8 @@ def test_the_bytes_of_the_data_do_not_tell_how_they_were_drawn(form, tmp_path):
     table = TableInMemory.random(opened.policy, 70_000, 1)
     sure = Product((Identity.of("a", ["a0", "a1"]), Identity.of("s", ["s0", "s1"])), (), ("a", "s")).settle(table)
     found = []
-    for path in ("cells", "records"):
-        public, scratch = tmp_path / f"{path}-public", tmp_path / f"{path}-scratch"
+    for path in ("cells", "records/2"):
+        public, scratch = tmp_path / f"{path[:5]}-public", tmp_path / f"{path[:5]}-scratch"
         public.mkdir()
         scratch.mkdir()
         channel = replace(sure, sampler=path)  # type: ignore[arg-type]

@@ -185,7 +185,8 @@ def public(tmp_path: Path) -> Path:
         "data": {
             "format": "parquet",
             "csv_formulas": "escape",
-            "tables": {"data": {"path": "data.parquet", "rows": RECORDS, "digest": f"sha256:{'d' * 64}"}},
+            "rows_per_file": None,
+            "tables": {"data": {"files": ["data.parquet"], "rows": RECORDS, "digest": f"sha256:{'d' * 64}"}},
         },
         "findings": plain([f.up_to(Basis.RELEASE) for f in (finding(), disclosure())]),
         "mechanism": "",

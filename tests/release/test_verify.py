@@ -170,7 +170,7 @@ def test_an_edited_parameter_is_found_though_the_manifest_was_sealed_again(copie
         lambda d: d.update(surprise=1),
         lambda d: d.pop("utility"),
         lambda d: d.update(schema="rrpolicy.release/2"),
-        lambda d: d["data"]["tables"]["data"].update(path="../audit/plan.json"),
+        lambda d: d["data"]["tables"]["data"].update(files=["../audit/plan.json"]),
         lambda d: d["tables"][0]["columns"].reverse(),
         lambda d: d.update(records="2000"),
         lambda d: d.update(findings=None),

@@ -74,8 +74,8 @@ class Product(Channel):
         axes: every categorical attribute that is released is on exactly one; those not randomised on an Identity axis.
         carried: released columns without a domain.
         order: the released columns' names, in file order.
-        sampler: `cells` splits counts, `records` randomises record by record; the same distribution. `series` draws
-            each record by the lasting numbers of its person.
+        sampler: `cells` splits counts, `records/2` draws blocks of records; the same distribution. `series` draws each
+            record by the lasting numbers of its person.
     """
 
     kind: ClassVar[str] = "product"
@@ -84,7 +84,7 @@ class Product(Channel):
     axes: tuple[Axis, ...]
     carried: tuple[Column, ...]
     order: tuple[str, ...]
-    sampler: Literal["cells", "records", "series"] = field(default="cells", metadata=AUDIT)
+    sampler: Literal["cells", "records/2", "series"] = field(default="cells", metadata=AUDIT)
 
     def __post_init__(self) -> None:
         columns = [c.name for axis in self.axes for c in axis.columns()] + [c.name for c in self.carried]
@@ -157,23 +157,23 @@ class Product(Channel):
         """Return the channel with the engine types that labels have by themselves, where there is no table to ask."""
         return replace(self, axes=tuple(_typed(axis, {}) for axis in self.axes))
 
-    def _path(self, records: int) -> Literal["cells", "records", "series"]:
+    def _path(self, records: int) -> Literal["cells", "records/2", "series"]:
         columns = [c for axis in self.axes for c in axis.columns()]
         if not self.countable:
-            return "records"
+            return "records/2"
         # A carried column may have as many values as there are records.
         cells, released = (
             records if self.carried else min(math.prod(sizes), records)
             for sizes in ([axis.original_size for axis in self.axes], [len(c.labels) for c in columns])
         )
         few = cells <= max(_FEW_CELLS, records // 2) and released <= _MANY_CELLS
-        return "cells" if few else "records"
+        return "cells" if few else "records/2"
 
     def draw(self, original: Original, streams: Streams, sink: Sink) -> None:
         """Draw once, by the path that `settle` chose."""
         from rrpolicy.channel.product.draw import draw_cells, draw_records, draw_series
 
-        {"cells": draw_cells, "records": draw_records, "series": draw_series}[self.sampler](
+        {"cells": draw_cells, "records/2": draw_records, "series": draw_series}[self.sampler](
             self, original, streams, sink
         )
 

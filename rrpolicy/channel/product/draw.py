@@ -10,18 +10,19 @@ order of its values, which says nothing of the original. Each axis reads a strea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
+from rrpolicy.background import in_turn
 from rrpolicy.channel.product.cells import Cells
 from rrpolicy.channel.sampling.lasting import Series
 from rrpolicy.channel.values import dictionary, in_canonical_order, order, ranks
 from rrpolicy.engine.arrays import as_numpy, numbers
-from rrpolicy.source.runs import counted, singly
+from rrpolicy.source.runs import blocks, counted, singly
 
 if TYPE_CHECKING:
     from rrpolicy.channel.base import Axis, Sink
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 
 TABLE = "data"
 _BATCH = 1 << 16
-"""Rows handed on, or distinct rows that the record path takes, at a time; part of the record path's definition."""
-_RECORDS = 1 << 19
-"""Records that the record path takes at a time; likewise."""
+"""Rows handed on at a time."""
+BLOCK = 1 << 17
+"""Records of a block, which has streams of its own; part of the record path's definition."""
 _SELDOM = 4
-"""The record path splits counts where rows stand so often on average; likewise."""
+"""The record path splits the counts of a block in which rows stand so often on average; likewise."""
 
 
 def draw_cells(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
@@ -51,22 +52,45 @@ def draw_cells(product: Product, original: Original, streams: Streams, sink: Sin
 
 
 def draw_records(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
-    """Draw some records at a time, in the canonical order of the original rows; the sink puts released rows in order.
+    """Draw block by block of the canonical order of the original rows; the sink puts released rows in order.
+
+    Each block reads streams of its own, so that what is drawn is the same whoever draws which blocks, and when.
+    """
+    of_block = partial(draw_block, product, original, streams)
+    for drawn in in_turn(of_block, enumerate(blocks(tally(original, _names(product)), BLOCK))):
+        for batch, n in drawn:
+            sink.write(TABLE, batch, n)
+
+
+def draw_block(
+    product: Product, original: Original, streams: Streams, block: tuple[int, pa.RecordBatch]
+) -> list[tuple[pa.RecordBatch, Ints | None]]:
+    """Draw the records of a block: sampler `records/2`.
 
     Counts are split where rows stand often, and records are randomised one by one where they do not, or where axes
     release more than labels.
+
+    Args:
+        product: the channel.
+        original: whose policy says what codes mean.
+        streams: of the draw.
+        block: its number in the canonical order of the original rows, and its distinct rows over the axes' attributes
+            and the carried columns, the last column their counts; `BLOCK` records, but for the last block.
+
+    Returns:
+        Released rows in no order, and how often each stands; None for once.
     """
-    own = [axis_stream(streams, axis) for axis in product.axes]
-    of = {axis.attributes: stream for axis, stream in zip(product.axes, own, strict=True)}
-    for rows in _limited(_exactly(tally(original, _names(product)), _BATCH)):
-        n = as_numpy(rows.column(rows.num_columns - 1))
-        if not product.countable or int(n.sum()) < _SELDOM * len(n):
-            sink.write(TABLE, _one_by_one(product, original, _repeated(rows, n), lambda axis, _: of[axis.attributes]))
-            continue
-        cells, carried = _cells_of(product, original, pa.Table.from_batches([rows]))
-        _split(product, cells, own)
-        for batch, count in _batches(product, *_released(product, cells, carried)):
-            sink.write(TABLE, batch, count)
+    number, rows = block
+    n = as_numpy(rows.column(rows.num_columns - 1))
+    if not product.countable or int(n.sum()) < _SELDOM * len(n):
+
+        def stream_of(axis: Axis, _: Ints) -> Stream:
+            return axis_stream(streams, axis, number)
+
+        return [(_one_by_one(product, original, _repeated(rows, n), stream_of), None)]
+    cells, carried = _cells_of(product, original, pa.Table.from_batches([rows]))
+    _split(product, cells, [axis_stream(streams, axis, number) for axis in product.axes])
+    return list(_batches(product, *_released(product, cells, carried)))
 
 
 def draw_series(product: Product, original: Original, streams: Streams, sink: Sink) -> None:
@@ -150,9 +174,9 @@ def one_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
     return released
 
 
-def axis_stream(streams: Streams, axis: Axis) -> Stream:
-    """Return the stream of an axis: of its own, whatever the other axes read."""
-    return streams.stream("axis", *axis.attributes)
+def axis_stream(streams: Streams, axis: Axis, block: int | None = None) -> Stream:
+    """Return the stream of an axis, whatever the other axes read; and of a block, if there are any."""
+    return streams.stream(*(() if block is None else ("block", str(block))), "axis", *axis.attributes)
 
 
 def _codes(column: pa.Array | pa.ChunkedArray) -> Ints:
@@ -160,43 +184,9 @@ def _codes(column: pa.Array | pa.ChunkedArray) -> Ints:
     return codes
 
 
-def _exactly(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Cut a stream into batches of exactly so many rows, however the engine cuts it; the last one is shorter."""
-    waiting: list[pa.RecordBatch] = []
-    held = 0
-    for whole in batches:
-        batch = whole
-        while held + batch.num_rows >= rows:
-            yield _joined([*waiting, batch.slice(0, rows - held)])
-            batch = batch.slice(rows - held)
-            waiting, held = [], 0
-        if batch.num_rows:
-            waiting.append(batch)
-            held += batch.num_rows
-    if waiting:
-        yield _joined(waiting)
-
-
-def _limited(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Cut distinct rows, the last column their counts, such that no part has more records than are taken at a time."""
-    for batch in batches:
-        n = as_numpy(batch.column(batch.num_columns - 1))
-        ends = np.cumsum(n)
-        for low in range(0, int(ends[-1]), _RECORDS):
-            high = min(low + _RECORDS, int(ends[-1]))
-            part = slice(int(np.searchsorted(ends, low, side="right")), int(np.searchsorted(ends, high)) + 1)
-            count = np.minimum(ends[part], high) - np.maximum(ends[part] - n[part], low)
-            rows = batch.slice(part.start, part.stop - part.start)
-            yield pa.RecordBatch.from_arrays([*rows.columns[:-1], numbers(count)], schema=batch.schema)
-
-
 def _repeated(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
     """Return each row as often as it counts."""
     return rows if len(n) == int(n.sum()) else rows.take(numbers(np.repeat(np.arange(len(n)), n)))
-
-
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
 
 
 def original_shape(axis: Axis, original: Original) -> tuple[int, ...]:

@@ -90,7 +90,7 @@ class Streams:
             key: 256 bits from the operating system.
             source: fingerprint of the original's released columns.
             plan: digest of the plan.
-            path: the sampler's path, `cells` or `records`.
+            path: the sampler's path, such as `cells`.
 
         Raises:
             ValueError: if the key is not 32 bytes.

@@ -37,15 +37,15 @@ class DataFile:
     """Where released rows are.
 
     Attributes:
-        path: the file.
-        form: its format.
+        paths: of the files, in the order of the rows.
+        form: their format.
         columns: every released column, in file order.
         table: its name.
         times: the column that says how many records a row stands for; "" for one each.
         formulas: what became of text in CSV that a spreadsheet would run as a formula.
     """
 
-    path: Path
+    paths: tuple[Path, ...]
     form: Format
     columns: tuple[Column, ...] = field(repr=False)
     table: str = "data"
@@ -336,7 +336,7 @@ def relation(connection: Any, data: DataFile) -> str:
         PolicyError: RR269 if the file holds something else than the promised table.
     """
     try:
-        return formats.relation(data.form, connection, data.path, data.spec, data.formulas)
+        return formats.relation(data.form, connection, data.paths, data.spec, data.formulas)
     except formats.UnlikeSpecError as error:
         raise unlike_description(str(error)) from error
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.blame.returned import returning
 from rrpolicy.channel.base import Channel
 from rrpolicy.finding import Finding
-from rrpolicy.formats.format import file_name
+from rrpolicy.manifest.manifest import Data
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.plan.assess import outline_of
-from rrpolicy.releasing.tables.read import open_table
-from rrpolicy.releasing.tables.written import WrittenTables
+from rrpolicy.releasing.tables.written import open_written
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
 def attained(  # noqa: PLR0917 each is another thing
-    policy: Policy, registry: Registry, channel: Channel, original: Original, public: Path, scratch: Path
+    policy: Policy,
+    registry: Registry,
+    channel: Channel,
+    original: Original,
+    public: Path,
+    data: Data,
+    scratch: Path,
 ) -> tuple[Finding, ...]:
     """Return what the assessors of a policy's requirements measure of everybody on a written release, each once.
 
@@ -31,6 +35,7 @@ def attained(  # noqa: PLR0917 each is another thing
         channel: that was drawn from.
         original: the table.
         public: the folder of the data files.
+        data: what the manifest says of them.
         scratch: folder for spilling.
     """
     outline = outline_of(channel)
@@ -38,15 +43,6 @@ def attained(  # noqa: PLR0917 each is another thing
     measures = dict.fromkeys(a.attained for a in assessors if a.attained is not None)
     if not measures:
         return ()
-    form, handling = policy.release.format, policy.release.csv_formulas
-    with ExitStack() as stack:
-        written = WrittenTables(
-            {
-                spec.name: stack.enter_context(
-                    open_table(public / file_name(spec.name, form), form, spec, scratch, handling, registry.formats)
-                )
-                for spec in channel.tables()
-            }
-        )
+    with open_written(public, data, channel.tables(), scratch, registry.formats) as written:
         found = [returning(Finding | None, measure)(channel, original, written) for measure in measures]
     return tuple(finding for finding in found if finding is not None)

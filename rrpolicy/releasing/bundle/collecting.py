@@ -20,7 +20,7 @@ from rrpolicy.formats.format import Formats
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.releasing.account import Accounts, collection_id
 from rrpolicy.releasing.bundle.drawn import Executed
-from rrpolicy.releasing.bundle.execute import placed, published, weigh
+from rrpolicy.releasing.bundle.execute import placed, published, sink_into, weigh
 from rrpolicy.releasing.bundle.releasing import Released, account_of, found
 from rrpolicy.releasing.bundle.staging import Staging, refusals, stage
 from rrpolicy.releasing.field.plausible import implausible
@@ -33,7 +33,7 @@ from rrpolicy.releasing.plan.opening import Opened
 from rrpolicy.releasing.plan.plan import Plan, refuse_contradictions
 from rrpolicy.releasing.plan.planning import Progress
 from rrpolicy.releasing.plan.waivers import Terms
-from rrpolicy.releasing.tables.sink import FolderSink, Written
+from rrpolicy.releasing.tables.sink import Written
 from rrpolicy.source.memory.handed import Handed
 from rrpolicy.source.opening import open_original, unreadable
 
@@ -211,9 +211,7 @@ def _refuse_implausible(product: Product, table: Original) -> None:
 
 def _write(plan: Plan, product: Product, table: Original, staging: Staging, formats: Formats) -> Mapping[str, Written]:
     """Write the collected rows in canonical order."""
-    settings = plan.policy.release
-    handling = settings.csv_formulas
-    sink = FolderSink(product.tables(), staging.public, settings.format, staging.scratch, handling, formats)
+    sink = sink_into(plan, staging.public, staging.scratch, formats)
     (spec,) = product.tables()
     cells = table.counts(*(c.name for c in spec.columns))
     for low in range(0, len(cells.n), _RECORDS):

@@ -111,7 +111,8 @@ def release(  # noqa: PLR0917 each is another thing
         written = _draw(plan, original, streams or streams_of(plan, key), open_staging, progress, registry.formats)
         original.unchanged()
         progress("measuring what was drawn", 0.7)
-        came_to = attained(plan.policy, registry, plan.channel, original, open_staging.public, open_staging.scratch)
+        data, spilled = manifests.data_of(plan.policy.release, written), open_staging.scratch
+        came_to = attained(plan.policy, registry, plan.channel, original, open_staging.public, data, spilled)
         assessment = replace(assessment, attained=came_to)
         progress("writing what goes beside the data", 0.8)
         executed = Executed(
@@ -248,6 +249,19 @@ def streams_of(plan: Plan, key: bytes) -> Streams:
     return Streams(key, tag_bytes(plan.source_tag), bytes.fromhex(plan.digest().removeprefix("sha256:")), path)
 
 
+def sink_into(
+    plan: Plan,
+    folder: Path,
+    scratch: Path,
+    formats: Formats = CORE,
+    passed: Callable[[int], None] = lambda _: None,
+) -> FolderSink:
+    """Return what writes the data files of a plan's release into a folder, as its policy wants them."""
+    settings = plan.policy.release
+    handling, cut = settings.csv_formulas, settings.rows_per_file
+    return FolderSink(plan.channel.tables(), folder, settings.format, scratch, handling, formats, passed, cut)
+
+
 def draw_into(  # noqa: PLR0917 each is another thing
     plan: Plan,
     original: Original,
@@ -258,8 +272,7 @@ def draw_into(  # noqa: PLR0917 each is another thing
     passed: Callable[[int], None] = lambda _: None,
 ) -> Mapping[str, Written]:
     """Draw once and write the data files into a folder; `passed` is told how many records were drawn so far."""
-    settings = plan.policy.release
-    sink = FolderSink(plan.channel.tables(), folder, settings.format, scratch, settings.csv_formulas, formats, passed)
+    sink = sink_into(plan, folder, scratch, formats, passed)
     try:
         plan.channel.draw(original, streams, sink)
         return sink.finish()

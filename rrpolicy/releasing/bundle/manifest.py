@@ -70,11 +70,7 @@ def manifest(
         channel=described,
         decoders=channel.decoders(),
         tables=channel.tables(),
-        data=Data(
-            settings.format,
-            settings.csv_formulas,
-            {name: DataTable(w.path, w.rows, w.digest) for name, w in written.items()},
-        ),
+        data=data_of(settings, written),
         requirements=tuple(stated_requirement(r, withheld=settings.withholds) for r in policy.requirements),
         findings=tuple(public_finding(finding, settings) for finding in assessment.findings),
         utility=public_utility(assessment.utility, settings),
@@ -88,6 +84,12 @@ def manifest(
         collected=collected,
         test=test,
     )
+
+
+def data_of(settings: ReleaseSettings, written: Mapping[str, Written]) -> Data:
+    """Return what a manifest says of data files that were written under a policy's settings."""
+    tables = {name: DataTable(w.files, w.rows, w.digest) for name, w in written.items()}
+    return Data(settings.format, settings.csv_formulas, settings.rows_per_file, tables)
 
 
 def published_channel(plan: Plan) -> Channel:

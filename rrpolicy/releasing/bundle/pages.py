@@ -38,6 +38,7 @@ log = logging.getLogger("rrpolicy")
 SAMPLERS = {
     "cells": "identical records batched",
     "records": "record by record",
+    "records/2": "record by record, in blocks",
     "series": "record by record, by the lasting numbers of its person",
 }
 """How a release was drawn, by what is public; it changes nothing of what may be released."""

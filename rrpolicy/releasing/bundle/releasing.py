@@ -385,5 +385,5 @@ def found(policy: Policy, bundle: Path, key: Path | None) -> Released:
         for part, listed in (("public", manifest.files), ("audit", record["files"]))
         for name, told in listed.items()
     }
-    data = {name: bundle / "public" / table.path for name, table in manifest.data.tables.items()}
+    data = {name: bundle / "public" / manifest.pattern(name) for name in manifest.data.tables}
     return Released(policy, bundle, key, manifest.digest, data, files, assessment.findings, assessment.utility)

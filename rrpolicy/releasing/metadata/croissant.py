@@ -5,7 +5,7 @@ It holds no time of writing, so that the same release gives the same bytes: its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -97,7 +97,7 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE) -> dict
             },
         },
         **_responsible(manifest),
-        "distribution": [_file(table, manifest, public, form) for table in manifest.tables],
+        "distribution": [part for table in manifest.tables for part in _files(table, manifest, public, form)],
         "recordSet": [_record_set(table, manifest) for table in manifest.tables],
     }
 
@@ -156,16 +156,28 @@ def _roles(manifest: Manifest) -> list[str]:
     return told
 
 
-def _file(table: TableSpec, manifest: Manifest, public: Path, form: Format) -> Json:
-    path = manifest.path(table.name)
-    return {
-        "@type": "cr:FileObject",
-        "@id": _id(path),
-        "name": path,
-        "contentUrl": path,
-        "encodingFormat": [form.media_type, *_ALSO.get(form.media_type, ())],
-        "sha256": file_digest(public / path).removeprefix("sha256:"),
-    }
+def _files(table: TableSpec, manifest: Manifest, public: Path, form: Format) -> Iterator[Json]:
+    """Yield the files of a table, and the set of them that its records come from where there may be several."""
+    encoded: list[Json] = [form.media_type, *_ALSO.get(form.media_type, ())]
+    names = manifest.data.tables[table.name].files
+    for name in names:
+        yield {
+            "@type": "cr:FileObject",
+            "@id": _id(name),
+            "name": name,
+            "contentUrl": name,
+            "encodingFormat": encoded,
+            "sha256": file_digest(public / name).removeprefix("sha256:"),
+        }
+    if manifest.data.rows_per_file is not None:
+        found = manifest.pattern(table.name)
+        yield {
+            "@type": "cr:FileSet",
+            "@id": _id(found),
+            "name": found,
+            "encodingFormat": encoded,
+            "includes": found,
+        }
 
 
 def _record_set(table: TableSpec, manifest: Manifest) -> Json:
@@ -180,13 +192,14 @@ def _record_set(table: TableSpec, manifest: Manifest) -> Json:
 
 def _field(column: Column, table: TableSpec, manifest: Manifest) -> Json:
     written = manifest.data.format == "csv" and holds_lists(column)
+    held = "fileObject" if manifest.data.rows_per_file is None else "fileSet"
     field: dict[str, Json] = {
         "@type": "cr:Field",
         "@id": _id(table.name, column.name),
         "name": column.name,
         "description": "; ".join(_told(column, manifest, written=written)),
         "dataType": "sc:Text" if written else _DATA_TYPES[value_type(column)],
-        "source": {"fileObject": {"@id": _id(manifest.path(table.name))}, "extract": {"column": column.name}},
+        "source": {held: {"@id": _id(manifest.pattern(table.name))}, "extract": {"column": column.name}},
     }
     if holds_lists(column) and not written:
         field |= {"isArray": True, "arrayShape": "-1"}

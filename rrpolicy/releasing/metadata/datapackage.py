@@ -38,7 +38,11 @@ def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE) -> di
         "description": policy.purpose,
         "contributors": [{"title": policy.owner, "roles": ["publisher"]}] if policy.owner else [],
         **_licences(manifest.governance.context.licence),
-        "resources": [_resource(t, manifest, public, formats[manifest.data.format]) for t in manifest.tables],
+        "resources": [
+            _resource(table, part, manifest, public, formats[manifest.data.format])
+            for table in manifest.tables
+            for part in range(len(manifest.data.tables[table.name].files))
+        ],
         "rrpolicy": {
             "schema": manifest.schema,
             "release": manifest.release,
@@ -64,13 +68,17 @@ def _licences(licence: str | None) -> dict[str, Json]:
     return {}  # in words it stands in the governance alone
 
 
-def _resource(table: TableSpec, manifest: Manifest, public: Path, written: Format) -> Json:
-    form, data = written.name, manifest.data.tables[table.name]
-    path = public / data.path
+def _resource(table: TableSpec, part: int, manifest: Manifest, public: Path, written: Format) -> Json:
+    """Return a file of a table: files of one resource would have to be one when they are laid end to end."""
+    form, data, cut = written.name, manifest.data.tables[table.name], manifest.data.rows_per_file
+    path = public / data.files[part]
     blank = _may_be_blank(table, manifest)
+    held: dict[str, Json] = {"rows": data.rows, "digest": data.digest}
+    if cut is not None:
+        held = {"table": table.name, "rows": min(cut, data.rows - part * cut)}
     resource: dict[str, Json] = {
-        "name": _slug(table.name),
-        "path": data.path,
+        "name": _slug(table.name if cut is None else f"{table.name}-{part:05d}"),
+        "path": data.files[part],
         "$schema": f"{PROFILES}/dataresource.json",
         "format": form,
         "mediatype": written.media_type,
@@ -80,7 +88,7 @@ def _resource(table: TableSpec, manifest: Manifest, public: Path, written: Forma
             "fields": [_field(column, manifest, blank=blank) for column in table.columns],
             "missingValues": [""],
         },
-        "rrpolicy": {"rows": data.rows, "digest": data.digest, "sort": plain(table.sort), **_joins(table)},
+        "rrpolicy": {**held, "sort": plain(table.sort), **_joins(table)},
     }
     if written.packaged:
         resource["type"] = "table"

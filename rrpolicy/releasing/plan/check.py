@@ -18,6 +18,7 @@ from rrpolicy.channel.promises import hold_protocols
 from rrpolicy.channel.withheld import withholdable
 from rrpolicy.errors import Decided, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
+from rrpolicy.formats.format import MOST_FILES, Cut, files_of
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import identities
@@ -112,7 +113,7 @@ def check(opened: Opened, terms: Terms | None = None) -> Checked:
         RefusedError: a plugin failed.
     """
     policy, registry = opened.policy, opened.registry
-    problems = [*refusals(policy, registry), *unfounded(policy)]
+    problems = [*refusals(policy, registry), *uncut(policy, registry), *unfounded(policy)]
     outline: Outline | None = None
     try:
         outline = outlined(policy, registry)
@@ -228,6 +229,30 @@ def _void(requirement: Requirement, other: Requirement, policy: Policy, registry
     than = "the same as" if compared is Order.EQUAL else "weaker than"
     where = "the one of " + origin if (origin := _origin(other, policy)) else f"'{words(other, registry)}'"
     return f"{than} {where}: it adds nothing"
+
+
+def uncut(policy: Policy, registry: Registry, records: int = 0) -> Iterator[Problem]:
+    """Yield why a released table is not cut into files as the policy wants it (RR350, RR351).
+
+    Args:
+        policy: resolved.
+        registry: of its plugins.
+        records: of the table, as far as they are known.
+    """
+    cut, form = policy.release.rows_per_file, policy.release.format
+    if cut is None:
+        return
+    place = policy.place("release.rows_per_file")
+    if not isinstance(registry.formats[form], Cut):
+        hint = "leave `rows_per_file` out: each table is then one file"
+        message = f"a table does not lie in several files of the format {form!r}"
+        yield Problem("RR350", message, place, 'format = "parquet"', hint)
+    elif files_of(records, cut) > MOST_FILES:
+        message = (
+            f"{records:,} rows would be cut into {files_of(records, cut):,} files; at most {MOST_FILES:,} are written"
+        )
+        least = -(-records // MOST_FILES)
+        yield Problem("RR351", message, place, f"rows_per_file = {least} or more", "files of a million rows read well")
 
 
 def refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:

@@ -34,6 +34,7 @@ from rrpolicy.releasing.plan.check import (
     outlined,
     refusals,
     unanswered,
+    uncut,
     undeclared,
     unexplained,
     unreferenced,
@@ -198,7 +199,8 @@ def make_plan(  # noqa: PLR0917 each is another thing
         RefusedError: RR444 if the series was begun otherwise.
     """
     resolved = policy if isinstance(original, int) else original.policy
-    problems = refusals(resolved, registry)
+    records = original if isinstance(original, int) else original.records
+    problems = (*refusals(resolved, registry), *uncut(resolved, registry, records))
     if problems:
         raise PolicyError(problems)
     mechanism = registry.mechanisms[policy.mechanism.name]
@@ -226,7 +228,6 @@ def make_plan(  # noqa: PLR0917 each is another thing
     if problems:
         raise PolicyError(problems)
     refuse_unreachable(requirements, channel, original)
-    records = original if isinstance(original, int) else original.records
     singles = () if isinstance(original, int) else held_by_one(resolved, channel, original)
     return Plan(
         policy=resolved,

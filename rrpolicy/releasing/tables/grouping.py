@@ -1,16 +1,56 @@
-"""Distinct rows cut into groups of exactly so many rows, however they arrive."""
+"""Distinct rows cut into files, and these into groups, of exactly so many rows each, however they arrive."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rrpolicy.formats.format import GROUP_ROWS, TableWriter
-from rrpolicy.formats.rows import bounded, joined
+from rrpolicy.formats.rows import bounded, divided, joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.source.counts import Ints
+
+
+class Files:
+    """Writes distinct rows with multiplicities into files of so many rows each, one after the other."""
+
+    def __init__(self, begin: Callable[[int], TableWriter], rows_per_file: int | None) -> None:
+        """Begin the first file.
+
+        Args:
+            begin: number of a file, from 0 on -> what writes it.
+            rows_per_file: of all but the last; None for one file.
+        """
+        self._begin = begin
+        self._most = sys.maxsize if rows_per_file is None else rows_per_file
+        self._here = 0
+        self.count = 1
+        self.written = 0
+        self._open = Grouping(begin(0))
+
+    def write(self, rows: pa.RecordBatch, n: Ints) -> None:
+        """Take the next distinct rows."""
+        while len(n):
+            if self._here == self._most:
+                self._open.close()
+                self._open = Grouping(self._begin(self.count))
+                self.count, self._here = self.count + 1, 0
+            (now, times), (rows, n) = divided(rows, n, self._most - self._here)
+            self._open.write(now, times)
+            self._here += int(times.sum())
+            self.written += int(times.sum())
+
+    def close(self) -> None:
+        """Finish the last file."""
+        self._open.close()
+
+    def abandon(self) -> None:
+        """Let go of the file that is open."""
+        self._open.abandon()
 
 
 class Grouping:
@@ -22,29 +62,18 @@ class Grouping:
         self._rows: list[pa.RecordBatch] = []
         self._n: list[Ints] = []
         self._held = 0
-        self.written = 0
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         """Take the next distinct rows."""
-        import numpy as np
-
-        self.written += int(n.sum())
         for part, count in bounded(rows, n, self._size):
-            total = int(count.sum())
-            if self._held + total >= self._size:
-                room = self._size - self._held
-                ends = np.cumsum(count)
-                whole = int(np.searchsorted(ends, room, side="left"))  # the row in which the group becomes full
-                first = count[: whole + 1].copy()
-                first[-1] -= ends[whole] - room
-                self._hold(part.slice(0, whole + 1), first)
-                self._flush()
-                rest = count[whole:].copy()
-                rest[0] = ends[whole] - room
-                skip = int(rest[0] == 0)
-                part, count = part.slice(whole + skip), rest[skip:]  # noqa: PLW2901 what is left of it
-            if len(count):
+            if self._held + int(count.sum()) < self._size:
                 self._hold(part, count)
+                continue
+            first, rest = divided(part, count, self._size - self._held)
+            self._hold(*first)
+            self._flush()
+            if len(rest[1]):
+                self._hold(*rest)
 
     def close(self) -> None:
         """Write the last group and finish the file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from rrpolicy.engine.connect import batches, engine, number
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.delimited import cells, check_header, escaped_columns
-from rrpolicy.formats.format import CORE, Formats, UnlikeSpecError
+from rrpolicy.formats.format import CORE, Formats, UnlikeSpecError, unreadable
 from rrpolicy.formats.format import relation as relation_of
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted import formulas
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTable:
-    """An open data file.
+    """A released table, its files open.
 
     Attributes:
         spec: what the manifest says of it.
@@ -34,6 +34,7 @@ class ReleasedTable:
         relation: SQL that stands after FROM.
         escaped: names of the columns in whose cells text that begins as a formula does is escaped.
         cells: SQL that stands after FROM, for the cells of a CSV file as they are.
+        files: SQL that stands after FROM, for each of its files.
     """
 
     spec: TableSpec
@@ -41,10 +42,15 @@ class ReleasedTable:
     relation: str
     escaped: tuple[str, ...] = ()
     cells: str = ""
+    files: tuple[str, ...] = ()
 
     def rows(self) -> int:
         """Return the number of rows."""
         return number(self.connection, f"SELECT count(*) FROM {self.relation}")  # noqa: S608 quoted
+
+    def rows_of_each(self) -> tuple[int, ...]:
+        """Return the number of rows in each file, where it lies in several."""
+        return tuple(number(self.connection, f"SELECT count(*) FROM {file}") for file in self.files)  # noqa: S608 quoted
 
     def distinct(self) -> pa.RecordBatchReader:
         """Return distinct rows under the spec's schema, in canonical order, with a column `MULTIPLICITY`."""
@@ -111,7 +117,7 @@ def _under(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.Recor
 
 @contextmanager
 def open_table(  # noqa: PLR0917 each is another thing
-    path: Path,
+    paths: Sequence[Path],
     form: str,
     spec: TableSpec,
     scratch: Path,
@@ -121,29 +127,31 @@ def open_table(  # noqa: PLR0917 each is another thing
     """Open a released table read-only.
 
     Args:
-        path: the data file.
-        form: its format.
+        paths: of its files, in the order of its rows.
+        form: their format.
         spec: what the manifest says of it.
         scratch: folder for spilling.
         handling: of text that a spreadsheet would run as a formula, in CSV.
         formats: that are known; its own among them.
 
     Raises:
-        UnlikeSpecError: if it cannot be read, or its columns are not those of the spec.
+        UnlikeSpecError: if they cannot be read, or their columns are not those of the spec.
     """
     import duckdb
 
     try:
         with engine(scratch) as connection:
             if form == "csv":
-                check_header(path, spec)
-            relation = relation_of(formats[form], connection, path, spec, handling)
+                check_header(paths[0], spec)
+            relation = relation_of(formats[form], connection, paths, spec, handling)
             _same_columns(connection, relation, spec)
             escaped = escaped_columns(spec, handling) if form == "csv" else ()
-            bare = cells(path, spec) if escaped else ""
-            yield ReleasedTable(spec, connection, relation, tuple(c.name for c in escaped), bare)
+            bare = cells(paths[0], spec) if escaped else ""
+            cut = paths if len(paths) > 1 else ()
+            files = tuple(relation_of(formats[form], connection, [path], spec, handling) for path in cut)
+            yield ReleasedTable(spec, connection, relation, tuple(c.name for c in escaped), bare, files)
     except duckdb.Error as error:
-        raise UnlikeSpecError(f"{path.name} cannot be read as the {form} file that the manifest describes") from error
+        raise UnlikeSpecError(unreadable(form, paths)) from error
 
 
 def _same_columns(connection: duckdb.DuckDBPyConnection, relation: str, spec: TableSpec) -> None:

@@ -13,8 +13,8 @@ from rrpolicy.blame.returned import hold_members
 from rrpolicy.channel.table import TableSpec
 from rrpolicy.engine.arrays import as_numpy, constant, numbers
 from rrpolicy.formats.column_types import arrow_schema, label_places
-from rrpolicy.formats.format import CORE, Format, Formats, file_name
-from rrpolicy.releasing.tables.grouping import Grouping
+from rrpolicy.formats.format import CORE, Format, Formats, TableWriter, file_name
+from rrpolicy.releasing.tables.grouping import Files
 from rrpolicy.releasing.tables.spool import Spool
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.untrusted.formulas import Handling
@@ -32,13 +32,13 @@ class Written:
     """A released table on disk.
 
     Attributes:
-        path: relative to public/.
+        files: it lies in, in the order of its rows, relative to public/.
         rows: how many it has.
         digest: of its canonical row stream, `sha256:…`; the same in every format.
         counts: category column -> records of each label.
     """
 
-    path: str
+    files: tuple[str, ...]
     rows: int
     digest: str
     counts: Mapping[str, tuple[int, ...]]
@@ -56,6 +56,7 @@ class FolderSink:
         handling: Handling = "escape",
         formats: Formats = CORE,
         passed: Callable[[int], None] = lambda _: None,
+        rows_per_file: int | None = None,
     ) -> None:
         """Make a sink.
 
@@ -67,10 +68,13 @@ class FolderSink:
             handling: of text that a spreadsheet would run as a formula, in CSV.
             formats: that are known; its own among them.
             passed: told how many rows of the first table were taken so far.
+            rows_per_file: that each table is cut by; None for one file each.
         """
         chosen = formats[form]
         self._first, self._taken, self._passed = tables[0].name, 0, passed
-        self._tables = {spec.name: _TableSink(spec, folder, chosen, scratch, handling) for spec in tables}
+        self._tables = {
+            spec.name: _TableSink(spec, folder, chosen, scratch, handling, rows_per_file) for spec in tables
+        }
 
     def write(self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False) -> None:
         """Take released rows."""
@@ -90,10 +94,18 @@ class FolderSink:
 
 
 class _TableSink:
-    def __init__(self, spec: TableSpec, folder: Path, form: Format, scratch: Path, handling: Handling) -> None:
+    def __init__(  # noqa: PLR0917 each is another thing
+        self,
+        spec: TableSpec,
+        folder: Path,
+        form: Format,
+        scratch: Path,
+        handling: Handling,
+        rows_per_file: int | None,
+    ) -> None:
         self._spec = spec
         self._schema = arrow_schema(spec)
-        self._begin = partial(_Ordered, spec, folder / file_name(spec.name, form.name), form, handling)
+        self._begin = partial(_Ordered, spec, folder, form, handling, rows_per_file)
         self._scratch = scratch
         self._ordered: _Ordered | None = None
         self._spool: Spool | None = None
@@ -149,15 +161,25 @@ class _TableSink:
 class _Ordered:
     """Digests and writes distinct rows that come in canonical order; digesting goes on beside writing."""
 
-    def __init__(self, spec: TableSpec, path: Path, form: Format, handling: Handling) -> None:
+    def __init__(
+        self, spec: TableSpec, folder: Path, form: Format, handling: Handling, rows_per_file: int | None
+    ) -> None:
         from rrpolicy.source.rowdigest import RowDigest
 
-        self._path = path
         self._counts = LabelCounts(spec)
         self._digest = RowDigest()
-        writer = form.writer(path, spec, handling)
-        hold_members(writer, ("write", "close", "abandon"), form.writer)
-        self._rows = Grouping(writer)
+
+        def name(number: int) -> str:
+            return file_name(spec.name, form.name, None if rows_per_file is None else number)
+
+        def begin(number: int) -> TableWriter:
+            path = folder / name(number)
+            path.parent.mkdir(exist_ok=True)
+            writer = form.writer(path, spec, handling)
+            hold_members(writer, ("write", "close", "abandon"), form.writer)
+            return writer
+
+        self._rows, self._name = Files(begin, rows_per_file), name
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
         import pyarrow as pa
@@ -174,7 +196,8 @@ class _Ordered:
     def finish(self) -> Written:
         self._rows.close()
         digest = "sha256:" + self._digest.digest().hex()
-        return Written(self._path.name, self._rows.written, digest, self._counts.counts())
+        files = tuple(map(self._name, range(self._rows.count)))
+        return Written(files, self._rows.written, digest, self._counts.counts())
 
 
 class LabelCounts:

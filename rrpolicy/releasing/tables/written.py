@@ -87,6 +87,25 @@ class _WhenRead(Mapping[str, ReleasedTable]):
         return len(self._opening)
 
 
+def open_data(
+    folder: Path, data: Data, spec: TableSpec, scratch: Path, formats: Formats = CORE
+) -> AbstractContextManager[ReleasedTable]:
+    """Open a table of a release read-only; see `open_table`.
+
+    Args:
+        folder: public/.
+        data: what the manifest says of the files.
+        spec: of the table.
+        scratch: folder for spilling.
+        formats: that are known; that of the release among them.
+
+    Raises:
+        UnlikeSpecError: if it cannot be read, or its columns are not those of its spec.
+    """
+    paths = [folder / name for name in data.tables[spec.name].files]
+    return open_table(paths, data.format, spec, scratch, data.csv_formulas, formats)
+
+
 @contextmanager
 def open_written(
     folder: Path, data: Data, specs: Sequence[TableSpec], scratch: Path, formats: Formats = CORE
@@ -104,10 +123,5 @@ def open_written(
         UnlikeSpecError: on reading, if one cannot be read, or its columns are not those of its spec.
     """
     with ExitStack() as stack:
-        opening = {
-            spec.name: open_table(
-                *(folder / data.tables[spec.name].path, data.format, spec, scratch, data.csv_formulas, formats)
-            )
-            for spec in specs
-        }
+        opening = {spec.name: open_data(folder, data, spec, scratch, formats) for spec in specs}
         yield WrittenTables(_WhenRead(opening, stack))

@@ -12,10 +12,9 @@ from rrpolicy.attacks.result import Attacked
 from rrpolicy.attacks.run import attacks
 from rrpolicy.attacks.target import Target
 from rrpolicy.errors import RequirementError
-from rrpolicy.formats.format import file_name
 from rrpolicy.releasing.bundle.audit import ATTACKED
 from rrpolicy.releasing.plan.plan import fingerprint
-from rrpolicy.releasing.tables.read import open_table
+from rrpolicy.releasing.tables.written import open_data
 from rrpolicy.releasing.verify.audit import AuditSide
 from rrpolicy.releasing.verify.outcome import Log
 from rrpolicy.releasing.verify.public import PublicSide
@@ -38,16 +37,14 @@ def target_of(name: str, side: PublicSide, audit: AuditSide, original: Original,
         scratch: for reading data files.
     """
     channel = audit.plan.channel
-    release = audit.plan.policy.release
 
     @contextmanager
     def read(table: str) -> Iterator[pa.RecordBatchReader]:
         spec = next(spec for spec in channel.tables() if spec.name == table)
-        path = side.folder / file_name(spec.name, release.format)
-        with open_table(path, release.format, spec, scratch, release.csv_formulas, side.registry.formats) as opened:
+        with open_data(side.folder, side.manifest.data, spec, scratch, side.registry.formats) as opened:
             yield opened.distinct()
 
-    return Target(name, audit.plan.policy, channel, original, read, release.series)
+    return Target(name, audit.plan.policy, channel, original, read, audit.plan.policy.release.series)
 
 
 def check_attacked(log: Log, audit: AuditSide, side: PublicSide, original: Original, scratch: Path) -> None:

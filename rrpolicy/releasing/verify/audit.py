@@ -16,7 +16,6 @@ from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import NotOfferedError, Place, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Verdict, place_to_json
-from rrpolicy.formats.format import file_name
 from rrpolicy.manifest.manifest import NAME
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Policy
@@ -32,7 +31,7 @@ from rrpolicy.releasing.plan.plan import Plan, fingerprint, people_of
 from rrpolicy.releasing.plan.series import terms
 from rrpolicy.releasing.report.alternatives import ComparedWith
 from rrpolicy.releasing.report.stored_findings import read_assessment
-from rrpolicy.releasing.tables.read import open_table
+from rrpolicy.releasing.tables.written import open_data
 from rrpolicy.releasing.verify.governed import check_as_written, check_decided
 from rrpolicy.releasing.verify.outcome import Level, Log
 from rrpolicy.releasing.verify.public import FILE as RELEASE
@@ -268,7 +267,8 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     agrees = frozen == (None if name is None else (name, *terms(plan.policy)))
     log.check("release.json: the series of the plan", agrees, "RR122", failure)
     data, settings = side.manifest.data, plan.policy.release
-    form = (data.format, data.csv_formulas) == (settings.format, settings.csv_formulas)
+    stated = data.format, data.csv_formulas, data.rows_per_file
+    form = stated == (settings.format, settings.csv_formulas, settings.rows_per_file)
     log.check("format: as planned", form, "RR122", "the release has another format than the policy says")
 
 
@@ -386,7 +386,7 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
         log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
     failure = "the utility that was stated is not what the source gives"
     log.check("utility", same(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
-    came_to = attained(plan.policy, side.registry, plan.channel, original, side.folder, scratch)
+    came_to = attained(plan.policy, side.registry, plan.channel, original, side.folder, side.manifest.data, scratch)
     failure = "what the draw came to, as it was stated, is not what the source and the release give"
     agree = same(plain(audit.stated.attained), plain(came_to))
     log.again("attained", agree, "RR132", failure, side.by)
@@ -465,13 +465,10 @@ def _check_conforms(log: Log, audit: AuditSide, side: PublicSide, original: Orig
     """Test the released rows against what was promised of them."""
     from contextlib import ExitStack
 
-    settings = audit.plan.policy.release
-    form, handling = settings.format, settings.csv_formulas
     with ExitStack() as stack:
         released: dict[str, pa.RecordBatchReader] = {}
         for spec in audit.plan.channel.tables():
-            path = side.folder / file_name(spec.name, form)
-            table = open_table(path, form, spec, scratch, handling, side.registry.formats)
+            table = open_data(side.folder, side.manifest.data, spec, scratch, side.registry.formats)
             released[spec.name] = stack.enter_context(table).distinct()
         finding = audit.plan.channel.conforms(original, released)
     log.findings.append(finding)

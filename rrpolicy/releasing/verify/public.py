@@ -24,8 +24,8 @@ from rrpolicy.codec.writing import plain, record
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
-from rrpolicy.formats.format import UnlikeSpecError, file_name
-from rrpolicy.manifest.manifest import NAME, Manifest, StatedRequirement
+from rrpolicy.formats.format import MOST_FILES, UnlikeSpecError, file_name, files_of, pattern
+from rrpolicy.manifest.manifest import NAME, Data, Manifest, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.offer import Software
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReferenceSettings, ReleaseSettings, SourceSettings
@@ -40,8 +40,8 @@ from rrpolicy.releasing.plan.assess import assess
 from rrpolicy.releasing.plan.derived import RELEASED
 from rrpolicy.releasing.plan.plan import same_software
 from rrpolicy.releasing.plan.waivers import Terms
-from rrpolicy.releasing.tables.read import ReleasedTable, open_table
-from rrpolicy.releasing.tables.written import open_written
+from rrpolicy.releasing.tables.read import ReleasedTable
+from rrpolicy.releasing.tables.written import open_data, open_written
 from rrpolicy.releasing.verify.governed import check_declared
 from rrpolicy.releasing.verify.outcome import Log
 from rrpolicy.releasing.verify.records import alike, check_files, read_sealed, same
@@ -264,7 +264,19 @@ def _check_plausible(log: Log, side: PublicSide, table: ReleasedTable) -> None:
 
 
 def _data_files(side: PublicSide) -> set[str]:
-    return {file_name(spec.name, side.manifest.data.format) for spec in side.channel.tables()}
+    return {name for spec in side.channel.tables() for name in _files(side.manifest.data, spec.name)}
+
+
+def _files(data: Data, table: str) -> list[str]:
+    """Return the files that a table of so many rows lies in; of another number than the manifest names, those.
+
+    A manifest may state any number of rows.
+    """
+    cut, stated = data.rows_per_file, data.tables.get(table)
+    if cut is None or stated is None:
+        return [file_name(table, data.format)]
+    most = min(files_of(stated.rows, cut), len(stated.files) + 1, MOST_FILES) if cut > 0 else 1
+    return [file_name(table, data.format, number) for number in range(most)]
 
 
 def _check_data(log: Log, side: PublicSide, scratch: Path) -> bool:
@@ -276,12 +288,12 @@ def _check_data(log: Log, side: PublicSide, scratch: Path) -> bool:
         return False
     readable = True
     for spec in side.channel.tables():
-        path = file_name(spec.name, data.format)
-        failure = f"table {spec.name} must stand in {path}"
-        if not log.check(f"{path}: name", data.tables[spec.name].path == path, "RR115", failure):
+        path, files = pattern(spec.name, data.format, cut=data.rows_per_file is not None), _files(data, spec.name)
+        failure = f"table {spec.name} must stand in " + (path if len(files) == 1 else f"{files[0]} to {files[-1]}")
+        if not log.check(f"{path}: name", list(data.tables[spec.name].files) == files, "RR115", failure):
             readable = False
             continue
-        if not (side.folder / path).is_file():
+        if not all((side.folder / name).is_file() for name in files):
             readable = False
             continue
         try:
@@ -296,13 +308,17 @@ def _check_table(log: Log, side: PublicSide, scratch: Path, name: str) -> None:
 
     data = side.manifest.data
     stated, spec = data.tables[name], next(t for t in side.channel.tables() if t.name == name)
-    path, formats = f"public/{stated.path}", side.registry.formats
-    with open_table(side.folder / stated.path, data.format, spec, scratch, data.csv_formulas, formats) as table:
+    path, formats = f"public/{side.manifest.pattern(name)}", side.registry.formats
+    with open_data(side.folder, data, spec, scratch, formats) as table:
         rows = table.rows()
         right = rows == stated.rows
         log.check(
             f"{path}: rows", right, "RR115", f"{path} has another number of rows than the manifest says", str(rows)
         )
+        cut = data.rows_per_file
+        right = cut is None or all(rows == cut for rows in table.rows_of_each()[:-1])
+        failure = f"{path}: every file but the last must have {cut} rows"
+        log.check(f"{path}: rows of each file", right, "RR115", failure)
         bare = table.bare()
         failure = f"{path} holds text that a spreadsheet would run as a formula, not escaped, in {', '.join(bare)}"
         log.check(f"{path}: formulas", not bare, "RR115", failure)
@@ -448,6 +464,7 @@ def public_policy(manifest: Manifest, registry: Registry) -> Policy:
         release=ReleaseSettings(
             settings.format,
             csv_formulas=settings.csv_formulas,
+            rows_per_file=settings.rows_per_file,
             series=None if manifest.series is None else manifest.series.name,
         ),
     )

@@ -130,6 +130,7 @@ format = "csv"
 accept = ["domain:sex"]
 audit_counts = true
 described_groups = 5
+rows_per_file = 500000
 csv_formulas = "keep"
 require_signatures = 1
 series = "monthly"

@@ -59,7 +59,7 @@ CASES = {
     "sensitive-addition": L.format(kind="frequency") + mechanism("sensitive-addition"),
     "anatomy": L.format(kind="frequency") + mechanism("anatomy") + '[release]\nformat = "csv"\n',
     "full-domain": K + mechanism("l-diversity", 'algorithm = "full-domain"\n') + '[release]\nformat = "csv"\n',
-    "mondrian": K + mechanism("l-diversity", 'algorithm = "mondrian"\n'),
+    "mondrian": K + mechanism("l-diversity", 'algorithm = "mondrian"\n') + "[release]\nrows_per_file = 20\n",
 }
 
 

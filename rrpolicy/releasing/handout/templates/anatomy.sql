@@ -21,10 +21,10 @@
 {% for name, columns in tables.items() %}
 
 {% if data.format == "duckdb" %}
-ATTACH IF NOT EXISTS {{ data.tables[name].path|literal }} AS {{ ("released_" + name)|identifier }} (READ_ONLY);
+ATTACH IF NOT EXISTS {{ manifest.pattern(name)|literal }} AS {{ ("released_" + name)|identifier }} (READ_ONLY);
 CREATE OR REPLACE TEMP VIEW {{ name|identifier }} AS SELECT * FROM {{ ("released_" + name)|identifier }}.{{ name|identifier }};
 {% else %}
-CREATE OR REPLACE TEMP VIEW {{ name|identifier }} AS SELECT * FROM {{ columns|scan(data.tables[name].path, data, form) }};
+CREATE OR REPLACE TEMP VIEW {{ name|identifier }} AS SELECT * FROM {{ columns|scan(manifest.pattern(name), data, form) }};
 {% endif %}
 {% endfor %}
 

@@ -6,10 +6,10 @@
 -- {{ form.note|comment }}
 {% endif %}
 {% if data.format == "duckdb" %}
-ATTACH IF NOT EXISTS {{ data.tables.data.path|literal }} AS released (READ_ONLY);
+ATTACH IF NOT EXISTS {{ manifest.pattern("data")|literal }} AS released (READ_ONLY);
 CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM released.data;
 {% else %}
-CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM {{ columns|scan(data.tables.data.path, data, form) }};
+CREATE OR REPLACE TEMP VIEW release AS SELECT * FROM {{ columns|scan(manifest.pattern("data"), data, form) }};
 {% endif %}
 
 -- The examples, as they run:

@@ -39,7 +39,7 @@ def downloads(public: Path, manifest: Manifest) -> tuple[Download, ...]:
 
 
 def _files(public: Path, manifest: Manifest) -> Iterator[Download]:
-    data = {manifest.path(table.name): _table(manifest, table.name) for table in manifest.tables}
+    data = dict(told for table in manifest.tables for told in _parts(manifest, table.name))
     rest = {path: _told(path) for path in manifest.files if path not in {*data, PAGE}}
     first = [path for path in TOLD if path in rest]
     for path in (*data, *first, *(path for path in rest if path not in first)):
@@ -47,6 +47,17 @@ def _files(public: Path, manifest: Manifest) -> Iterator[Download]:
         told = data.get(path) or rest[path]
         yield Download(path, told, size(public / path), digest.partition(":")[2][:_DIGITS])
     yield Download(NAME, "the whole description, exactly, with the digest of every file", "", "")
+
+
+def _parts(manifest: Manifest, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of a table, and what each holds."""
+    told, stated = _table(manifest, name), manifest.data.tables[name]
+    if manifest.data.rows_per_file is None:
+        yield stated.files[0], told
+        return
+    for number, path in enumerate(stated.files):
+        first = number * manifest.data.rows_per_file
+        yield path, f"{told}: rows {first + 1:,} to {min(first + manifest.data.rows_per_file, stated.rows):,}"
 
 
 def _table(manifest: Manifest, name: str) -> str:
