@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 TABLE = "data"
 _BATCH = 1 << 16
 """Rows handed on at a time."""
-BLOCK = 1 << 17
+BLOCK = 1 << 16
 """Records of a block, which has streams of its own; part of the record path's definition."""
 _SELDOM = 4
 """The record path splits the counts of a block in which rows stand so often on average; likewise."""
@@ -154,8 +154,8 @@ def _one_by_one(
     """Return released rows, each from the original one in its place."""
     columns: dict[str, pa.Array] = {c.name: rows.column(c.attribute) for c in product.carried}
     for axis in product.axes:
-        table = np.column_stack([_codes(rows.column(a)) for a in axis.attributes])
-        codes = flatten(table, original_shape(axis, original))
+        each = [_codes(rows.column(a)) for a in axis.attributes]
+        codes = each[0] if len(each) == 1 else flatten(np.column_stack(each), original_shape(axis, original))
         released = one_each(axis, codes, stream_of(axis, codes))
         columns |= {c.name: v for c, v in zip(axis.columns(), axis.values(released), strict=True)}
     names = list(product.order)

@@ -57,6 +57,11 @@ class Law:
         return tuple(accumulate(self.weights, initial=0))
 
     @cached_property
+    def codes(self) -> Ints:
+        """Return the values as an array."""
+        return np.array(self.values, dtype=np.int64)
+
+    @cached_property
     def boundaries(self) -> Words:
         """Return the first 64 binary digits of each inner boundary of the cumulative law, (len(values) - 1,)."""
         total = self.cumulative[-1]

@@ -154,7 +154,7 @@ def _categories(law: Ints, laws: Sequence[Law], stream: Stream) -> Ints:
     for index, here in _groups(law):
         found = laws[index].places(words[here])
         ties += [(int(np.arange(len(law))[here][e]), index) for e in found.ties]
-        out[here] = np.array(laws[index].values, dtype=np.int64)[found.of]
+        out[here] = laws[index].codes[found.of]
     for record, index in sorted(ties):
         out[record] = _more_digits(laws[index], int(words[record]), record, stream)
     return out
@@ -215,6 +215,11 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
         released: (k,) released code.
         count: (k,) records, > 0.
     """
+    laws = [_kept_or_other(len(members), keep) for members, keep in blocks]
+    if len(blocks) == 1 and list(blocks[0][0]) == list(range(len(blocks[0][0]))):  # nothing is to be looked up
+        cell, rank, count = multinomial(n, np.zeros(len(n), dtype=np.int64), laws, stream)
+        own = codes if bool((n == 1).all()) else codes[cell]
+        return cell, np.where(rank < 0, own, rank + (rank >= own)), count
     size = 1 + max(max(members) for members, _ in blocks)
     block = np.zeros(size, dtype=np.int64)
     place = np.zeros(size, dtype=np.int64)
@@ -223,7 +228,6 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
         place[list(members)] = np.arange(len(members))
     starts = np.cumsum([0] + [len(members) for members, _ in blocks])
     flat = np.array([code for members, _ in blocks for code in members], dtype=np.int64)
-    laws = [_kept_or_other(len(members), keep) for members, keep in blocks]
     cell, rank, count = multinomial(n, block[codes], laws, stream)
     released = codes[cell].astype(np.int64)
     moved = np.flatnonzero(rank >= 0)
