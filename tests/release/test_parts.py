@@ -129,6 +129,8 @@ def test_all_that_reads_a_release_reads_its_files_as_one(cut, tmp_path, capsys, 
     assert listed
 
 
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")  # in the client itself
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_clients_of_both_descriptions_read_the_records(cut):
     public = cut.bundle / "public"
     package = public / "datapackage.json"
