@@ -165,11 +165,6 @@ def file_name(table: str, form: str, part: int | None = None) -> str:
     return f"{table}.{form}" if part is None else f"{table}/part-{part:05d}.{form}"
 
 
-def pattern(table: str, form: str, *, cut: bool) -> str:
-    """Return what a table is found by, relative to public/: its file, or a pattern that all its files have."""
-    return f"{table}/*.{form}" if cut else file_name(table, form)
-
-
 def relation(
     form: Format, connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], spec: TableSpec, handling: Handling
 ) -> str:

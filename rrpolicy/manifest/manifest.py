@@ -19,7 +19,6 @@ from rrpolicy.channel.table import Column, TableSpec
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
-from rrpolicy.formats.format import pattern
 from rrpolicy.offer import Software
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Role
@@ -263,7 +262,8 @@ class Manifest:
 
     def pattern(self, table: str) -> str:
         """Return what a table is found by in public/: its file, or a pattern that all its files have."""
-        return pattern(table, self.data.format, cut=self.data.rows_per_file is not None)
+        first = self.data.tables[table].files[0]
+        return first if self.data.rows_per_file is None else f"{first.partition('/')[0]}/*.{self.data.format}"
 
     def sealed(self, files: Mapping[str, str]) -> Manifest:
         """Return the manifest with the digests of the files that it covers, and its own."""

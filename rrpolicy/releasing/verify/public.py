@@ -24,7 +24,7 @@ from rrpolicy.codec.writing import plain, record
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
-from rrpolicy.formats.format import MOST_FILES, UnlikeSpecError, file_name, files_of, pattern
+from rrpolicy.formats.format import MOST_FILES, UnlikeSpecError, file_name, files_of
 from rrpolicy.manifest.manifest import NAME, Data, Manifest, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.offer import Software
@@ -288,8 +288,8 @@ def _check_data(log: Log, side: PublicSide, scratch: Path) -> bool:
         return False
     readable = True
     for spec in side.channel.tables():
-        path, files = pattern(spec.name, data.format, cut=data.rows_per_file is not None), _files(data, spec.name)
-        failure = f"table {spec.name} must stand in " + (path if len(files) == 1 else f"{files[0]} to {files[-1]}")
+        path, files = side.manifest.pattern(spec.name), _files(data, spec.name)
+        failure = f"table {spec.name} must stand in " + (files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}")
         if not log.check(f"{path}: name", list(data.tables[spec.name].files) == files, "RR115", failure):
             readable = False
             continue
