@@ -19,6 +19,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "check-table": ("rrpolicy check-table people.csv --qi sex,age --sensitive disease --k 5",),
     "schema": ("rrpolicy schema > policy.schema.json",),
+    "sql": (
+        "rrpolicy sql policy.toml --dialect postgres --table survey.people > counts.sql",
+        "rrpolicy sql policy.toml --dialect postgres --statement units",
+    ),
     "diff": ("rrpolicy diff main:policy.toml policy.toml", "rrpolicy diff old.toml new.toml --source people.csv"),
     "packs": ("rrpolicy packs",),
     "test": ("rrpolicy test policies/",),

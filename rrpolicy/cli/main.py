@@ -33,6 +33,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "compare": "Compare policies, mechanisms and values by risk and error, with a recommendation.",
         "check-table": "Measure k, l and t of a table that somebody else anonymised.",
         "schema": "Print the JSON Schema of policy files, for editors.",
+        "sql": "Print the SQL by which a warehouse counts a policy's table.",
     },
     "govern": {
         "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",

@@ -18,6 +18,7 @@ from rrpolicy.cli.text.output import Output, Wanted, show
 from rrpolicy.codec.writing import plain
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.finding import CONDITION, Finding, Verdict
+from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.untrusted.printable import line, listed
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _next(one: Looked) -> str:
     """Return how a policy is planned: where its table is not at hand, with another one or without data."""
     from rrpolicy.untrusted.pasting import command_line
 
-    uri = "" if one.checked is None else one.checked.policy.source.uri
+    uri = "" if one.checked is None else parted(one.checked.policy.source.uri)[1]
     file = Path(one.name).parent / uri
     if re.search(r"^[A-Za-z][A-Za-z0-9+.-]+:|[*?\[]", uri) or file.exists():  # of an engine, or several files
         return command_line("plan", one.name)

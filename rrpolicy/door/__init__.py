@@ -18,6 +18,7 @@ from rrpolicy.door.collection import collect, open_questionnaire, randomize
 from rrpolicy.door.ledgers import add_to_ledger, init_ledger, show_ledger, verify_ledger
 from rrpolicy.door.policies import check, compare, diff, init, load_policy, packs, plan, preview, run_tests, write_pack
 from rrpolicy.door.releases import attack, evidence, release, render, sign, verify
+from rrpolicy.door.warehouse import counted, sql
 
 __all__ = [
     "add_to_ledger",
@@ -26,6 +27,7 @@ __all__ = [
     "check_table",
     "collect",
     "compare",
+    "counted",
     "diff",
     "evidence",
     "init",
@@ -42,6 +44,7 @@ __all__ = [
     "run_tests",
     "show_ledger",
     "sign",
+    "sql",
     "verify",
     "verify_ledger",
     "what_holds",

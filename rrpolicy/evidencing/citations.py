@@ -39,6 +39,7 @@ class Release:
         signed: whether there are signed statements beside it.
         together: what it comes to together with earlier releases of the same people, an entry of the budget each.
         attacked: the adversarial test; None where none was written, or it may not be shown.
+        tested: whether audit/ says that it was tested how many records a person has.
     """
 
     manifest: Manifest
@@ -51,6 +52,7 @@ class Release:
     signed: bool
     together: tuple[str, ...] = ()
     attacked: Attacked | None = None
+    tested: bool = False
 
 
 Cite = Callable[[Release], Iterator[Citation]]
@@ -102,9 +104,11 @@ def _roles(release: Release) -> Iterator[Citation]:
 def _units(release: Release) -> Iterator[Citation]:
     units = release.manifest.units
     most = "one record" if units.max_records == 1 else f"at most {units.max_records} records"
-    how = "tested on the table" if units.tested else "declared and not tested"
-    kind = Kind.RECORD if units.tested else Kind.DECLARATION
-    yield Citation(kind, f"Each person, or other unit of protection, has {most}: {how}", f"{RELEASE}, units")
+    text = f"Each person, or other unit of protection, has {most}"
+    if release.tested:
+        yield Citation(Kind.RECORD, f"{text}: tested on the table", f"{AUDIT}, tested")
+    else:
+        yield Citation(Kind.DECLARATION, f"{text}: stated by the publisher", f"{RELEASE}, units")
 
 
 def _treatment(release: Release) -> Iterator[Citation]:

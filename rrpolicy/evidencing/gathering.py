@@ -114,7 +114,8 @@ def _release(public: Path, audit: Path, page: Page, plugins: Sequence[str]) -> R
     test = audit / ATTACKED
     attacked = Attacked.from_json(read_document(test)) if test.is_file() else None
     return Release(
-        manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together, attacked
+        *(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together, attacked),
+        tested=found.tested,
     )
 
 

@@ -51,10 +51,9 @@ class PolicyIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of protection: the most records that one may have, and whether the table was held against it."""
+    """Units of protection: the most records that one may have. Whether that was tested stands in audit/ alone."""
 
     max_records: int
-    tested: bool
 
 
 @dataclass(frozen=True, slots=True)

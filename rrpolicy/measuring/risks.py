@@ -152,9 +152,10 @@ def read_reference(
 
     source, uri = engine(told.reference.uri or "", registry.sources, Path())
     reading = replace(PLAIN, csv=settings_of(uri)) if is_csv(uri) else PLAIN
-    with snapshot_of(source, uri, None, scratch, reading) as opened:
-        if not isinstance(opened, TableSnapshot):
+    with snapshot_of(source, uri, None, scratch, reading) as found:
+        if not isinstance(found, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
+        opened = found.one_by_one
         here, there = [], []
         for place, name in enumerate(known):
             if name not in opened.stored:

@@ -179,7 +179,7 @@ def grouped(asked: Asked, registry: Registry, scratch: Path) -> Iterator[tuple[T
     with snapshot_of(source, uri, asked.table, scratch, reading) as opened:
         if not isinstance(opened, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
-        yield as_released(opened, uri), spelled
+        yield as_released(opened.one_by_one, uri), spelled
 
 
 @dataclass(frozen=True, slots=True)

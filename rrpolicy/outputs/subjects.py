@@ -74,7 +74,7 @@ def of_plan(file: str, outlook: Outlook) -> Subject:
     notes = [
         Note("declared by people", declared_lines(outlook.governance)),
         Note("derived from the data", (*map(str, plan.derived), *accept)),
-        Note("assumptions", outlook.assessment.assumptions),
+        Note("assumptions", outlook.assessment.audited),
         Note("released unchanged", tuple(_unchanged(outlook))),
         Note("with earlier releases", () if weighed is None else tuple(weighed.lines())),
         Note("expected error of reconstructed shares (root mean square, this table)", tuple(_errors(outlook))),

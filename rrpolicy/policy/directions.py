@@ -79,6 +79,7 @@ RULES: Mapping[str, Rule] = {
     "policy.may_relax": Rule(Direction.PASSED_ON, "only the baseline's owner lets the baseline be relaxed"),
     "source.uri": Rule(Direction.NEVER, _LOCATION),
     "source.table": Rule(Direction.NEVER, _LOCATION),
+    "source.multiplicity": Rule(Direction.NEVER, _LOCATION),
     "source.min_rows": Rule(Direction.LOWERED, "a table that came in part is accepted"),
     "source.missing": Rule(Direction.CHANGED, _CODES),
     "source.csv.delimiter": Rule(Direction.NEVER, _LOCATION),

@@ -280,6 +280,9 @@ class SourceTable(Table):
 
     uri: Line | None = Field(None, description="A file, glob, database or demo:survey, relative to this file.")
     table: Line | None = Field(None, description="The table or view inside a database.")
+    multiplicity: Line | None = Field(
+        None, description="The column that says how often each row stands, of a table of distinct rows with counts."
+    )
     min_rows: int | None = Field(None, ge=1, description="Fewer records are refused.")
     population: Line | None = Field(None, description="The population that the records were drawn from.")
     missing: list[Code] = Field(

@@ -13,6 +13,7 @@ from rrpolicy.policy.baseline.inherit import Alter, read_merged
 from rrpolicy.policy.declared import governance
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy, Requirement
+from rrpolicy.policy.folder.multiplicity import counts_uri, parted
 from rrpolicy.policy.resolve import Find, Resolver
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.unfilled import UNFILLED, unfilled
@@ -117,6 +118,9 @@ def _refusal(problems: list[Problem]) -> PolicyError:
 
 def absolute(source: str) -> str:
     """Return a uri of the caller's so that it does not depend on the policy's folder."""
+    multiplicity, own = parted(source)
+    if multiplicity is not None:
+        return counts_uri(absolute(own), multiplicity)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source):
         return source
     return os.path.abspath(source)  # noqa: PTH100

@@ -23,6 +23,7 @@ from rrpolicy.errors import Place
 from rrpolicy.finding import Bound
 from rrpolicy.policy.culprit import culprit
 from rrpolicy.policy.governance import Governance
+from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.untrusted.formulas import Handling
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
@@ -320,15 +321,17 @@ class Reading:
         csv: how a CSV file is spelled.
         missing: codes of missing values, in every column.
         of: such codes of single columns, in place of the others.
+        multiplicity: the column that says how often each row stands; None of a table of records.
     """
 
     csv: CsvSettings = CsvSettings()
     missing: tuple[Value, ...] = ()
     of: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    multiplicity: str | None = None
 
     def codes(self, column: str) -> tuple[Value, ...]:
-        """Return the codes that stand for a missing value in a column."""
-        return self.of.get(column, self.missing)
+        """Return the codes that stand for a missing value in a column; no count is missing."""
+        return () if column == self.multiplicity else self.of.get(column, self.missing)
 
 
 PLAIN = Reading()
@@ -340,7 +343,7 @@ class SourceSettings:
     """The [source] table. `uri` is relative to the policy's folder and not part of the digest.
 
     Attributes:
-        uri: of the table.
+        uri: of the table; it says, too, which column counts the records of a row: see `rrpolicy.policy.folder.multiplicity`.
         table: inside a database.
         min_rows: fewer records are refused.
         population: that the records were drawn from.
@@ -360,6 +363,11 @@ class SourceSettings:
     unit: str | None = None
     max_records: int = 1
     other_columns: Literal["refused", "excluded"] = "refused"
+
+    @property
+    def counted(self) -> bool:
+        """Whether the table holds distinct rows with counts."""
+        return parted(self.uri)[0] is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
+from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import entry, known_keys, one_of, problems_of, spelled, suggest, unknown
 from rrpolicy.untrusted import formulas
@@ -100,7 +101,10 @@ class Resolver:
         return None
 
     def source(self, override: str | None) -> SourceSettings | None:
-        """Read [source]; a uri given by the caller takes the place of the policy's own."""
+        """Read [source]; a uri given by the caller takes the place of the policy's own.
+
+        It tells whether a table holds counts, too: the policy's `multiplicity` speaks of its own table alone.
+        """
         node = self.root.get("source")
         if node is None:
             if override is not None:
@@ -116,6 +120,8 @@ class Resolver:
         uri = override if override is not None else table.uri
         if uri is None:
             return None
+        if override is None and table.multiplicity is not None:
+            uri = counts_uri(uri, table.multiplicity)
         return SourceSettings(
             uri,
             table.table,

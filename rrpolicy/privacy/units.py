@@ -49,23 +49,29 @@ def k_of_units(cross: Fraction, sizes: Mapping[int, int]) -> Fraction:
     return min((k_of(cross**size, units) for size, units in sizes.items()), default=Fraction(1))
 
 
-def assumption(max_records: int, *, tested: bool) -> str:
+def assumption(max_records: int) -> str:
     """Return the assumption on the records of a person that every finding rests on.
+
+    Whether it was tested, `tested_on` says, in audit/ alone: a release is the same from records and from counts.
 
     Args:
         max_records: the most records of a unit.
-        tested: whether the table was held against it. Who sees the release alone has the publisher's word for it.
     """
-    how = "the publisher tested this on the table" if tested else "this was not tested"
     if max_records > 1:
         return (
-            f"Each person, or other unit of protection, has at most {max_records} records ({how}). Whoever attacks is "
-            "taken to know which records belong to one person."
+            f"Each person, or other unit of protection, has at most {max_records} records (stated by the publisher). "
+            "Whoever attacks is taken to know which records belong to one person."
         )
     return (
-        f"Each person, or other unit of protection, is exactly one record ({how}). If a person contributes m records, "
-        "epsilon is up to m times larger and the k guarantee does not apply."
+        "Each person, or other unit of protection, is exactly one record (stated by the publisher). If a person "
+        "contributes m records, epsilon is up to m times larger and the k guarantee does not apply."
     )
+
+
+def tested_on(*, tested: bool) -> str:
+    """Return whether the table was held against the number of records that a person may have."""
+    how = "was tested on the table" if tested else "was not tested"
+    return f"{UNDECIDED.capitalize()} {how}."
 
 
 def largest_unit(original: Original | int) -> tuple[Companion, ...]:

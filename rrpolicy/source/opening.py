@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.blame.returned import hold_members, returning
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.policy.model import Policy, Reading
+from rrpolicy.policy.model import PLAIN, Policy, Reading
+from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE, SCHEME
 from rrpolicy.source.protocol import SNAPSHOT, Snapshot, Source
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.original import TableOriginal
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
-_UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342"})
+_UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342", "RR347", "RR348"})
 """Codes, beside RR300 to RR309, of a table that cannot be read, whatever the policy says."""
 
 
@@ -101,6 +102,43 @@ def snapshot_of(source: Source, uri: str, table: str | None, scratch: Path, read
         yield snapshot
 
 
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """A table of distinct rows with counts, which another engine reads; a `Source`.
+
+    Attributes:
+        engine: that reads it.
+        multiplicity: the column that says how often each row stands.
+    """
+
+    schemes: ClassVar[tuple[str, ...]] = ()
+    engine: Source
+    multiplicity: str
+
+    @contextmanager
+    def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[Snapshot]:
+        """Open the table; see `Source.open`.
+
+        Args:
+            uri: of the table itself.
+            table: as for the engine that reads it.
+            scratch: likewise.
+            reading: likewise; what counts is no missing value.
+
+        Raises:
+            DataError: RR347 if the engine leaves the counts among the columns; RR3xx as it raises them.
+        """
+        counting = replace(reading, multiplicity=self.multiplicity)
+        with snapshot_of(self.engine, uri, table, scratch, counting) as snapshot:
+            if self.multiplicity in snapshot.columns():
+                message = (
+                    f"this engine reads records alone, and takes '{self.multiplicity}' for a column like any other"
+                )
+                hint = "write the counts as Parquet or CSV, or into a DuckDB database"
+                raise DataError(Problem("RR347", message, expected="an engine that reads counts", hint=hint))
+            yield snapshot
+
+
 @contextmanager
 def _placed(policy: Policy) -> Iterator[None]:
     """Add the place where the policy names its table to the errors of a table that cannot be read."""
@@ -109,7 +147,7 @@ def _placed(policy: Policy) -> Iterator[None]:
     except DataError as error:
         place = policy.place("source.uri")
         unread = [p.place is None and p.code.startswith(("RR30", "RR34")) for p in error.problems]
-        if place is None or policy.source.uri not in place.text or not any(unread):
+        if place is None or parted(policy.source.uri)[1] not in place.text or not any(unread):
             raise  # without a place also where the caller named another table
         placed = [replace(p, place=place) if no else p for p, no in zip(error.problems, unread, strict=True)]
         raise DataError(placed) from error
@@ -119,7 +157,7 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
     """Return the engine for a uri, and the uri with its path resolved.
 
     Args:
-        uri: `demo:survey`, `people.parquet`, `parts/*.parquet`, `csv:people.txt`, …
+        uri: `demo:survey`, `people.parquet`, `parts/*.parquet`, `csv:people.txt`, `counts:n:people.parquet`, …
         sources: engines by scheme or ending.
         folder: where relative paths start.
         policy: whose [source] is at fault if there is no engine.
@@ -128,6 +166,10 @@ def engine(uri: str, sources: Mapping[str, Source], folder: Path, policy: Policy
         DataError: RR301 if no engine opens it.
         PolicyError: RR294 if it stands for a table in memory, and none was handed over.
     """
+    multiplicity, own = parted(uri)
+    if multiplicity is not None:
+        counting, resolved = engine(own, sources, folder, policy)
+        return Counting(counting, multiplicity), resolved
     place = policy.place("source.uri") if policy else None
     scheme = _SCHEME.fullmatch(uri)
     if scheme and scheme[1] in {SCHEME, PLAN_ON, REFERENCE} and scheme[1] not in sources:

@@ -21,6 +21,7 @@ from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.rowdigest import row_digest
+from rrpolicy.source.runs import BATCH, repeated
 from rrpolicy.source.sample import Systematic
 from rrpolicy.source.units import Units, units_of
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 JOINT_CELLS = 5_000_000
 """The table over all categorical attributes is counted first if it cannot have more occupied cells than this."""
-BATCH = 1 << 16
 
 
 def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
@@ -164,7 +164,7 @@ class TableOriginal:
         """
         coded, carried = self._chosen(columns)
         if self._known(columns):
-            yield from _repeated(self.counts(*columns))
+            yield from repeated(_table(self.counts(*columns)))
             return
         for batch in self.snapshot.rows(coded, carried):
             yield batch.select(list(columns))
@@ -297,12 +297,3 @@ def _table(counts: Counts) -> Iterator[pa.RecordBatch]:
         part = slice(start, start + BATCH)
         columns = [numbers(np.ascontiguousarray(counts.codes[part, i])) for i in range(len(counts.attributes))]
         yield pa.record_batch([*columns, numbers(counts.n[part])], names=[*counts.attributes, MULTIPLICITY])
-
-
-def _repeated(counts: Counts) -> Iterator[pa.RecordBatch]:
-    """Yield a table's records: every cell as often as it counts."""
-    ends = np.cumsum(counts.n)
-    for start in range(0, int(ends[-1]) if len(ends) else 0, BATCH):
-        cell = np.searchsorted(ends, np.arange(start, min(start + BATCH, int(ends[-1]))), side="right")
-        columns = [numbers(np.ascontiguousarray(counts.codes[cell, i])) for i in range(len(counts.attributes))]
-        yield pa.record_batch(columns, names=list(counts.attributes))

@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from rrpolicy.engine.arrays import as_numpy, numbers
 from rrpolicy.source.protocol import MULTIPLICITY
 
+BATCH = 1 << 16
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -89,6 +91,15 @@ def singly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         ones = numbers(np.ones(batch.num_rows, dtype=np.int64))
         yield batch.append_column(pa.field(MULTIPLICITY, pa.int64()), ones)
+
+
+def repeated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield rows as often as their last column says, without it; no batch has more than `BATCH` rows."""
+    for batch in batches:
+        rows, ends = batch.select(range(batch.num_columns - 1)), np.cumsum(as_numpy(batch.columns[-1]))
+        for start in range(0, int(ends[-1]) if len(ends) else 0, BATCH):
+            places = np.arange(start, min(start + BATCH, int(ends[-1])))
+            yield rows.take(numbers(np.searchsorted(ends, places, side="right")))
 
 
 def _new(rows: pa.RecordBatch) -> Mask:

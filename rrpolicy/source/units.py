@@ -77,18 +77,24 @@ def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
         snapshot: the table.
 
     Returns:
-        None if the policy names no column by which units are told, or the engine does not count them: whether a unit
-        has no more records than is stated is then undecided.
+        None if the policy names no column by which units are told, or the engine does not count them, or the counts
+        lack that column: whether a unit has no more records than is stated is then undecided.
 
     Raises:
         DataError: RR323 if a unit has too many records, RR324 if it is not known of some records whose they are, RR325
-            if the table has no such column. No value is told.
+            if the table has no such column, RR349 if counts lack it in a series. No value is told.
     """
     name, count = policy.unit, getattr(snapshot, "units", None)
     if name is None or count is None:
         return None
     attribute = policy.attributes.get(name)
     place = policy.place("source.unit") or (attribute.place if attribute else None)
+    if name not in snapshot.columns() and policy.source.counted:
+        if policy.release.series is None:
+            return None
+        message = f"a series draws by the lasting numbers of each person, and the counts do not tell '{name}'"
+        hint = f"give the table of records, or count by '{name}' as well"
+        raise DataError(Problem("RR349", message, place, "whose each record is", hint))
     if name not in snapshot.columns():
         message = f"`unit` names '{name}', and the table has no column of this name"
         raise DataError(Problem("RR325", message, place, "a column of the table, upper and lower case told apart"))

@@ -106,7 +106,7 @@ def manifest(axes: Sequence[Axis], records: int, file_format: str, carried: Sequ
         "policy": {"name": "survey", "version": "1.0.0", "owner": "o", "purpose": "a test", "digest": DIGEST},
         "software": {"rrpolicy": "0.1.0", "plugins": []},
         "records": records,
-        "units": {"max_records": 1, "tested": True},
+        "units": {"max_records": 1},
         "attributes": [
             {
                 "name": c["attribute"],

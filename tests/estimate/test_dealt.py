@@ -68,7 +68,7 @@ def manifest(channel: AnatomyChannel, records: int, form: Any, paths: Mapping[st
         policy=PolicyIdentity("groups", "1", "tests", "tests", SEALED),
         software=Software("0.1.0", ()),
         records=records,
-        units=Units(1, tested=True),
+        units=Units(1),
         mechanism="anatomy",
         plan_on=False,
         attributes=(),

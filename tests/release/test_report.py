@@ -103,7 +103,7 @@ def public(tmp_path: Path) -> Path:
             "plugins": [{"name": "pram", "distribution": "rrpolicy", "version": "0.1.0", "hooks": []}],
         },
         "records": RECORDS,
-        "units": {"max_records": 1, "tested": True},
+        "units": {"max_records": 1},
         "attributes": [
             {
                 "name": "sex",

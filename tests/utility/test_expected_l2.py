@@ -111,7 +111,7 @@ def write_public(folder, product, codes):
         policy=PolicyIdentity("survey", "1", "tests", "tests", zeros),
         software=Software("0.1.0", ()),
         records=len(rows),
-        units=Units(1, tested=True),
+        units=Units(1),
         mechanism="pram",
         plan_on=False,
         attributes=(),

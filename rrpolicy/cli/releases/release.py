@@ -12,6 +12,7 @@ from rrpolicy import door
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.errors import RequirementError
+from rrpolicy.policy.folder.multiplicity import counts_uri, parted
 from rrpolicy.untrusted.pasting import command_line, shortest
 from rrpolicy.untrusted.printable import line
 
@@ -131,4 +132,6 @@ def _people(policy: Policy) -> str | None:
 
 
 def _uri(uri: str, policy: Policy) -> str:
-    return uri if ":" in uri else shortest(Path(policy.folder) / uri)
+    multiplicity, own = parted(uri)
+    own = own if ":" in own else shortest(Path(policy.folder) / own)
+    return own if multiplicity is None else counts_uri(own, multiplicity)

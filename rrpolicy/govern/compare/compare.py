@@ -18,6 +18,7 @@ from rrpolicy.govern.compare.into import release_of, write_into
 from rrpolicy.govern.compare.kept import Kept
 from rrpolicy.govern.compare.tables import Tables
 from rrpolicy.policy.model import Policy
+from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.plan import software
@@ -139,11 +140,12 @@ def _refuse_several_tables(each: Sequence[Candidate]) -> None:
         PolicyError: RR250.
         DataError: RR301 if no engine opens one of them.
     """
-    found: dict[tuple[str, str | None], Policy] = {}
+    found: dict[tuple[str | None, ...], Policy] = {}
     for policy, registry in (one.asking for one in each if one.asking is not None and _has_table(one)):
         source = policy.source
         uri = engine(source.uri, registry.sources, Path(policy.folder), policy)[1]
-        found.setdefault((os.path.normpath(os.path.abspath(uri)), source.table), policy)  # noqa: PTH100
+        path = os.path.normpath(os.path.abspath(uri))  # noqa: PTH100
+        found.setdefault((path, source.table, parted(source.uri)[0]), policy)
     if len(found) > 1:
         one, other = list(found.values())[:2]
         message = f"the candidates read different tables: '{one.source.uri}' and '{other.source.uri}'"

@@ -19,6 +19,7 @@ from rrpolicy.govern.diff.entries import effect_of, named
 from rrpolicy.govern.diff.sides import Side
 from rrpolicy.policy.baseline.floor import SCHEME
 from rrpolicy.policy.model import Requirement
+from rrpolicy.policy.folder.multiplicity import counts_uri, parted
 from rrpolicy.releasing.plan.check import check, refusals
 from rrpolicy.releasing.plan.preview import MarginalError, look_ahead
 from rrpolicy.source.memory.handed import Handed
@@ -107,8 +108,9 @@ def _table(side: Side, old: Side, new: Side, handed: Handed) -> Handed:
     other = new if side is old else old
     if handed.uri is not None or side.release is None or other.release is not None:
         return handed
-    uri = other.policy.source.uri
-    return replace(handed, uri=uri if SCHEME.match(uri) else os.path.join(other.policy.folder, uri))  # noqa: PTH118
+    multiplicity, uri = parted(other.policy.source.uri)
+    uri = uri if SCHEME.match(uri) else os.path.join(other.policy.folder, uri)  # noqa: PTH118
+    return replace(handed, uri=uri if multiplicity is None else counts_uri(uri, multiplicity))
 
 
 def _on_table(

@@ -113,6 +113,7 @@ def findings_document(assessment: Assessment) -> dict[str, Json]:
         "findings": plain(assessment.findings),
         "utility": plain(assessment.utility),
         "attained": plain(assessment.attained),
+        "tested": assessment.tested,
     }
 
 

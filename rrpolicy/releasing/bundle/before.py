@@ -48,7 +48,7 @@ def plan_report(outlook: Outlook, registry: Registry, compared: ComparedWith | N
         passed=outlook.passed,
         points=points(about.attributes, decoders, assessment.findings, outlook.governance, remarks, solved=optimised),
         tiles=tiles(assessment.findings, about.attributes, decoders, errors=alone(outlook.errors)),
-        assumptions=assessment.assumptions,
+        assumptions=assessment.audited,
         remarks=tuple(Fact(r.name.replace("-", " ").capitalize(), r.text) for r in plan.remarks),
         dropped=dropped_columns(policy),
         sections=plan.channel.sections(plan.records, None),

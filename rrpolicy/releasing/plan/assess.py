@@ -15,7 +15,7 @@ from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profil
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
-from rrpolicy.privacy.units import assumption, largest_unit
+from rrpolicy.privacy.units import assumption, largest_unit, tested_on
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
@@ -51,6 +51,11 @@ class Assessment:
         """Return each assumption once, in the order of the findings."""
         return tuple(dict.fromkeys(a for finding in self.findings for a in finding.assumptions))
 
+    @property
+    def audited(self) -> tuple[str, ...]:
+        """Return the assumptions, and of that on the records of a person whether it was tested; for the audit alone."""
+        return (*self.assumptions, tested_on(tested=self.tested))
+
     def placed(self, places: Sequence[Place | None]) -> Assessment:
         """Return the findings with the places where the policy asks for them."""
         pairs = zip(self.findings, places, strict=True)
@@ -80,8 +85,6 @@ def assess(  # noqa: PLR0917 each is another thing
     original: Original | int,
     derived: Sequence[Derived] = (),
     written: Written | None = None,
-    *,
-    tested: bool = False,
 ) -> Assessment:
     """Assess a channel.
 
@@ -92,16 +95,14 @@ def assess(  # noqa: PLR0917 each is another thing
         original: the table, or only the number of records: what needs more is then undecided.
         derived: what of the description comes from the table: findings that compare tables are conditional on it.
         written: the release as written, where it is at hand; what an assessor can measure is measured on it.
-        tested: whether the publisher says that units were tested; a table at hand tells itself.
 
     Raises:
         PolicyError: RR228 if a requirement has no assessor.
     """
-    if not isinstance(original, int):
-        tested = original.units is not None
+    tested = not isinstance(original, int) and original.units is not None
     named = identities(policy)
     each = (_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
-    whole = (_of_units(f, policy, original, tested=tested) for f in each)
+    whole = (_of_units(f, policy, original) for f in each)
     findings = (replace(f, identity=name) for f, name in zip(whole, named.requirements, strict=True))
     utility = tuple(
         replace(gate, identity=name)
@@ -111,13 +112,13 @@ def assess(  # noqa: PLR0917 each is another thing
     return Assessment(found, utility, tested=tested)
 
 
-def _of_units(finding: Finding, policy: Policy, original: Original | int, *, tested: bool) -> Finding:
+def _of_units(finding: Finding, policy: Policy, original: Original | int) -> Finding:
     """Return a finding with what every one rests on, whoever assesses it: how many records a unit has, and a series."""
     series = policy.release.series
     given = () if series is None else (GIVEN.format(name=series),)
     return replace(
         finding,
-        assumptions=(*finding.assumptions, assumption(policy.source.max_records, tested=tested), *given),
+        assumptions=(*finding.assumptions, assumption(policy.source.max_records), *given),
         companions=(*finding.companions, *largest_unit(original)),
     )
 

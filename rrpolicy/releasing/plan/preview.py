@@ -112,7 +112,7 @@ class Outlook(Decided):
             "passed": self.passed,
             "findings": plain(self.assessment.findings),
             "utility": plain(self.assessment.utility),
-            "assumptions": list(self.assessment.assumptions),
+            "assumptions": list(self.assessment.audited),
             "accept": self.accept,
             "expected_errors": plain(self.errors),
             "dropped": [a.name for a in policy.attributes.values() if a.role.dropped],

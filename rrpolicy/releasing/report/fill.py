@@ -77,6 +77,7 @@ class AuditPieces:
         associations: the strongest of the original, and what is estimated of them.
         following: what to do next.
         texts: the policy's files as written, by name.
+        tested: whether it was tested how many records a person has, in words.
     """
 
     findings: tuple[Finding, ...]
@@ -98,6 +99,7 @@ class AuditPieces:
     associations: tuple[AssociationRow, ...] = ()
     following: tuple[Fact, ...] = ()
     texts: tuple[Fact, ...] = ()
+    tested: tuple[str, ...] = ()
 
 
 def public_report(
@@ -225,7 +227,7 @@ def audit_report(
         associations=audit.associations,
         following=audit.following,
         texts=audit.texts,
-        assumptions=_assumptions(page.assumptions, rows),
+        assumptions=(*_assumptions(page.assumptions, rows), *audit.tested),
         findings=rows,
         remarks=tuple(_remark(remark) for remark in audit.remarks),
         attributes=panels(manifest, audit.origins),

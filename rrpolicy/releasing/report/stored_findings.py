@@ -19,4 +19,5 @@ def read_assessment(document: Mapping[str, Any]) -> Assessment:
         findings=tuple(map(Finding.from_json, document["findings"])),
         utility=tuple(map(UtilityFinding.from_json, document["utility"])),
         attained=tuple(map(Finding.from_json, document["attained"])),
+        tested=document["tested"],
     )

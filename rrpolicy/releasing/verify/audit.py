@@ -19,7 +19,7 @@ from rrpolicy.finding import Basis, Finding, Verdict, place_to_json
 from rrpolicy.manifest.manifest import NAME
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Policy
-from rrpolicy.privacy.units import UNDECIDED
+from rrpolicy.privacy.units import MOST, UNDECIDED
 from rrpolicy.releasing.bundle import audit as auditing
 from rrpolicy.releasing.bundle import manifest as manifests
 from rrpolicy.releasing.bundle.attained import attained
@@ -69,6 +69,7 @@ CLAIMS = (
     (FINDINGS, "findings that rest on the original", "findings"),
     (FINDINGS, "what is left of the data's use", "utility"),
     (FINDINGS, "what the draw came to", "attained"),
+    (FINDINGS, "whether it was tested how many records a person has", "tested"),
     (PLAN, "the table that parameters were chosen on", "plan_on"),
     (FINDINGS, "where the policy asks for it", "findings.place"),
 )
@@ -255,8 +256,7 @@ def _check_plan(log: Log, audit: AuditSide, side: PublicSide) -> None:
     spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
     resolved = spelled and alike(policy, plan.policy.to_json())
     log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan", side.by)
-    tested = side.manifest.units.tested and plan.policy.unit is not None
-    planned = manifests.manifest(plan, Assessment((), (), tested=tested), {}, label=None, test=False)
+    planned = manifests.manifest(plan, Assessment((), ()), {}, label=None, test=False)
     differ = differences(side.manifest, planned, PLANNED)
     failure = f"release.json differs from the plan in {', '.join(differ)}"
     log.check("release.json: as planned", not differ, "RR122", failure)
@@ -293,8 +293,11 @@ def _check_stated(log: Log, audit: AuditSide, side: PublicSide) -> None:
     log.check("findings on both sides", agree, "RR122", "the findings of public/ and audit/ differ")
     agree = same(plain(manifests.public_utility(stated.utility, settings)), plain(public.utility))
     log.check("utility on both sides", agree, "RR122", "the utility of public/ and audit/ differs")
-    plan, tested = audit.plan, public.units.tested
-    findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived, tested=tested).findings
+    plan = audit.plan
+    possible = not stated.tested or plan.policy.unit is not None
+    failure = "findings.json says that it was tested how many records a person has, and no column tells people apart"
+    log.check("records of a unit", possible, "RR129", failure)
+    findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived).findings
     one_each = len(findings) == len(shown)
     if not log.check("findings: one each", one_each, "RR122", "findings.json lacks or adds a requirement"):
         return
@@ -378,6 +381,10 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
     uncounted = plan.reference is not None and original.reference is None  # what asks of people stays undecided
+    if assessment.tested != audit.stated.tested:  # counts may lack the column that tells people apart
+        uncounted |= not assessment.tested
+        pairs = zip(assessment.findings, audit.stated.findings, strict=False)
+        assessment = replace(assessment, findings=tuple(_as_counted(*pair) for pair in pairs))
     for finding, stated in zip(assessment.findings, audit.stated.findings, strict=False):
         check_finding(log, finding, stated, where="findings.json", by=side.by)
         if uncounted and finding.verdict is Verdict.UNDECIDED:
@@ -400,9 +407,6 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     differ = differences(side.manifest, expected, ("assumptions",))
     failure = "release.json does not state the assumptions that the findings rest on"
     log.again("assumptions", not differ, "RR124", failure, side.by)
-    agree = assessment.tested == side.manifest.units.tested
-    failure = "release.json does not say rightly whether the table was tested for how many records a unit has"
-    log.check("records of a unit", agree, "RR129", failure, f"tested: {assessment.tested}")
     for file in (RELEASE, FINDINGS):
         log.confirm(file, *([] if uncounted else ["findings"]), "utility", "attained")
     log.findings[:] = recomputed
@@ -410,8 +414,16 @@ def verify_source(log: Log, audit: AuditSide, side: PublicSide, original: Origin
     log.undecided[:] = [u for u in log.undecided if u not in decided]
     if not assessment.tested:
         log.undecided.append(UNDECIDED)
+    elif audit.stated.tested:
+        log.confirm(FINDINGS, "tested")
     _check_conforms(log, audit, side, original, scratch)
-    return assessment
+    return replace(assessment, tested=audit.stated.tested)
+
+
+def _as_counted(finding: Finding, stated: Finding) -> Finding:
+    """Return a finding with the number of records of a unit as it is stated: this table tells another, or none."""
+    own = (c for c in finding.companions if c.name != MOST)
+    return replace(finding, companions=(*own, *(c for c in stated.companions if c.name == MOST)))
 
 
 def verify_elsewhere(

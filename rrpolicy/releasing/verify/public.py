@@ -344,11 +344,11 @@ def _check_findings(log: Log, side: PublicSide, scratch: Path | None) -> None:
     if manifest.withholds:
         _check_withheld(log, side)
         return
-    policy, tested = public_policy(manifest, side.registry), manifest.units.tested
+    policy = public_policy(manifest, side.registry)
     with ExitStack() as stack:
         files = (side.folder, manifest.data, side.channel.tables())
         written = None if scratch is None else stack.enter_context(open_written(*files, scratch, side.registry.formats))
-        found = assess(policy, side.registry, side.channel, manifest.records, manifest.derived, written, tested=tested)
+        found = assess(policy, side.registry, side.channel, manifest.records, manifest.derived, written)
     findings = found.findings
     _check_derived(log, side, {d.id for d in manifest.derived}, findings)
     agree = len(findings) == len(manifest.findings) == len(policy.requirements) > 0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import CsvSettings, Reading
+from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.scratch import scratch
 from rrpolicy.source.draft.detection import missing_codes, settings_of
@@ -122,6 +123,7 @@ def _warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
 
 def _slug(uri: str) -> str:
     """Return a policy's name that is made of the table's."""
+    uri = parted(uri)[1]
     named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
     return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
 
@@ -177,10 +179,13 @@ name = "pram"
 def _source(uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading) -> Iterator[str]:
     """Yield the lines of [source] and [source.csv]."""
     yield "[source]"
+    multiplicity, uri = parted(uri)
     if uri.startswith(IN_MEMORY):
         yield f"uri = {spelled(IN_MEMORY)} # a table in memory, handed over with each call"
     else:
         yield f"uri = {spelled(uri)}" + ("" if ":" in uri else " # relative to this file")
+    if multiplicity is not None:
+        yield f"multiplicity = {spelled(multiplicity)} # how many records each row stands for"
     if table:
         yield f"table = {spelled(table)}"
     yield f"min_rows = {_floor(records)} # a table that came in half is refused"

@@ -46,7 +46,7 @@ def _coded(column: Stored, codes: Sequence[Value]) -> str:
     if column.family is Family.TEXT:
         return _text(f"{sql}::VARCHAR" if column.type != "VARCHAR" else column.text, codes)
     if column.family in {Family.INTEGER, Family.REAL}:
-        numbers = [n for code in codes if (n := _number(code)) is not None]
+        numbers = [n for code in codes if (n := number(code)) is not None]
         return f"{sql}::DOUBLE IN ({', '.join(map(literal, numbers))})" if numbers else ""
     if column.family is Family.MOMENT:
         moments = [f"TRY_CAST({literal(code)} AS {column.type})" for code in codes if isinstance(code, str) and code]
@@ -62,7 +62,7 @@ def _text(sql: str, codes: Sequence[Value]) -> str:
     return " OR ".join(ways)
 
 
-def _number(code: Value) -> float | None:
+def number(code: Value) -> float | None:
     """Return the number that a code is or spells."""
     if isinstance(code, str):
         return float(code) if _NUMBER.fullmatch(code) else None

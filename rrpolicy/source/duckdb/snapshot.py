@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -13,7 +13,9 @@ from rrpolicy.canonical import Value
 from rrpolicy.engine.arrays import listed
 from rrpolicy.engine.column_types import MOMENTS, Family, Stored
 from rrpolicy.engine.errors import engine_errors
-from rrpolicy.policy.model import Attribute
+from rrpolicy.engine.quoting import identifier
+from rrpolicy.policy.model import Attribute, Reading
+from rrpolicy.source.duckdb.counted import WEIGHT, weighted
 from rrpolicy.source.duckdb.encoding import Encoded, encode, released_type, swift
 from rrpolicy.source.duckdb.packing import Pack, pack
 from rrpolicy.source.duckdb.row_cache import Kept
@@ -50,10 +52,12 @@ class TableSnapshot:
         name: the table, as messages name it.
         source: SQL that stands after FROM.
         stored: its columns, in table order.
-        count: the number of rows.
+        count: the number of records.
         pinned: the state that it is held to.
         connection: DuckDB, locked down; every read has a cursor of its own.
         scratch: where sorted rows are kept; the caller wipes it.
+        rows_of_counts: of a table of distinct rows with counts, how many rows its source has, whose last column
+            `MULTIPLICITY` says how many records each stands for; None of a table of records.
     """
 
     name: str
@@ -63,15 +67,30 @@ class TableSnapshot:
     pinned: Held
     connection: duckdb.DuckDBPyConnection
     scratch: Path
+    rows_of_counts: int | None = None
     _distinct: dict[str, int] = field(default_factory=dict, repr=False)
     _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...]], Kept] = field(default_factory=dict, repr=False)
+
+    @property
+    def lines(self) -> int:
+        """Return the number of rows that the source has."""
+        return self.count if self.rows_of_counts is None else self.rows_of_counts
+
+    @property
+    def one_by_one(self) -> TableSnapshot:
+        """Return it as a table of records, each row of counts as often as it says."""
+        if self.rows_of_counts is None:
+            return self
+        names = ", ".join(map(identifier, self.stored))
+        repeated = f"SELECT *, unnest(range({WEIGHT})) FROM {self.source}"
+        return replace(self, source=f"(SELECT {names} FROM ({repeated}))", rows_of_counts=None)
 
     def columns(self) -> Mapping[str, str]:
         """Return each column's name and type, in table order."""
         return {name: column.type for name, column in self.stored.items()}
 
     def records(self) -> int:
-        """Return the number of rows."""
+        """Return the number of records."""
         return self.count
 
     def released_type(self, attribute: Attribute) -> str:
@@ -93,13 +112,15 @@ class TableSnapshot:
         query = self._query(attributes, carried)
         names = [*(a.name for a in attributes), *carried, MULTIPLICITY]
         if self._mostly_distinct(carried):
-            return self._decoded(_counted(self._sorted(attributes, carried, query)), names, query)
+            rows = _counted(self._sorted(attributes, carried, query), weighted=self.rows_of_counts is not None)
+            return self._decoded(rows, names, query)
         if carried:
-            select = ", ".join([*query.packed, *query.carried, "count(*) AS n"])
-            sql = f"SELECT {select} FROM (SELECT {', '.join(query.keys)} FROM {self.source}) {query.joins} GROUP BY ALL"
+            select = ", ".join([*query.packed, *query.carried, f"{self._records} AS n"])
+            keys = ", ".join([*query.keys, *self._weight])
+            sql = f"SELECT {select} FROM (SELECT {keys} FROM {self.source}) {query.joins} GROUP BY ALL"
         else:
             # Grouped by keys first: the codes are then computed once a group.
-            inner = f"SELECT {', '.join([*query.keys, 'count(*) AS n'])} FROM {self.source}"
+            inner = f"SELECT {', '.join([*query.keys, f'{self._records} AS n'])} FROM {self.source}"
             inner += " GROUP BY ALL" if attributes else ""
             select = ", ".join([*query.packed, "sum(n)::BIGINT AS n"])
             sql = f"SELECT {select} FROM ({inner}) {query.joins}" + (" GROUP BY ALL" if attributes else "")
@@ -108,23 +129,26 @@ class TableSnapshot:
     def rows(self, attributes: Sequence[Attribute], carried: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Return encoded rows; see `Snapshot.rows`."""
         query = self._query(attributes, carried)
-        return self._decoded(self._sorted(attributes, carried, query), [*(a.name for a in attributes), *carried], query)
+        rows = self._sorted(attributes, carried, query)
+        if self.rows_of_counts is not None:
+            rows = _one_by_one(rows)
+        return self._decoded(rows, [*(a.name for a in attributes), *carried], query)
 
     def units(self, column: str) -> Units:
         """Return how many distinct values stand in how many rows each; see `Snapshot.units`."""
         stored = self.stored[column]
-        if stored.family is not Family.TEXT or self.count <= TEXTS:
+        if stored.family is not Family.TEXT or self.lines <= TEXTS:
             return self._grouped(stored, "unit")
         hashed = self._grouped(stored, "hash(unit)")
         if max(hashed.sizes, default=1) == 1:  # no two hashes are equal, so no two values are
             return hashed
-        parts = 1 + self.count // TEXTS
+        parts = 1 + self.lines // TEXTS
         return Units.together(self._grouped(stored, "unit", f"hash(unit) % {parts} = {i}") for i in range(parts))
 
     def _grouped(self, stored: Stored, key: str, where: str = "true") -> Units:
         """Count rows by a key made of `unit`, and then the groups by their size."""
-        told = f"SELECT {stored.typed} AS unit FROM {self.source}"
-        grouped = f"SELECT unit IS NULL AS missing, count(*) AS records FROM ({told}) WHERE {where}"
+        told = f"SELECT {', '.join([f'{stored.typed} AS unit', *self._weight])} FROM {self.source}"
+        grouped = f"SELECT unit IS NULL AS missing, {self._records} AS records FROM ({told}) WHERE {where}"
         grouped += f" GROUP BY unit IS NULL, {key}"
         sql = f"SELECT missing, records, count(*) AS units FROM ({grouped}) GROUP BY ALL"
         rows = self._stream(sql, _Query()).read_all().to_pylist()
@@ -135,8 +159,20 @@ class TableSnapshot:
         """Raise `RefusedError` (RR410) if the table is not in the pinned state any more."""
         self.pinned.unchanged()
 
+    @property
+    def _records(self) -> str:
+        """Return SQL of the number of records of a group of rows."""
+        return "count(*)" if self.rows_of_counts is None else f"coalesce(sum({WEIGHT}), 0)::BIGINT"
+
+    @property
+    def _weight(self) -> tuple[str, ...]:
+        """Return SQL of the number of records of a row, where it tells one."""
+        return () if self.rows_of_counts is None else (WEIGHT,)
+
     def _swiftly(self, attributes: Sequence[Attribute]) -> pa.RecordBatchReader | None:
         """Return grouped counts of few cells, counted in an array; None where that does not do."""
+        if self.rows_of_counts is not None:
+            return None  # its rows are few already
         found = [swift(a, self.stored[a.name], f"k{i}") for i, a in enumerate(attributes)]
         swifts = [s for s in found if s is not None]
         if len(swifts) < len(found) or sum(s.bits for s in swifts) > ARRAY_BITS:
@@ -161,7 +197,7 @@ class TableSnapshot:
             estimates = ", ".join(f"approx_count_distinct({self.stored[name].released})" for name in unknown)
             batch = self._stream(f"SELECT {estimates} FROM {self.source}", _Query()).read_all()
             self._distinct.update((name, column[0].as_py()) for name, column in zip(unknown, batch, strict=True))
-        return any(self._distinct[name] * SELDOM > self.count for name in carried)
+        return any(self._distinct[name] * SELDOM > self.lines for name in carried)
 
     def _sorted(self, attributes: Sequence[Attribute], carried: Sequence[str], query: _Query) -> pa.RecordBatchReader:
         """Return rows as the engine holds them, sorted once and then kept."""
@@ -175,8 +211,9 @@ class TableSnapshot:
             with engine_errors(self.name):
                 self.unchanged()
                 return kept.again()
-        inner = f"SELECT {', '.join(query.keys)} FROM {self.source}"
-        sql = f"SELECT {', '.join([*query.packed, *query.carried])} FROM ({inner}) {query.joins}{query.order}"
+        inner = f"SELECT {', '.join([*query.keys, *self._weight])} FROM {self.source}"
+        select = ", ".join([*query.packed, *query.carried, *self._weight])
+        sql = f"SELECT {select} FROM ({inner}) {query.joins}{query.order}"
         reader = self._stream(sql, query)
         return pa.RecordBatchReader.from_batches(reader.schema, kept.passing(reader))
 
@@ -225,14 +262,45 @@ class TableSnapshot:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def _counted(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return distinct rows with their multiplicities from sorted ones."""
+def _counted(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBatchReader:
+    """Return distinct rows with their multiplicities from sorted ones, which may tell their own in the last column."""
     import pyarrow as pa
 
     from rrpolicy.source.runs import counted, singly
 
-    schema = reader.schema.append(pa.field(MULTIPLICITY, pa.int64()))
-    return pa.RecordBatchReader.from_batches(schema, counted(singly(reader)))
+    schema = reader.schema if weighted else reader.schema.append(pa.field(MULTIPLICITY, pa.int64()))
+    return pa.RecordBatchReader.from_batches(schema, counted(reader if weighted else singly(reader)))
+
+
+def _one_by_one(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return rows as often as their last column says."""
+    import pyarrow as pa
+
+    from rrpolicy.source.runs import repeated
+
+    return pa.RecordBatchReader.from_batches(reader.schema.remove(len(reader.schema) - 1), repeated(reader))
+
+
+def table_snapshot(  # noqa: PLR0917 each is another thing
+    name: str,
+    source: str,
+    columns: Sequence[Stored],
+    count: int,
+    pinned: Held,
+    connection: duckdb.DuckDBPyConnection,
+    scratch: Path,
+    reading: Reading,
+) -> TableSnapshot:
+    """Return the snapshot of a table of records, or of counts where the reading says so; see `TableSnapshot`.
+
+    Raises:
+        DataError: RR342, RR347, RR348 as `weighted`.
+    """
+    rows = None
+    if reading.multiplicity is not None:
+        counts = weighted(connection, name, source, columns, reading.multiplicity)
+        source, columns, rows, count = counts.source, counts.columns, counts.rows, counts.records
+    return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,14 @@ from rrpolicy.engine.scan import plain
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb import database, delimited, parquet
+from rrpolicy.source.duckdb.counted import MOST_RECORDS
 from rrpolicy.source.duckdb.files import Pinned, pin, shown
 from rrpolicy.source.duckdb.missing import masked
-from rrpolicy.source.duckdb.snapshot import ARRAY_BITS, TableSnapshot
+from rrpolicy.source.duckdb.snapshot import ARRAY_BITS, TableSnapshot, table_snapshot
 
 MEMORY = "1GiB"
 SECONDS = 20
 """For counting the records of a table, and as many for each GiB of its files."""
-MOST_RECORDS = 10**10
 PARQUET = ("parquet", ".parquet", ".pq")
 CSV = ("csv", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 DATABASE = ("duckdb", ".duckdb", ".ddb", ".db")
@@ -49,7 +49,7 @@ class DuckDBSource:
             reading: how a CSV file is spelled, and the codes of missing values.
 
         Raises:
-            DataError: RR300 to RR309 or RR326 if it cannot be read.
+            DataError: RR300 to RR309 or RR326 if it cannot be read; RR342, RR347, RR348 as `weighted`.
             RefusedError: RR410 if it changes while it is opened.
         """
         scheme, path = _split(uri)
@@ -93,13 +93,13 @@ def _opened(
             connection, delimited.scan(plain(file.path), file, names), names, reading
         )
         delimited.check_complete(path, file, count)
-        return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch)
+        return table_snapshot(name, source, columns, count, pinned, connection, scratch, reading)
     else:
         confine(connection, scratch, pinned.files)
         source, columns = parquet.find(connection, name, [plain(f) for f in pinned.files])
     source = masked(source, columns, reading)
     records = _counted(connection, source, name, pinned)
-    return TableSnapshot(name, source, {c.name: c for c in columns}, records, pinned, connection, scratch)
+    return table_snapshot(name, source, columns, records, pinned, connection, scratch, reading)
 
 
 def _counted(connection: duckdb.DuckDBPyConnection, source: str, name: str, pinned: Pinned) -> int:

@@ -17,7 +17,7 @@ from rrpolicy.engine.errors import translated
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb.missing import masked
-from rrpolicy.source.duckdb.snapshot import Held, TableSnapshot
+from rrpolicy.source.duckdb.snapshot import Held, table_snapshot
 from rrpolicy.source.duckdb.source import confine, connect
 from rrpolicy.source.memory.stream import stream
 from rrpolicy.source.protocol import Snapshot
@@ -64,7 +64,8 @@ def encoded(
         kind: what the records are, such as `pandas DataFrame`.
 
     Raises:
-        DataError: RR344 if a column cannot be read, RR308 if columns share a name or have none.
+        DataError: RR344 if a column cannot be read, RR308 if columns share a name or have none; RR342, RR347, RR348 as
+            `weighted`.
         RefusedError: RR410 if `pinned` changed while they were copied; RR408 if a disk is full.
     """
     found, size = stream(records, kind, name)
@@ -77,7 +78,7 @@ def encoded(
         described = connection.execute(f"DESCRIBE {HELD}").fetchall()
         columns = [Stored(row[0], row[1]) for row in described]
         source = masked(HELD, columns, reading)
-        yield TableSnapshot(name, source, {c.name: c for c in columns}, count, state, connection, scratch)
+        yield table_snapshot(name, source, columns, count, state, connection, scratch, reading)
     finally:
         connection.close()
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rrpolicy.source.memory.kinds import SCHEME, Table, kind_of
+from rrpolicy.policy.folder.multiplicity import counts_uri
+from rrpolicy.source.memory.kinds import SCHEME, Counted, Table, kind_of
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Source
@@ -39,6 +40,9 @@ def handed(table: Table | None, scheme: str = SCHEME) -> Handed:
     """
     if table is None:
         return Handed()
+    if isinstance(table, Counted):
+        counts = handed(table.table, scheme)
+        return Handed(counts_uri(counts.uri or "", table.multiplicity), counts.engines)
     if isinstance(table, (str, os.PathLike)):
         return Handed(os.fspath(table))
     from rrpolicy.source.memory.source import MemorySource

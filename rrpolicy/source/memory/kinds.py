@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rrpolicy.errors import DataError, PolicyError, Problem
+from rrpolicy.policy.folder.multiplicity import parted
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,8 +27,22 @@ class ArrowStream(Protocol):
         ...
 
 
-Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | duckdb.DuckDBPyRelation | ArrowStream"
-"""A uri or path, a pandas or polars data frame, an Arrow table, a DuckDB relation, or what else offers the stream."""
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A table of distinct rows with counts.
+
+    Attributes:
+        table: as any other; relative paths start in the working directory.
+        multiplicity: the column that says how often each row stands.
+    """
+
+    table: Table
+    multiplicity: str
+
+
+Table: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | duckdb.DuckDBPyRelation | ArrowStream | Counted"
+"""A uri or path, a pandas or polars data frame, an Arrow table, a DuckDB relation, or what else offers the stream; or
+counts in one of these."""
 
 _KINDS = {
     ("pandas", "DataFrame"): "pandas DataFrame",
@@ -62,5 +78,7 @@ def kind_of(table: Any) -> str:
 
 def given_as(uri: str) -> str:
     """Return how the table of a policy was given: what kind of table in memory, or by a uri. No address, no path."""
-    scheme, _, kind = uri.partition(":")
-    return kind if scheme == SCHEME else URI
+    multiplicity, own = parted(uri)
+    scheme, _, kind = own.partition(":")
+    told = kind if scheme == SCHEME else URI
+    return told if multiplicity is None else f"{told}, counts"

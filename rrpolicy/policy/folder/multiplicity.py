@@ -1,0 +1,27 @@
+"""Tables of distinct rows with counts, as uris: `counts:n:people.parquet` says that n tells how often each row stands.
+
+The uri alone says so. It is no part of a policy's digest: a release is the same from records and from their counts.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+SCHEME = "counts"
+
+
+def counts_uri(uri: str, multiplicity: str) -> str:
+    """Return the uri of a table of counts.
+
+    Args:
+        uri: of the table itself.
+        multiplicity: the column that says how often each row stands.
+    """
+    return f"{SCHEME}:{quote(multiplicity, safe=' ')}:{uri}"
+
+
+def parted(uri: str) -> tuple[str | None, str]:
+    """Return the column that says how often each row stands, None of a table of records, and the table's own uri."""
+    scheme, _, rest = uri.partition(":")
+    column, colon, own = rest.partition(":")
+    return (unquote(column), own) if scheme == SCHEME and column and colon else (None, uri)
