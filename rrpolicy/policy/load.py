@@ -11,9 +11,9 @@ from pathlib import Path
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.policy.baseline.inherit import Alter, read_merged
 from rrpolicy.policy.declared import governance
+from rrpolicy.policy.folder.multiplicity import counts_uri, parted
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.policy.folder.multiplicity import counts_uri, parted
 from rrpolicy.policy.resolve import Find, Resolver
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.unfilled import UNFILLED, unfilled

@@ -22,8 +22,8 @@ from rrpolicy.codec.writing import plain, record
 from rrpolicy.errors import Place
 from rrpolicy.finding import Bound
 from rrpolicy.policy.culprit import culprit
-from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.governance import Governance
 from rrpolicy.untrusted.formulas import Handling
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
@@ -343,7 +343,7 @@ class SourceSettings:
     """The [source] table. `uri` is relative to the policy's folder and not part of the digest.
 
     Attributes:
-        uri: of the table; it says, too, which column counts the records of a row: see `rrpolicy.policy.folder.multiplicity`.
+        uri: of the table. It says which column counts, too: see `rrpolicy.policy.folder.multiplicity`.
         table: inside a database.
         min_rows: fewer records are refused.
         population: that the records were drawn from.

@@ -24,6 +24,7 @@ from rrpolicy.policy.file import (
     SourceTable,
     UtilityEntry,
 )
+from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import (
     Attribute,
@@ -37,7 +38,6 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import entry, known_keys, one_of, problems_of, spelled, suggest, unknown
 from rrpolicy.untrusted import formulas

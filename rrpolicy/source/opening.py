@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.blame.returned import hold_members, returning
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.policy.model import PLAIN, Policy, Reading
 from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.model import PLAIN, Policy, Reading
 from rrpolicy.source.memory.kinds import PLAN_ON, REFERENCE, SCHEME
 from rrpolicy.source.protocol import SNAPSHOT, Snapshot, Source
 

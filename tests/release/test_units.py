@@ -19,7 +19,7 @@ from rrpolicy.estimate.opening import open_release
 from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.testing import policy_text
 
-from .forging import reseal_audit, reseal_public
+from .forging import reseal_audit
 
 POLICY = policy_text(
     """\

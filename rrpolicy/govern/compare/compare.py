@@ -17,8 +17,8 @@ from rrpolicy.govern.compare.comparison import Comparison, Outcome, Row, axis_of
 from rrpolicy.govern.compare.into import release_of, write_into
 from rrpolicy.govern.compare.kept import Kept
 from rrpolicy.govern.compare.tables import Tables
-from rrpolicy.policy.model import Policy
 from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.model import Policy
 from rrpolicy.releasing.plan.derived import to_accept
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.plan.plan import software

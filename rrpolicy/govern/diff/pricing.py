@@ -18,8 +18,8 @@ from rrpolicy.govern.diff.altered import Effect, Kind, Known, Outcome, Price, Pr
 from rrpolicy.govern.diff.entries import effect_of, named
 from rrpolicy.govern.diff.sides import Side
 from rrpolicy.policy.baseline.floor import SCHEME
-from rrpolicy.policy.model import Requirement
 from rrpolicy.policy.folder.multiplicity import counts_uri, parted
+from rrpolicy.policy.model import Requirement
 from rrpolicy.releasing.plan.check import check, refusals
 from rrpolicy.releasing.plan.preview import MarginalError, look_ahead
 from rrpolicy.source.memory.handed import Handed

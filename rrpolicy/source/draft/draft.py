@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.policy.folder.multiplicity import parted
+from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.policy.tree.spelling import spelled
 from rrpolicy.scratch import scratch
 from rrpolicy.source.draft.detection import missing_codes, settings_of
