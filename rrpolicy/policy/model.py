@@ -365,9 +365,9 @@ class SourceSettings:
     other_columns: Literal["refused", "excluded"] = "refused"
 
     @property
-    def counted(self) -> bool:
-        """Whether the table holds distinct rows with counts."""
-        return parted(self.uri)[0] is not None
+    def multiplicity(self) -> str | None:
+        """Return the column that says how often each row stands, as the uri names it; None of a table of records."""
+        return parted(self.uri)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
     unnamed = [name for name in columns if name not in policy.attributes]
     extra = unnamed if policy.source.other_columns == "refused" else []
     missing = [a for a in policy.attributes.values() if a.name not in columns]
-    if policy.source.counted:  # what is dropped need not be counted
+    if policy.source.multiplicity is not None:  # what is dropped need not be counted
         missing = [a for a in missing if not a.role.dropped]
     for name in extra:
         close = difflib.get_close_matches(name, [a.name for a in missing], n=1, cutoff=0.5)

@@ -89,7 +89,7 @@ def units_of(policy: Policy, snapshot: Snapshot) -> Units | None:
         return None
     attribute = policy.attributes.get(name)
     place = policy.place("source.unit") or (attribute.place if attribute else None)
-    if name not in snapshot.columns() and policy.source.counted:
+    if name not in snapshot.columns() and policy.source.multiplicity is not None:
         if policy.release.series is None:
             return None
         message = f"a series draws by the lasting numbers of each person, and the counts do not tell '{name}'"

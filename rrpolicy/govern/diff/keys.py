@@ -12,6 +12,7 @@ from rrpolicy.govern.diff.altered import Altered, Effect, Places, Sense
 from rrpolicy.govern.diff.sides import Side
 from rrpolicy.govern.diff.weaker import OBSERVED, effect
 from rrpolicy.policy.directions import RULES, Direction, Rule
+from rrpolicy.policy.folder.multiplicity import parted
 from rrpolicy.policy.model import Attribute, Policy
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
@@ -85,7 +86,8 @@ def _settings(side: Side) -> dict[str, _Stated]:
         **{f"policy.{name}": getattr(policy, name) for name in ("name", "version", "owner", "purpose")},
         "policy.extends": tuple(side.extends),
         "policy.plugins": policy.plugins,
-        **{f"source.{name}": getattr(source, name) for name in ("uri", "table", "min_rows", "missing")},
+        "source.uri": parted(source.uri)[1],
+        **{f"source.{name}": getattr(source, name) for name in ("table", "multiplicity", "min_rows", "missing")},
         "source.unit": policy.unit,
         **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
         **{f"source.csv.{field.name}": getattr(source.csv, field.name) for field in fields(source.csv)},

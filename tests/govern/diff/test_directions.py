@@ -101,6 +101,7 @@ changes = [{ version = "1.0.0", what = "x", why = "y", who = "z" }]
 [source]
 uri = "survey.csv"
 table = "t"
+multiplicity = "n"
 min_rows = 5
 population = "residents"
 missing = ["NA"]
