@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
+    from rrpolicy.estimate.bootstrap.bootstrapped import Bootstrapped
     from rrpolicy.estimate.query.join import Given
     from rrpolicy.estimate.results.answer import Answer
+    from rrpolicy.estimate.results.result import Result
     from rrpolicy.estimate.rules.rules import Rules
     from rrpolicy.estimate.sums.change import Changes
     from rrpolicy.estimate.sums.cube import Cube
@@ -383,6 +385,28 @@ class Release:
         from rrpolicy.estimate.query.answer import answer
 
         return answer(self, sql, target, level, tables)
+
+    def bootstrap(self, question: Callable[[Release], Result], draws: int = 999, seed: int = 0) -> Bootstrapped:
+        """Ask a question again of releases that are drawn from the likeliest original table, for errors and intervals.
+
+        For estimates whose own error is not known: other estimators, deflated measures, measures of tables with cells
+        below 0. For the population original tables are drawn, for this table it is kept; records are randomised again
+        by the published matrices. Intervals are bias-corrected percentiles; where most draws lie to one side of the
+        estimate, the row says so.
+
+        Args:
+            question: what is asked, such as `lambda r: r.crosstab("disease", estimator="em")`; it counts by columns
+                with categories.
+            draws: how many releases are drawn, 50 to 100,000.
+            seed: of the draws; the same gives the same.
+
+        Raises:
+            PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a
+                matrix; else as the question.
+        """
+        from rrpolicy.estimate.bootstrap.bootstrap import bootstrap
+
+        return bootstrap(self, question, draws, seed)
 
     def tables(
         self,

@@ -10,6 +10,7 @@ from rrpolicy.canonical import Value, category_text
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
+    Draws,
     Form,
     Format,
     Level,
@@ -17,7 +18,9 @@ from rrpolicy.cli.analysis.result import (
     Plot,
     Plugins,
     Population,
+    Seed,
     Where,
+    asked,
     opened,
     show,
     target_of,
@@ -27,6 +30,7 @@ from rrpolicy.errors import PolicyError, Problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.release import Release
 
 
@@ -49,6 +53,8 @@ def command(  # noqa: PLR0917 each option is one
     plugin: Plugins = None,
     form: Form = Format.TABLE,
     plot: Plot = None,
+    bootstrap: Draws = None,
+    seed: Seed = 0,
     *,
     population: Population = False,
     spread: Annotated[
@@ -72,17 +78,14 @@ def command(  # noqa: PLR0917 each option is one
     present = None
     if row_present is not None and column_present is not None:
         present = (_meant(release, row, row_present), _meant(release, column, column_present))
-    found = release.association(
-        row,
-        column,
-        measure,
-        where,
-        present=present,
-        target=target_of(population=population),
-        level=level,
-        spread=spread,
-        deflate=deflate,
-    )
+    target = target_of(population=population)
+
+    def question(of: Release) -> Association:
+        return of.association(
+            row, column, measure, where, present=present, target=target, level=level, spread=spread, deflate=deflate
+        )
+
+    found = asked(release, question, bootstrap, seed)
     show(found, form, plot, json=json)
     return 0
 

@@ -11,6 +11,7 @@ import typer
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
+    Draws,
     Form,
     Format,
     Level,
@@ -18,7 +19,9 @@ from rrpolicy.cli.analysis.result import (
     Plot,
     Plugins,
     Population,
+    Seed,
     Where,
+    asked,
     names,
     opened,
     show,
@@ -57,6 +60,8 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     form: Form = Format.TABLE,
     plot: Plot = None,
+    bootstrap: Draws = None,
+    seed: Seed = 0,
     *,
     population: Population = False,
     spread: Annotated[
@@ -79,17 +84,21 @@ def command(  # noqa: PLR0917 each option is one
     target = target_of(population=population)
     chosen = names(by, release)
     if since is not None:
-        if population or spread or estimator != "moment":
-            message = (
-                "--since compares unbiased counts of two tables: it goes with no --population, --spread, --estimator"
-            )
+        if population or spread or estimator != "moment" or bootstrap is not None:
+            options = "--population, --spread, --estimator, --bootstrap"
+            message = f"--since compares unbiased counts of two tables: it goes with no {options}"
             raise PolicyError(Problem("RR250", message))
         earlier = opened(since, plugin, no_verify=no_verify)
         show(release.change_since(earlier, chosen, where, level, unchanged=unchanged), form, plot, json=json)
         return 0
     if unchanged is not None:
         raise PolicyError(Problem("RR250", "--unchanged says how an earlier release compares: it goes with --since"))
-    table = release.crosstab(chosen, where, target, level, estimator=estimator, spread=spread)
+    table = asked(
+        release,
+        lambda r: r.crosstab(chosen, where, target, level, estimator=estimator, spread=spread),
+        bootstrap,
+        seed,
+    )
     if show(table, form, plot, json=json) is Format.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
         beside = [f"\nfor {other}; as data: --format csv or --json" if release.max_records == 1 else _AS_DATA]

@@ -9,6 +9,7 @@ import typer
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
+    Draws,
     Form,
     Format,
     Level,
@@ -16,6 +17,8 @@ from rrpolicy.cli.analysis.result import (
     Plot,
     Plugins,
     Population,
+    Seed,
+    asked,
     opened,
     show,
     target_of,
@@ -39,6 +42,8 @@ def command(  # noqa: PLR0917 each option is one
     plugin: Plugins = None,
     form: Form = Format.TABLE,
     plot: Plot = None,
+    bootstrap: Draws = None,
+    seed: Seed = 0,
     *,
     population: Population = False,
     json: AsJson = False,
@@ -58,7 +63,8 @@ def command(  # noqa: PLR0917 each option is one
     """
     tables = dict(map(_named, table or ()))
     release = opened(bundle, plugin, no_verify=no_verify)
-    found = release.query(sql, target_of(population=population), level, tables=tables)
+    target = target_of(population=population)
+    found = asked(release, lambda r: r.query(sql, target, level, tables=tables), bootstrap, seed)
     show(found, form, plot, json=json)
     return 0
 

@@ -15,11 +15,12 @@ from rrpolicy.cli.text.screen import wrapped
 from rrpolicy.untrusted.printable import visible_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rrpolicy.canonical import Json
     from rrpolicy.drawing.svg import Figure
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.result import Result
     from rrpolicy.estimate.results.target import Target
 
 
@@ -52,6 +53,15 @@ Form: TypeAlias = Annotated[Format, typer.Option("--format", help="How to print 
 Plot: TypeAlias = Annotated[
     Path | None, typer.Option(help="Draw the result, too, as SVG, into a file that is not there yet.", metavar="FILE")
 ]
+Draws: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--bootstrap",
+        help="Errors and intervals from so many releases that are drawn again from the likeliest table.",
+        metavar="DRAWS",
+    ),
+]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Of --bootstrap: the same seed gives the same intervals.")]
 Population: TypeAlias = Annotated[
     bool, typer.Option("--population", help="Intervals for the population that the table is a sample of.")
 ]
@@ -102,6 +112,11 @@ def names(given: Sequence[str] | None, release: Release) -> tuple[str, ...]:
     """Split names at commas; what is a column's name as it stands is not split."""
     split = [[g] if g in release.columns.columns else [part.strip() for part in g.split(",")] for g in given or ()]
     return tuple(name for part in split for name in part if name)
+
+
+def asked(release: Release, question: Callable[[Release], Result], draws: int | None, seed: int) -> Result:
+    """Ask a release a question, with the intervals of a bootstrap if its draws are given."""
+    return question(release) if draws is None else release.bootstrap(question, draws, seed)
 
 
 def show(found: Shown, form: Format, plot: Path | None = None, *, json: bool = False) -> Format:

@@ -69,11 +69,15 @@ class Association(Estimates):
     """
 
     schema: ClassVar[str] = "rrpolicy.association/1"
-    alike: ClassVar[bool] = False
 
     row: str
     column: str
     present: tuple[tuple[Value, ...], tuple[Value, ...]] | None = field(default=None)
+
+    @property
+    def alike(self) -> bool:
+        """Return False: each measure has a unit of its own."""
+        return False
 
     @property
     def title(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -32,6 +32,16 @@ _BATCH = 1 << 17
 """Rows that are read at a time."""
 
 
+class Counting(Protocol):
+    """What counts in the place of a file."""
+
+    def count(
+        self, data: DataFile, axes: Sequence[AxisWeights], condition: str, parameters: Sequence[Any]
+    ) -> tuple[list[Ints], Ints]:
+        """Return what `count` of these would."""
+        ...
+
+
 @dataclass(frozen=True)
 class DataFile:
     """Where released rows are.
@@ -43,6 +53,7 @@ class DataFile:
         table: its name.
         times: the column that says how many records a row stands for; "" for one each.
         formulas: what became of text in CSV that a spreadsheet would run as a formula.
+        counted_by: what counts in the place of the file; None where its own rows are counted.
     """
 
     paths: tuple[Path, ...]
@@ -51,6 +62,7 @@ class DataFile:
     table: str = "data"
     times: str = ""
     formulas: formulas.Handling = "escape"
+    counted_by: Counting | None = field(default=None, repr=False)
 
     @property
     def spec(self) -> TableSpec:
@@ -76,6 +88,8 @@ def count(
         PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does
             not fit its column.
     """
+    if data.counted_by is not None:
+        return data.counted_by.count(data, axes, condition, parameters)
     n = f"coalesce(sum({identifier(data.times)}), 0)::BIGINT" if data.times else "count(*)"
     table = _grouped(data, axes, [f"{n} AS n"], condition, parameters)
     return codes_of(axes, table), np.asarray(as_numpy(table.column("n")), dtype=np.int64)
@@ -305,6 +319,8 @@ def _answered(
     """
     import duckdb
 
+    if data.counted_by is not None:
+        raise not_redrawn("it needs more of the released rows than counts by categories")
     with asking(alone=data.form.alone) as connection:
         try:
             yield connection.sql(query(relation(connection, data)), params=list(parameters))
@@ -339,6 +355,18 @@ def relation(connection: Any, data: DataFile) -> str:
         return formats.relation(data.form, connection, data.paths, data.spec, data.formulas)
     except formats.UnlikeSpecError as error:
         raise unlike_description(str(error)) from error
+
+
+def not_redrawn(why: str) -> PolicyError:
+    """Return the error for a question that cannot be asked of counts that were drawn again."""
+    return PolicyError(
+        Problem(
+            "RR509",
+            f"this cannot be bootstrapped: {why}",
+            expected="counts, shares or measures of association by columns with categories",
+            hint="leave out the bootstrap",
+        )
+    )
 
 
 def unlike_description(message: str) -> PolicyError:

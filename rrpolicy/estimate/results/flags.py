@@ -21,6 +21,7 @@ MOMENT = "moment"
 MAXIMUM_LIKELIHOOD = "EM"
 NOT_ESTIMABLE = "not estimable"
 DEFLATED = "deflated"
+ONE_SIDED = "draws to one side"
 MEANINGS: Mapping[str, str] = {
     FEW_RECORDS: "fewer than 5 released records speak for this cell: the normal interval is unreliable",
     POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
@@ -31,6 +32,8 @@ MEANINGS: Mapping[str, str] = {
     MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
     DEFLATED: "without the association that randomisation alone puts into a corrected table: not unbiased, without a "
     "standard error; the interval is a test's, of tables of up to 36 cells",
+    ONE_SIDED: "most releases that were drawn again have estimates to one side of this one: it is biased, and the "
+    "interval is unreliable",
     NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
 }
 IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"

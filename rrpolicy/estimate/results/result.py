@@ -35,8 +35,6 @@ class Result(ABC):
     """
 
     schema: ClassVar[str]
-    alike: ClassVar[bool] = True
-    """Whether all rows have one unit, so that they are printed with as many decimals."""
     intervals: ClassVar[str] = "low and high are {level} intervals"
     """What low and high are, in words."""
 
@@ -55,6 +53,11 @@ class Result(ABC):
     @abstractmethod
     def shown(self) -> tuple[Column | Measured, ...]:
         """Return the columns and the quantities, in order."""
+
+    @property
+    def alike(self) -> bool:
+        """Whether all rows have one unit, so that they are printed with as many decimals."""
+        return True
 
     @property
     def spoken(self) -> Spoken:

@@ -1,0 +1,73 @@
+"""The parametric bootstrap: a question asked again of releases that are drawn from the likeliest original table.
+
+Of all columns that a question counts by, the likeliest joint table is found by EM; from it original tables are drawn
+(for the population), or it is kept (for this table), records are randomised again by the matrices that are published,
+and the question is asked of each such release. What changes from one to the next is the error of its answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.bootstrap.bootstrapped import Bootstrapped
+from rrpolicy.estimate.bootstrap.redrawn import Recorder, Redrawn, released, whole
+from rrpolicy.estimate.counts.scan import count, not_redrawn
+from rrpolicy.estimate.invert.simplex import dense, maximum_likelihood, transition
+from rrpolicy.estimate.results.result import Result
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.release import Release
+
+FEWEST, MOST = 50, 100_000
+CELLS = 100_000
+"""The largest joint table that is drawn again."""
+
+
+def bootstrap(release: Release, question: Callable[[Release], Result], draws: int, seed: int) -> Bootstrapped:
+    """Ask a question again; `Release.bootstrap` says how.
+
+    Raises:
+        PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a matrix;
+            else as the question.
+    """
+    if not FEWEST <= draws <= MOST or seed < 0:
+        message = f"{draws} draws and the seed {seed} make no bootstrap"
+        raise PolicyError(Problem("RR509", message, expected=f"{FEWEST} to {MOST:,} draws, and a seed from 0 on"))
+    asked = Recorder()
+    found = question(replace(release, data=replace(release.data, counted_by=asked)))
+    if not isinstance(found, Result) or found.biased or not asked.axes or len(asked.filters) != 1:
+        raise not_redrawn("it is no estimate from one table of counts")
+    axes, ((condition, parameters),) = list(asked.axes.values()), asked.filters
+    matrices = [transition(axis) for axis in axes]
+    if max(math.prod(P.shape[i] for P in matrices) for i in (0, 1)) > CELLS:
+        raise not_redrawn(f"it counts by a joint table of more than {CELLS:,} cells")
+    codes, n = count(release.data, axes, condition, parameters)
+    observed = dense([len(axis.released) for axis in axes], codes, n)
+    total = int(observed.sum())
+    likely = maximum_likelihood(observed, matrices).counts
+    original = whole(likely, total)
+    shares = likely.reshape(-1) / max(total, 1)
+    rng = np.random.default_rng(seed)
+    rows = found.named_rows()
+    estimates: list[list[np.ndarray]] = []
+    for _ in range(draws):
+        if found.target == "population":
+            drawn = rng.multinomial(rng.binomial(release.records, total / release.records), shares / shares.sum())
+            original = np.asarray(drawn, np.int64).reshape(likely.shape)
+        again = Redrawn(tuple(asked.axes), released(original, matrices, rng))
+        answer = question(replace(release, data=replace(release.data, counted_by=again)))
+        if answer.named_rows() != rows:
+            raise not_redrawn("its rows are chosen by their estimates, and are others in every release")
+        estimates.append([part.estimate for part in answer.measured])
+    spread = tuple(np.stack(part) for part in zip(*estimates, strict=True))
+    return Bootstrapped(
+        of=found, draws=spread, seed=seed,
+        where=found.where, target=found.target, level=found.level, records=found.records, notes=found.notes,
+        max_records=found.max_records,
+    )  # fmt: skip

@@ -1,0 +1,129 @@
+"""A result with errors and intervals of the parametric bootstrap in the place of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rrpolicy.canonical import Json
+from rrpolicy.estimate.results.drawn import Drawn
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import FEW_RECORDS, NOT_ESTIMABLE, ONE_SIDED
+from rrpolicy.estimate.results.measured import Column, Measured
+from rrpolicy.estimate.results.result import Result
+from rrpolicy.estimate.results.target import Target
+from rrpolicy.source.counts import Array
+
+_KEPT = (FEW_RECORDS, NOT_ESTIMABLE)
+_MISSING = 0.05
+_ASIDE = 1.0
+
+
+@dataclass(frozen=True)
+class Bootstrapped(Result):
+    """A result, its estimates beside the spread of those of releases that were drawn again.
+
+    Attributes:
+        of: the result.
+        draws: of each quantity its estimates, (draws, rows).
+        seed: of the draws.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.bootstrap/1"
+
+    of: Result
+    draws: tuple[Array, ...] = field(repr=False)
+    seed: int
+
+    @property
+    def alike(self) -> bool:
+        """Whether all rows have one unit."""
+        return self.of.alike
+
+    @property
+    def title(self) -> str:
+        """Return what the estimates are."""
+        return self.of.title
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return those of the result."""
+        return self.of.remarks()
+
+    def facts(self) -> dict[str, Json]:
+        """Return those of the result, and how its intervals were made."""
+        return {"of": self.of.schema, "draws": len(self.draws[0]), "seed": self.seed, **self.of.facts()}
+
+    def said_of_method(self) -> str:
+        """Return how the estimates were made."""
+        return self.of.said_of_method().partition(":")[0]
+
+    def said_of_ends(self) -> str:
+        """Return how the intervals were made."""
+        return (
+            f"se, low and high are of a parametric bootstrap: {len(self.draws[0]):,} releases drawn from the likeliest "
+            f"table (seed {self.seed}), bias-corrected percentiles"
+        )
+
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return the columns of the result, its quantities with the errors of the draws."""
+        draws = iter(self.draws)
+        return tuple(
+            self._drawn_again(part, next(draws)) if isinstance(part, Measured) else part
+            for part in self.of.shown()
+            if isinstance(part, Measured) or not part.name.endswith("_chebyshev")
+        )
+
+    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+        """Return what each row is of."""
+        return self.of.named_rows()
+
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Return what a plot of the result shows, with the intervals of the draws."""
+        quantities = {m.name: m for m in self.measured}
+        return tuple(replace(d, quantity=quantities.get(d.quantity.name, d.quantity)) for d in self.of.drawn())
+
+    def _drawn_again(self, part: Measured, draws: Array) -> Measured:
+        other: Target = "population" if self.target == "table" else "table"
+        rows = [
+            (d[np.isfinite(d)] if np.isfinite(d).mean() >= 1 - _MISSING else None, float(estimate))
+            for d, estimate in zip(draws.T, part.estimate, strict=True)
+        ]
+        possible = self._possible(part)
+
+        def ends(level: float, target: Target) -> Array:
+            none = (np.nan, np.nan)
+            found = [none if d is None or target != self.target else _percentiles(d, x, level) for d, x in rows]
+            return np.asarray(np.clip(np.array(found).reshape(-1, 2), possible[:, :1], possible[:, 1:]))
+
+        errors = np.array([np.nan if d is None else np.std(d, ddof=1) for d, _ in rows])
+        aside = [d is not None and abs(_bias(d, x)) > _ASIDE for d, x in rows]
+        flags = tuple(
+            (*(f for f in own if f in _KEPT), *((ONE_SIDED,) if apart else ()))
+            for own, apart in zip(part.flags, aside, strict=True)
+        )
+        return replace(part, errors={self.target: errors, other: np.full(errors.shape, np.nan)}, ends=ends, flags=flags)
+
+    def _possible(self, part: Measured) -> Array:
+        """Return (rows, 2) what is possible."""
+        if isinstance(self.of, Estimates):
+            return self.of.range
+        low, high = (-np.inf, np.inf) if part.whole is None else (0.0, float(part.whole))
+        return np.tile([low, high], (len(part.estimate), 1))
+
+
+def _bias(draws: Array, estimate: float) -> float:
+    """Return how many standard deviations the median of the draws lies below the estimate, were they normal."""
+    share = float(np.mean(draws < estimate) + np.mean(draws == estimate) / 2)
+    rim = 1 / (2 * len(draws))
+    return NormalDist().inv_cdf(min(max(share, rim), 1 - rim))
+
+
+def _percentiles(draws: Array, estimate: float, level: float) -> tuple[float, float]:
+    """Return the bias-corrected percentile interval (Efron 1981; Efron, Tibshirani 1993, section 14.3, a = 0)."""
+    normal = NormalDist()
+    bias, reach = _bias(draws, estimate), normal.inv_cdf((1 + level) / 2)
+    low, high = np.quantile(draws, [normal.cdf(2 * bias - reach), normal.cdf(2 * bias + reach)])
+    return float(low), float(high)
