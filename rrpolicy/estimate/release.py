@@ -391,7 +391,7 @@ class Release:
 
         For estimates whose own error is not known: other estimators, deflated measures, measures of tables with cells
         below 0. For the population original tables are drawn, for this table it is kept; records are randomised again
-        by the published matrices. Intervals are bias-corrected percentiles; where most draws lie to one side of the
+        by the published matrices. Intervals are percentiles of the draws; where most draws lie to one side of the
         estimate, the row says so.
 
         Args:
