@@ -28,6 +28,7 @@ from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.disclosure import assess
 from rrpolicy.privacy.disclosure.attribute_options import Options
 from rrpolicy.releasing.bundle.attained import attained
+from rrpolicy.releasing.bundle.manifest import data_of
 from rrpolicy.releasing.plan.opening import open_policy
 from rrpolicy.releasing.tables.sink import FolderSink
 from rrpolicy.source.opening import open_original
@@ -109,21 +110,22 @@ def run(records: int = RECORDS) -> list[Ratio]:
             def deal() -> None:
                 channel.draw(original, Streams.for_tests(1), Nowhere())
 
-            public = folder / "public"
+            public, tables = folder / "public", dict[str, Any]()
 
             def written() -> None:
                 shutil.rmtree(public, ignore_errors=True)
                 public.mkdir()
                 sink = FolderSink(channel.tables(), public, "parquet", folder)
                 channel.draw(original, Streams.for_tests(1), sink)
-                sink.finish()
+                tables.update(sink.finish())
 
             for _ in range(ROUNDS):
                 taken["copy"].append(seconds(copy))
                 taken["deal"].append(seconds(deal))
                 taken["write"].append(seconds(written))
                 taken["assess"].append(seconds(lambda: assess(asked, channel, original)))
-                measured = partial(attained, original.policy, registry, channel, original, public, folder)
+                data = data_of(original.policy.release, tables)
+                measured = partial(attained, original.policy, registry, channel, original, public, data, folder)
                 taken["measure"].append(seconds(measured))
     least = {what: min(times) for what, times in taken.items()}
     beside = f"of a copy of {least['copy']:.2f} s; {records:,} records, l = {SIZE}"

@@ -75,7 +75,7 @@ def manifest(channel: AnatomyChannel, records: int, form: Any, paths: Mapping[st
         channel=channel.to_public_json(),
         decoders=channel.decoders(),
         tables=channel.tables(),
-        data=Data(form, "escape", {name: DataTable(path, records, SEALED) for name, path in paths.items()}),
+        data=Data(form, "escape", None, {name: DataTable((path,), records, SEALED) for name, path in paths.items()}),
         requirements=(),
         findings=(),
         utility=(),
@@ -102,7 +102,7 @@ def publish(
     sink = FolderSink(channel.tables(), folder, form, folder)
     channel.draw(original, Streams.for_tests(seed), sink)
     written = sink.finish()
-    described = manifest(channel, original.records, form, {name: w.path for name, w in written.items()})
+    described = manifest(channel, original.records, form, {name: w.files[0] for name, w in written.items()})
     (folder / "release.json").write_text(json.dumps(described.to_json()))
     for name, content in public_files(described).items():
         (folder / name).write_bytes(content)

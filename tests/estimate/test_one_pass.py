@@ -53,3 +53,29 @@ def test_a_value_outside_the_domain_is_refused(publish: Any, made: Any, form: st
 
     with pytest.raises(PolicyError, match="RR269.*'a' holds a value outside its domain"):
         scan.count_each(release.data, [release.columns.axes[name] for name in ROWS])
+
+
+def test_what_was_counted_together_tells_each_coarser_table_without_another_pass(
+    publish: Any, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = [made.identity("a", ["x", "", "é 'x'"]), made.identity("b", [2, 1]), made.identity("c", ["x", "y"])]
+    path = publish(axes, ROWS, "parquet")
+    wanted = (["a"], ["c", "a"], ["b"], [], ["c", "b", "a"])
+    asked = []
+    monkeypatch.setattr(scan, "asking", lambda **options: asked.append(1) or asking(**options))
+
+    def cells(release: Any, names: list[str], *condition: Any) -> dict[tuple[int, ...], int]:
+        codes, n = scan.count(release.data, [release.columns.axes[name] for name in names], *condition)
+        return {tuple(int(c[i]) for c in codes): int(n[i]) for i in range(len(n))}
+
+    alone = [cells(open_release(path), names) for names in wanted]
+    assert len(asked) == len(wanted)
+    release = open_release(path)
+    whole = cells(release, ["a", "b", "c"])
+    assert [cells(release, names) for names in wanted] == alone
+    assert len(asked) == len(wanted) + 1
+    assert sum(whole.values()) == 6
+
+    assert cells(release, ["a"], "c = ?", ["x"]) == {(0,): 1, (1,): 1}
+    assert cells(release, ["a"], "c = ?", ["y"]) == {(0,): 2, (1,): 1, (2,): 1}
+    assert len(asked) == len(wanted) + 3

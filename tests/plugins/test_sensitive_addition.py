@@ -161,7 +161,7 @@ def test_the_plan_has_sets_and_says_both_errors(write: Write) -> None:
     assert [a.set_size for a in channel.axes if isinstance(a, Sets)] == [3, 2]
     assert [c.type for a in channel.axes[1:] for c in a.columns()] == ["VARCHAR[]", "BIGINT[]"]
     assert channel.order == ("sex", "illness", "income", "hours")
-    assert channel.sampler == "records"
+    assert channel.sampler == "records/2"
     remarks = {r.name: r.measure.value for r in look.plan.remarks[:2]}
     assert remarks["mean-squared-error-this-table"] == pytest.approx(4 * 2 / (3000 * 5 * 2))
     assert remarks["mean-squared-error-population"] == pytest.approx(3 * 16 / (3000 * 2 * 25))

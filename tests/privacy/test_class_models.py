@@ -195,9 +195,9 @@ def released(made, original, registry, form, folder):
     scratch.mkdir()
     sink = FolderSink(made.tables(), public_folder, form, scratch)
     made.draw(original, Streams.for_tests(1), sink)
-    files = {name: DataTable(w.path, w.rows, w.digest) for name, w in sink.finish().items()}
+    files = {name: DataTable(w.files, w.rows, w.digest) for name, w in sink.finish().items()}
     public = channel_from_json(made.to_public_json(), registry.kinds)
-    with open_written(public_folder, Data(form, "escape", files), public.tables(), scratch) as written:
+    with open_written(public_folder, Data(form, "escape", None, files), public.tables(), scratch) as written:
         yield public, written
 
 

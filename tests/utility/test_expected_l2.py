@@ -118,7 +118,7 @@ def write_public(folder, product, codes):
         channel=product.to_public_json(),
         decoders=product.decoders(),
         tables=product.tables(),
-        data=Data("parquet", "escape", {"data": DataTable("data.parquet", len(rows), zeros)}),
+        data=Data("parquet", "escape", None, {"data": DataTable(("data.parquet",), len(rows), zeros)}),
         requirements=(),
         findings=(),
         utility=(),

@@ -42,6 +42,41 @@ class Counting(Protocol):
         ...
 
 
+_KEPT = 1 << 16
+"""Groups of a count up to which it is kept."""
+_MOST_KEPT = 16
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Released records by the cells of some axes, under a condition.
+
+    Attributes:
+        axes: what was grouped by.
+        asked: the condition and its parameters.
+        codes: for each axis the (groups,) released cell.
+        n: (groups,) records.
+    """
+
+    axes: tuple[AxisWeights, ...]
+    asked: tuple[str, tuple[Any, ...]]
+    codes: list[Ints]
+    n: Ints
+
+    def tells(self, axes: Sequence[AxisWeights], asked: tuple[str, tuple[Any, ...]]) -> bool:
+        """Return whether the records by the cells of other axes follow from these."""
+        return self.asked == asked and all(any(axis is known for known in self.axes) for axis in axes)
+
+    def marginal(self, axes: Sequence[AxisWeights]) -> tuple[list[Ints], Ints]:
+        """Return the records by the cells of some of the axes, as `count` does."""
+        places = [next(i for i, known in enumerate(self.axes) if known is axis) for axis in axes]
+        whole = np.column_stack([np.zeros(len(self.n), np.int64), *(self.codes[place] for place in places)])
+        groups, of = np.unique(whole, axis=0, return_inverse=True)
+        n = np.zeros(len(groups), dtype=np.int64)
+        np.add.at(n, of.reshape(-1), self.n)
+        return [groups[:, 1 + i].copy() for i in range(len(axes))], n
+
+
 @dataclass(frozen=True)
 class DataFile:
     """Where released rows are.
@@ -54,6 +89,7 @@ class DataFile:
         times: the column that says how many records a row stands for; "" for one each.
         formulas: what became of text in CSV that a spreadsheet would run as a formula.
         counted_by: what counts in the place of the file; None where its own rows are counted.
+        counted: what was counted last, from which coarser tables follow without another pass.
     """
 
     paths: tuple[Path, ...]
@@ -63,6 +99,7 @@ class DataFile:
     times: str = ""
     formulas: formulas.Handling = "escape"
     counted_by: Counting | None = field(default=None, repr=False)
+    counted: list[Counted] = field(init=False, default_factory=list, compare=False, repr=False)
 
     @property
     def spec(self) -> TableSpec:
@@ -90,13 +127,25 @@ def count(
     """
     if data.counted_by is not None:
         return data.counted_by.count(data, axes, condition, parameters)
+    asked = condition, tuple(parameters)
+    known = next((k for k in data.counted if k.tells(axes, asked)), None)
+    if known is not None:
+        return _in_order(*known.marginal(axes))
     n = f"coalesce(sum({identifier(data.times)}), 0)::BIGINT" if data.times else "count(*)"
     table = _grouped(data, axes, [f"{n} AS n"], condition, parameters)
-    codes, counts = codes_of(axes, table), np.asarray(as_numpy(table.column("n")), dtype=np.int64)
+    found = Counted(tuple(axes), asked, codes_of(axes, table), np.asarray(as_numpy(table.column("n")), dtype=np.int64))
+    if len(found.n) <= _KEPT and not any(isinstance(axis, SetWeights) for axis in axes):  # a set is in several cells
+        data.counted.append(found)
+        del data.counted[:-_MOST_KEPT]
+    return _in_order(found.codes, found.n)
+
+
+def _in_order(codes: list[Ints], n: Ints) -> tuple[list[Ints], Ints]:
+    """Return groups in one order: the engine's is another every time, and sums would differ in their last digits."""
     if not codes:
-        return codes, counts
-    order = np.lexsort(codes)  # the engine's order is another every time, and sums would differ in their last digits
-    return [code[order] for code in codes], counts[order]
+        return codes, n
+    order = np.lexsort(codes)
+    return [code[order] for code in codes], n[order]
 
 
 def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import RRPolicyError
+from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.report import AssociationRow
 from rrpolicy.section import figure
 
@@ -24,6 +27,8 @@ CELLS = 10_000
 ESTIMATED = 256
 """Cells of a pair's table up to which the release is asked about it, at once; and up to which it has an interval."""
 TESTED = 36
+TOGETHER = 1 << 16
+"""Cells of several columns up to which they are counted together."""
 DIGITS = 2
 
 
@@ -35,6 +40,7 @@ def associated(original: Original, release: Release) -> tuple[AssociationRow, ..
         release: of it, opened.
     """
     found = sorted(_original(original), key=lambda pair: -pair[0])[:MOST]
+    _counted_at_once(release, [name for v, cells, *pair in found if v > 0 and cells <= ESTIMATED for name in pair])
     return tuple(_row(release, v, cells, one, other) for v, cells, one, other in found if v > 0)
 
 
@@ -48,6 +54,15 @@ def _original(original: Original) -> Iterator[tuple[float, int, str, str]]:
         if cells <= CELLS:
             v = exact_cramers_v(original, one.name, other.name).value
             yield v, cells, one.release_as or one.name, other.release_as or other.name
+
+
+def _counted_at_once(release: Release, names: Sequence[str]) -> None:
+    """Count the cells of some columns together, in one pass, from which the table of each pair follows."""
+    known = release.columns.axes
+    axes = list({id(axis): axis for axis in (known[name] for name in names if name in known)}.values())
+    unfit = any(isinstance(axis, (AnatomyWeights, SetWeights)) for axis in axes)
+    if axes and not unfit and math.prod(len(axis.released) for axis in axes) <= TOGETHER:
+        count(release.data, axes)
 
 
 def _row(release: Release, v: float, cells: int, one: str, other: str) -> AssociationRow:
