@@ -35,7 +35,7 @@ ORIGINAL = TableInMemory.of(
 
 def channel(keep: Fraction) -> Product:
     axis = Retention.uniform("ill", ILL, keep)
-    return Product((Identity.of("place", PLACE), axis), (), ("place", "ill"), "records")
+    return Product((Identity.of("place", PLACE), axis), (), ("place", "ill"), "records/2")
 
 
 def released(keep: Fraction, seed: int, promised: Fraction | None = None, series: str | None = None) -> Target:

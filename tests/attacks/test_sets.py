@@ -39,7 +39,7 @@ ORIGINALS = [[(0, 0), (0, 1), (1, 0)], [(0, 0), (0, 0), (0, 3)], [(0, 2), (1, 2)
 
 
 def channel(qi: str, labels: tuple[str, ...], set_size: int) -> Product:
-    return Product((Identity.of(qi, labels), Sets.of("ill", ILL, set_size)), (), (qi, "ill"), "records")
+    return Product((Identity.of(qi, labels), Sets.of("ill", ILL, set_size)), (), (qi, "ill"), "records/2")
 
 
 def attacks(promised: Product, original: Any, table: pa.Table, policy: Any = POLICY) -> dict[str, Attack]:
