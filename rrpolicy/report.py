@@ -229,7 +229,7 @@ class AssociationRow:
     estimate: str | None = field(
         metadata={"help": "estimated from the release; None where it lets nothing be estimated"}
     )
-    interval: str | None = field(metadata={"help": "95 %; None where there is none"})
+    error: str | None = field(metadata={"help": "standard error of the estimate; None where there is none"})
 
 
 @dataclass(frozen=True, slots=True)

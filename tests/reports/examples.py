@@ -350,7 +350,7 @@ def report(page: str = "public", **changes: object) -> Report:
         ),
         "pairs": PairPanel(("sex", "age_group"), ((0.002,), (0.0041, None)), (("sex", "disease"),)) if audit else None,
         "associations": (
-            AssociationRow(("sex", "disease"), "0.31", "0.29", "0.24 to 0.34"),
+            AssociationRow(("sex", "disease"), "0.31", "0.29", "0.02"),
             AssociationRow(("sex", "age_group"), "0.12", None, None),
         )
         if audit

@@ -25,8 +25,7 @@ MOST = 3
 CELLS = 10_000
 """Cells of a pair's table up to which it is looked at."""
 ESTIMATED = 256
-"""Cells of a pair's table up to which the release is asked about it, at once; and up to which it has an interval."""
-TESTED = 36
+"""Cells of a pair's table up to which the release is asked about it: the likeliest table is found at once."""
 TOGETHER = 1 << 16
 """Cells of several columns up to which they are counted together."""
 DIGITS = 2
@@ -75,14 +74,10 @@ def _row(release: Release, v: float, cells: int, one: str, other: str) -> Associ
         found = release.association(one, other, "cramers_v")
     except RRPolicyError:
         return untold
-    (estimate,) = found.estimate.tolist()
+    (estimate,), (error,) = found.estimate.tolist(), found.se().tolist()
     if not math.isfinite(estimate):
         return untold
-    if cells > TESTED:
-        return replace(untold, estimate=_short(estimate))
-    ((low, high),) = found.conf_int().tolist()
-    ends = f"{_short(low)} to {_short(high)}" if math.isfinite(low) and math.isfinite(high) else None
-    return AssociationRow((one, other), figure(v, DIGITS), _short(estimate), "exact" if low == high else ends)
+    return replace(untold, estimate=_short(estimate), error=_short(error) if math.isfinite(error) else None)
 
 
 def _short(v: float) -> str:
