@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
     from rrpolicy.estimate.bootstrap.bootstrapped import Bootstrapped
+    from rrpolicy.estimate.models.regression import Regression
     from rrpolicy.estimate.query.join import Given
     from rrpolicy.estimate.results.answer import Answer
     from rrpolicy.estimate.results.result import Result
@@ -272,6 +273,41 @@ class Release:
             level=level,
             deflate=deflate,
         )
+
+    def glm(
+        self,
+        formula: str,
+        family: str = "gaussian",
+        where: str | None = None,
+        *,
+        success: Sequence[Value] | None = None,
+        target: Target = "population",
+        level: float = 0.95,
+    ) -> Regression:
+        """Fit a regression model to the original table: linear, logistic, Poisson or multinomial, without bias.
+
+        Outcome and covariates may have been randomised, by whatever released them: corrected scores are solved, and
+        errors are those of draw and sample (`rrpolicy.estimate.models.scores`). Where corrected counts leave them
+        without a solution, as strong randomisation of few records may, it is refused.
+
+        Args:
+            formula: `outcome ~ terms` in the language of formulaic, over released names. Categories that are numbers
+                are covariates as they are, other ones are compared with the first of their domain.
+            family: "gaussian" (least squares), "binomial" (logistic), "poisson" or "multinomial".
+            where: as for `crosstab`.
+            success: of "binomial", the categories that count as yes; default of two the second.
+            target: "population": the coefficients of whom the table is a random sample of. "table": those that a fit
+                to the original table gives.
+            level: of the intervals.
+
+        Raises:
+            PolicyError: as `crosstab`; RR610 if formulaic is not installed, RR611 for a formula or family that cannot
+                be read, RR613 for an outcome that the family is not of, RR614 if the release does not determine it;
+                RR288 if counts are spread inside released groups.
+        """
+        from rrpolicy.estimate.models.regression import regression
+
+        return regression(self, formula, family, success, where, target, level)
 
     def independence(self, row: str, column: str, where: str | None = None, method: str | None = None) -> Independence:
         """Test whether two columns are independent in the population that the table is a random sample of.

@@ -1,0 +1,1 @@
+"""Regression models of a release: linear, logistic, Poisson and multinomial."""

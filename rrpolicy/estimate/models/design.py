@@ -1,0 +1,147 @@
+"""From a formula to the columns that a model is of, and what each original cell has in its equations."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrpolicy.errors import PolicyError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
+
+    from rrpolicy.canonical import Value
+    from rrpolicy.source.counts import Array
+
+MISSING = "missing"
+"""What stands for a missing value in the terms of a model."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """What is modelled by what.
+
+    Attributes:
+        outcome: a column, as it was written.
+        covariates: columns of the right side, as they were written, each once.
+        right: the right side.
+    """
+
+    outcome: str
+    covariates: tuple[str, ...]
+    right: str
+
+
+def read_formula(text: str) -> Formula:
+    """Read `outcome ~ terms`, the terms in the language of formulaic.
+
+    Raises:
+        PolicyError: RR610 if formulaic is not installed; RR611 if it cannot be read.
+    """
+    try:
+        import formulaic
+        from formulaic.errors import FormulaicError
+    except ImportError:
+        hint = "pip install 'rrpolicy[models]'"
+        raise PolicyError(
+            Problem("RR610", "formulas are read by formulaic, which is not installed", hint=hint)
+        ) from None
+    expected = "outcome ~ terms, such as 'employed ~ age_group + C(region) * sex'; odd names in `backticks`"
+    left, tilde, right = text.partition("~")
+    outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
+    if not tilde or outcome is None:
+        raise PolicyError(Problem("RR611", f"not a formula of one outcome: {text!r}", expected=expected))
+    try:
+        named = formulaic.Formula(right).required_variables
+    except (FormulaicError, SyntaxError, ValueError) as error:
+        raise PolicyError(Problem("RR611", f"not a formula: {text!r}: {error}", expected=expected)) from None
+    return Formula(outcome[1] or outcome[2], tuple(sorted(str(name) for name in named)), right)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The covariates of original cells.
+
+    Attributes:
+        terms: names of the columns of `matrix`.
+        matrix: (cells, terms).
+        frame: a row a cell, a column a covariate.
+    """
+
+    terms: tuple[str, ...]
+    matrix: Array = field(repr=False)
+    frame: pd.DataFrame = field(repr=False)
+    _again: Callable[[pd.DataFrame], Any] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, formula: Formula, cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]
+    ) -> Design:
+        """Make the design of cells.
+
+        Args:
+            formula: as read.
+            cells: what each is of, by the names of the formula.
+            domains: the categories of each covariate, in order; the first of text is what others are compared with.
+
+        Raises:
+            PolicyError: RR611 for a term that cannot be computed, or that depends on how often values occur.
+        """
+        import formulaic
+        from formulaic.errors import FormulaicError
+
+        frame = covariates(cells, domains)
+        try:
+            made = formulaic.model_matrix(formula.right, frame, na_action="raise")
+        except (
+            FormulaicError,
+            ValueError,
+            TypeError,
+            NameError,
+            AttributeError,
+            ArithmeticError,
+            SyntaxError,
+        ) as error:
+            raise PolicyError(
+                Problem("RR611", f"the terms {formula.right.strip()!r} cannot be computed: {error}")
+            ) from None
+        spec = made.model_spec
+        if spec.transform_state:
+            listed = ", ".join(sorted(map(str, spec.transform_state)))
+            hint = "subtract or divide by a number of your own, as in I(age - 40)"
+            message = f"{listed} depends on how often values occur, which is estimated and not known"
+            raise PolicyError(Problem("RR611", message, hint=hint))
+        matrix = np.asarray(made, dtype=np.float64)
+        if not np.isfinite(matrix).all():
+            raise PolicyError(
+                Problem("RR611", f"the terms {formula.right.strip()!r} are not numbers for every category")
+            )
+        return cls(tuple(map(str, made.columns)), matrix, frame, spec.get_model_matrix)
+
+    def at(self, frame: pd.DataFrame) -> Array:
+        """Return (rows, terms) for other rows of covariates, of the same kinds."""
+        return np.asarray(self._again(frame), dtype=np.float64)
+
+
+def covariates(cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
+    """Return a frame of covariates: numbers as they are, all else as categories in the order of the domain."""
+    import pandas as pd
+
+    def column(name: str, domain: Sequence[Value]) -> Any:
+        values = [cell[name] for cell in cells]
+        if numeric(domain):
+            return pd.Series([float(v) for v in values], dtype="float64")
+        told = [MISSING if v is None else str(v) for v in domain]
+        return pd.Series(pd.Categorical([MISSING if v is None else str(v) for v in values], categories=told))
+
+    return pd.DataFrame({name: column(name, domain) for name, domain in domains.items()}, index=range(len(cells)))
+
+
+def numeric(domain: Sequence[Value]) -> bool:
+    """Return whether all categories are numbers."""
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in domain)

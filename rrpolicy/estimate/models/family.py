@@ -1,0 +1,138 @@
+"""Families of regression models: what is expected of the outcome, and how much a coefficient moves it.
+
+All have their canonical link, so that a record's score is the residual times its covariates (McCullagh, Nelder 1989,
+section 2.5), and coefficients of several equations stand in one vector, equation by equation.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rrpolicy.source.counts import Array
+
+_MOST = 700.0
+"""Beyond it an exponential is no number."""
+
+
+class Family(ABC):
+    """An outcome's law given what is predicted of it.
+
+    Attributes:
+        link: what is linear in the covariates, in words.
+        shares: whether what is expected are shares of the outcome's categories, which add up to 1.
+    """
+
+    link: ClassVar[str]
+    shares: ClassVar[bool] = False
+
+    @abstractmethod
+    def mean(self, eta: Array) -> Array:
+        """Return (cells, equations) what is expected, of as many linear predictors."""
+
+    @abstractmethod
+    def slope(self, mean: Array) -> Array:
+        """Return (cells, equations, equations) the derivative of the mean by the linear predictors."""
+
+    @abstractmethod
+    def likelihood(self, y: Array, eta: Array) -> Array:
+        """Return (cells,) log-likelihoods of outcomes, but for what no coefficient changes."""
+
+
+class _Alone(Family):
+    """One equation."""
+
+    @abstractmethod
+    def _variance(self, mean: Array) -> Array: ...
+
+    def slope(self, mean: Array) -> Array:
+        """Return the variance function, which the canonical link makes the derivative."""
+        return self._variance(mean)[:, :, None]
+
+
+class Gaussian(_Alone):
+    """A number, of constant variance: least squares."""
+
+    link = "mean"
+
+    def mean(self, eta: Array) -> Array:
+        """Return the linear predictor."""
+        return eta
+
+    def _variance(self, mean: Array) -> Array:
+        return np.ones_like(mean)
+
+    def likelihood(self, y: Array, eta: Array) -> Array:
+        """Return half the negative squares."""
+        return np.asarray(-((y - eta) ** 2).sum(axis=1) / 2)
+
+
+class Binomial(_Alone):
+    """Yes or no."""
+
+    link = "logarithm of the odds"
+    shares = True
+
+    def mean(self, eta: Array) -> Array:
+        """Return the share of yes."""
+        return np.asarray(1 / (1 + np.exp(-np.clip(eta, -_MOST, _MOST))))
+
+    def _variance(self, mean: Array) -> Array:
+        return mean * (1 - mean)
+
+    def likelihood(self, y: Array, eta: Array) -> Array:
+        """Return Bernoulli's."""
+        return np.asarray((y * eta - np.logaddexp(0, eta)).sum(axis=1))
+
+
+class Poisson(_Alone):
+    """A number of events."""
+
+    link = "logarithm of the mean"
+
+    def mean(self, eta: Array) -> Array:
+        """Return the mean."""
+        return np.asarray(np.exp(np.minimum(eta, _MOST)))
+
+    def _variance(self, mean: Array) -> Array:
+        return mean
+
+    def likelihood(self, y: Array, eta: Array) -> Array:
+        """Return Poisson's."""
+        return np.asarray((y * eta - np.exp(np.minimum(eta, _MOST))).sum(axis=1))
+
+
+class Multinomial(Family):
+    """One of several categories; an equation for each but the first."""
+
+    link = "logarithm of the odds against the first category"
+    shares = True
+
+    def mean(self, eta: Array) -> Array:
+        """Return the shares of the categories but the first."""
+        raised = np.exp(eta - np.maximum(eta.max(axis=1, keepdims=True), 0))
+        first = np.exp(-np.maximum(eta.max(axis=1, keepdims=True), 0))
+        return np.asarray(raised / (first + raised.sum(axis=1, keepdims=True)))
+
+    def slope(self, mean: Array) -> Array:
+        """Return diag(m) - m m'."""
+        return mean[:, :, None] * np.eye(mean.shape[1]) - mean[:, :, None] * mean[:, None, :]
+
+    def likelihood(self, y: Array, eta: Array) -> Array:
+        """Return that of one draw."""
+        whole = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
+        top = whole.max(axis=1)
+        return np.asarray((y * eta).sum(axis=1) - top - np.log(np.exp(whole - top[:, None]).sum(axis=1)))
+
+
+FAMILIES: Mapping[str, Family] = {
+    "gaussian": Gaussian(),
+    "binomial": Binomial(),
+    "poisson": Poisson(),
+    "multinomial": Multinomial(),
+}

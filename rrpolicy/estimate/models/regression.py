@@ -1,0 +1,339 @@
+"""Regression on a release: coefficients with errors, what they predict, and how much covariates matter on average."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rrpolicy.canonical import Json, Value
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.grouping import group_values
+from rrpolicy.estimate.models.design import Design, Formula, covariates, numeric, read_formula
+from rrpolicy.estimate.models.family import FAMILIES, Multinomial
+from rrpolicy.estimate.models.scores import Solved, Spread, solved
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import MOMENT, POPULATION_VARIANCE
+from rrpolicy.estimate.results.intervals import Ends, normal_ends
+from rrpolicy.estimate.results.measured import Column, Measured
+from rrpolicy.estimate.results.possible import quantile
+from rrpolicy.estimate.weights.recode import refuse_biased
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.target import Target
+    from rrpolicy.estimate.weights.base import Mask
+    from rrpolicy.source.counts import Array
+
+MOST_ENTRIES = 50_000_000
+"""Cells times coefficients that are held."""
+_STEP = 1e-4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regression(Estimates):
+    """Coefficients of a regression model, a row a term; of several equations, all terms of one after the other.
+
+    Attributes:
+        formula: as it was asked.
+        family: of the outcome.
+        success: the categories of the outcome that count as yes; () where it is a number, or has equations of its own.
+        design: what each original cell has in the equations.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.regression/1"
+    alike: ClassVar[bool] = False
+    intervals: ClassVar[str] = "low to high: normal {level} intervals by the sandwich of corrected scores"
+
+    formula: str
+    family: str
+    success: tuple[Value, ...]
+    equations: tuple[Value, ...]
+    design: Design = field(repr=False)
+    _solved: Solved = field(repr=False)
+    _spread: Spread = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """Return the model."""
+        of = f", yes: {' or '.join(map(str, self.success))}" if self.success else ""
+        return f"Regression {self.formula} ({self.family}{of}): {FAMILIES[self.family].link}"
+
+    def facts(self) -> dict[str, Json]:
+        """Return the model."""
+        return {**super().facts(), "formula": self.formula, "family": self.family, "success": list(self.success)}
+
+    def shown(self) -> tuple[Column | Measured, ...]:
+        """Return the coefficients, then how far from 0 each is."""
+        z, p = self._tested()
+        return (
+            *super().shown(),
+            Column("z", tuple(z.tolist()), key=False),
+            Column("p_value", tuple(p), key=False),
+        )
+
+    def _tested(self) -> tuple[Array, list[float]]:
+        errors = self.se()
+        z = np.divide(self.estimate, errors, out=np.full(len(errors), np.nan), where=errors > 0)
+        return z, [math.erfc(abs(v) / math.sqrt(2)) for v in z.tolist()]
+
+    def __getitem__(self, term: str) -> float:
+        """Return a coefficient by its term, of a model with one equation."""
+        return float(self.estimate[[k["term"] for k in self.keys].index(term)])
+
+    @property
+    def _beta(self) -> Array:
+        return self.estimate.reshape(-1, len(self.design.terms))
+
+    def predict(self, rows: Sequence[Mapping[str, Value]]) -> Effects:
+        """Return what the model expects of the outcome for covariates; intervals are those of the link, turned back.
+
+        Args:
+            rows: the covariates, by the names of the formula.
+
+        Raises:
+            PolicyError: RR612 if a row lacks a covariate, or has a category that the release does not.
+        """
+        known = self._domains()
+        for row in rows:
+            wrong = next((n for n, d in known.items() if not _fits(row.get(n), d)), None)
+            if wrong is not None:
+                expected = "a number" if numeric(known[wrong]) else f"one of {', '.join(map(repr, known[wrong]))}"
+                raise PolicyError(Problem("RR612", f"{wrong!r} is {row.get(wrong)!r}", expected=expected))
+        family = FAMILIES[self.family]
+        X = self.design.at(covariates(rows, known))
+        eta = X @ self._beta.T
+        mean, slope = family.mean(eta), family.slope(family.mean(eta))
+        gradients = np.einsum("rab,rt->rabt", slope, X).reshape(mean.size, -1)
+        errors, stand_in = self._errors(gradients)
+        alone = len(self.equations) <= 1
+        on_link, _ = self._errors(X) if alone else (errors, stand_in)
+
+        def ends(level: float, target: Target) -> Array:
+            if not alone:
+                return normal_ends(mean.reshape(-1), errors, np.array([[0.0, 1.0]]))(level, target)
+            half = quantile(level) * on_link[target]
+            sides = [family.mean(eta + side * half[:, None])[:, 0] for side in (-1, 1)]
+            return np.stack(sides, axis=1)
+
+        keys = tuple({**self._named(e), **{n: row[n] for n in known}} for row in rows for e in self.equations)
+        return self._with("Predictions", keys, mean.reshape(-1), errors, ends, stand_in)
+
+    def margins(self) -> Effects:
+        """Return average marginal effects: what the outcome's expectation changes by, on average over all records.
+
+        Of a number, by its slope; of categories, for each against the first. The records' covariates are those that
+        the release lets estimate, and what that adds to the error is in it.
+        """
+        changes: list[tuple[str, Value, Array, Array]] = []
+        for name, domain in self._domains().items():
+            frame = self.design.frame
+            if numeric(domain):
+                lower, upper = frame.assign(**{name: frame[name] - _STEP}), frame.assign(**{name: frame[name] + _STEP})
+                changes.append((name, "slope", *self._difference(lower, upper, 2 * _STEP)))
+                continue
+            first, *others = domain
+            base = covariates([{name: first}] * len(frame), {name: domain})[name]
+            for other in others:
+                moved = covariates([{name: other}] * len(frame), {name: domain})[name]
+                pair = frame.assign(**{name: base}), frame.assign(**{name: moved})
+                changes.append((name, other, *self._difference(*pair, 1.0)))
+        counts, records = self._spread.table.moment.reshape(-1), float(self._spread.table.moment.sum())
+        own = np.concatenate([change for _, _, change, _ in changes], axis=1).T
+        mean = own @ counts / records
+        gradients = np.concatenate([np.tensordot(counts, g, axes=1) for _, _, _, g in changes]) / records
+        functions = (own - mean[:, None]) / records + gradients @ self._solved.influence
+        errors, stand_in = self._spread.errors(functions)
+        keys = tuple({**self._named(e), "of": n, "change": told} for n, told, _, _ in changes for e in self.equations)
+        within = np.array([[-np.inf, np.inf]])
+        return self._with("Average marginal effects", keys, mean, errors, normal_ends(mean, errors, within), stand_in)
+
+    def _difference(self, lower: pd.DataFrame, upper: pd.DataFrame, width: float) -> tuple[Array, Array]:
+        """Return (cells, equations) differences of expectations, and (cells, equations, parameters) their gradients."""
+        family, found = FAMILIES[self.family], []
+        for frame in (lower, upper):
+            X = self.design.at(frame)
+            mean = family.mean(X @ self._beta.T)
+            slope = np.einsum("cab,ct->cabt", family.slope(mean), X).reshape(len(X), mean.shape[1], -1)
+            found.append((mean, slope))
+        (low, from_), (high, to) = found
+        return (high - low) / width, (to - from_) / width
+
+    def _errors(self, gradients: Array) -> tuple[Mapping[Target, Array], Mask]:
+        """Return standard errors of (rows, parameters) combinations of the coefficients."""
+        return self._spread.errors(gradients @ self._solved.influence)
+
+    def _domains(self) -> dict[str, tuple[Value, ...]]:
+        found = {}
+        for name in self.design.frame.columns:
+            column = self.design.frame[name]
+            kept = column.cat.categories if hasattr(column, "cat") else column.unique()
+            found[str(name)] = tuple(kept.tolist())
+        return found
+
+    def _named(self, equation: Value) -> dict[str, Value]:
+        return {"outcome": equation} if len(self.equations) > 1 else {}
+
+    def _with(  # noqa: PLR0917 the columns of a result
+        self,
+        title: str,
+        keys: tuple[Mapping[str, Value], ...],
+        estimate: Array,
+        errors: Mapping[Target, Array],
+        ends: Ends,
+        stand_in: Mask,
+    ) -> Effects:
+        flagged = tuple((POPULATION_VARIANCE,) if s and self.target == "table" else () for s in stand_in.tolist())
+        return Effects(
+            target=self.target,
+            level=self.level,
+            records=self.records,
+            where=self.where,
+            max_records=self.max_records,
+            by=tuple(keys[0]) if keys else (),
+            keys=keys,
+            estimate=estimate,
+            errors=errors,
+            range=np.tile([[-np.inf, np.inf]], (len(estimate), 1)),
+            estimator=(self.estimator[0],) * len(estimate),
+            flags=flagged,
+            ends=ends,
+            what=f"{title} of {self.formula} ({self.family})",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects(Estimates):
+    """What follows from a regression model: predictions, or marginal effects.
+
+    Attributes:
+        what: in words.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.effects/1"
+    alike: ClassVar[bool] = False
+    intervals: ClassVar[str] = "low to high: {level} intervals"
+
+    what: str
+
+    @property
+    def title(self) -> str:
+        """Return what the rows are."""
+        return self.what
+
+
+def regression(  # noqa: PLR0917 what a regression is asked
+    release: Release,
+    formula: str,
+    family: str,
+    success: Sequence[Value] | None,
+    where: str | None,
+    target: Target,
+    level: float,
+) -> Regression:
+    """Fit a model; `Release.glm` says how.
+
+    Raises:
+        PolicyError: RR610-RR614; else as `Release.crosstab`.
+    """
+    if family not in FAMILIES:
+        raise PolicyError(Problem("RR611", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
+    asked = read_formula(formula)
+    columns = {name: release.columns.name(name) for name in (asked.outcome, *asked.covariates)}
+    if asked.outcome in asked.covariates:
+        raise PolicyError(Problem("RR611", f"{asked.outcome!r} is outcome and covariate"))
+    table = release.crosstab(list(columns.values()), where, target, level)
+    refuse_biased([axis for axis, _ in table.axes], "a regression")
+    cells = [{name: cell[columns[name]] for name in columns} for cell in group_values(table.by, table.groups)]
+    domains = {name: release.domain(columns[name]) for name in asked.covariates}
+    design = Design.of(asked, cells, domains)
+    outcome, equations, yes = _outcome(
+        asked, [cell[asked.outcome] for cell in cells], release.domain(columns[asked.outcome]), family, success
+    )
+    if design.matrix.size * len(equations) > MOST_ENTRIES:
+        hint = "leave covariates out, or bin them"
+        raise PolicyError(
+            Problem("RR268", f"{len(cells):,} cells times {design.matrix.shape[1]:,} terms are too many", hint=hint)
+        )
+    kind = FAMILIES[family]
+    counts = table.moment.reshape(-1)
+    found = solved(counts, design.matrix, outcome, kind)
+    if found is None:
+        hint = "take terms out, put categories together, or describe by `mean` and `share`"
+        message = "this release does not determine the coefficients: the corrected scores have no solution at hand"
+        raise PolicyError(Problem("RR614", message, hint=hint))
+    spread = Spread(table)
+    told, stand_in = spread.errors(found.influence)
+    estimate = found.beta.reshape(-1)
+    flags = tuple((POPULATION_VARIANCE,) if s and target == "table" else () for s in stand_in.tolist())
+    within = np.tile([[-np.inf, np.inf]], (len(estimate), 1))
+    several = len(equations) > 1
+    keys = tuple({**({"outcome": e} if several else {}), "term": t} for e in equations for t in design.terms)
+    return Regression(
+        target=target,
+        level=level,
+        records=release.records,
+        where=where,
+        max_records=release.max_records,
+        by=(("outcome", "term") if several else ("term",)),
+        keys=keys,
+        estimate=estimate,
+        errors=told,
+        range=within,
+        estimator=(MOMENT,) * len(estimate),
+        flags=flags,
+        ends=normal_ends(estimate, told, within),
+        formula=" ".join(formula.split()),
+        family=family,
+        success=yes,
+        equations=equations,
+        design=design,
+        _solved=found,
+        _spread=spread,
+    )
+
+
+def _outcome(
+    asked: Formula, values: Sequence[Value], domain: Sequence[Value], family: str, success: Sequence[Value] | None
+) -> tuple[Array, tuple[Value, ...], tuple[Value, ...]]:
+    """Return (cells, equations) the outcome, what the equations are of, and which categories count as yes.
+
+    Raises:
+        PolicyError: RR613 if the family is not one for such an outcome.
+    """
+    name = asked.outcome
+    if family != "binomial" and success is not None:
+        raise PolicyError(Problem("RR613", f"`success` is for the family 'binomial', not {family!r}"))
+    if isinstance(FAMILIES[family], Multinomial):
+        if len(domain) < 3:  # noqa: PLR2004 two categories are yes and no
+            raise PolicyError(Problem("RR613", f"{name!r} has {len(domain)} categories", hint='family="binomial"'))
+        others = tuple(domain[1:])
+        return np.array([[v == other for other in others] for v in values], dtype=np.float64), others, ()
+    if family == "binomial":
+        yes = tuple(success) if success is not None else tuple(domain[1:]) if len(domain) == 2 else ()  # noqa: PLR2004
+        if not yes or len(set(yes)) == len(domain) or not set(yes) <= set(domain):
+            listed = ", ".join(map(repr, domain[:8]))
+            given = ", ".join(map(repr, yes)) or "none"
+            message = (
+                f"of {name!r}, {given} cannot count as yes"
+                if success is not None
+                else (f"which categories of {name!r} count as yes is not said")
+            )
+            raise PolicyError(Problem("RR613", message, expected=f"some of {listed}", hint="success=[...]"))
+        return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes
+    least = 0.0 if family == "poisson" else -np.inf
+    if not numeric(domain) or any(float(v) < least for v in domain):
+        expected = "numbers from 0 on" if family == "poisson" else "numbers"
+        message = f"the categories of {name!r} are not what the family {family!r} is of"
+        raise PolicyError(Problem("RR613", message, expected=expected, hint='family="binomial" or "multinomial"'))
+    return np.array([[float(v)] for v in values]), (name,), ()
+
+
+def _fits(value: Value | None, domain: Sequence[Value]) -> bool:
+    return value in domain if not numeric(domain) else value is not None and numeric([value])

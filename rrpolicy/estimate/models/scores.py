@@ -1,0 +1,146 @@
+"""Corrected scores: regression on randomised outcomes and covariates without bias, and its errors.
+
+With W_i(cell) the weight of a released record i for the original cell of outcome and covariates,
+
+    sum_cell T(cell) score(cell; beta) = 0,   T = sum_i W_i,
+
+has at the true beta the expectation that the score of the original records has, whatever was randomised (Nakamura 1990;
+Stefanski 1989). The sandwich H^-1 (sum_i psi_i psi_i') H^-1, psi_i = sum_cell W_i(cell) score(cell; beta), holds the
+error of the draw and that of the sample; for this table's own coefficients sum_cell T score score' is taken off, which
+is what the squares are expected to be without randomisation. The cost goes with cells, not with records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrpolicy.estimate.results.variance import bessel, of_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rrpolicy.estimate.models.family import Family
+    from rrpolicy.estimate.results.table import Crosstab
+    from rrpolicy.estimate.results.target import Target
+    from rrpolicy.estimate.weights.base import Mask
+    from rrpolicy.source.counts import Array
+
+_STEPS = 60
+_HALVINGS = 25
+_CLOSE = 1e-10
+_SINGULAR = 1e-9
+FARTHEST = 30.0
+"""A linear predictor beyond it, in units of the link, is taken to grow without end."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Coefficients at which a score vanishes.
+
+    Attributes:
+        beta: (equations, covariates).
+        information: (parameters, parameters) minus the derivative of the score.
+        scores: (parameters, cells) of each cell.
+    """
+
+    beta: Array
+    information: Array = field(repr=False)
+    scores: Array = field(repr=False)
+
+    @property
+    def influence(self) -> Array:
+        """Return (parameters, cells) how far a record of each cell moves each coefficient."""
+        return np.asarray(np.linalg.solve(self.information, self.scores))
+
+
+def solved(counts: Array, X: Array, Y: Array, family: Family, start: Array | None = None) -> Solved | None:
+    """Return where the score of a table vanishes, by Newton's method; None where it has no such place at hand.
+
+    Args:
+        counts: (cells,) some may be negative.
+        X: (cells, covariates).
+        Y: (cells, equations) outcomes.
+        family: of the outcome.
+        start: (equations, covariates) to begin at; zeros by default.
+    """
+    beta = np.zeros((Y.shape[1], X.shape[1])) if start is None else start
+    value = _value(counts, X, Y, family, beta)
+    for _ in range(_STEPS):
+        mean = family.mean(X @ beta.T)
+        information = _information(counts, X, family.slope(mean))
+        if not _definite(information):
+            return None
+        scores = ((Y - mean)[:, :, None] * X[:, None, :]).reshape(len(X), -1).T
+        step = np.linalg.solve(information, scores @ counts).reshape(beta.shape)
+        if np.abs(step).max() <= _CLOSE * (1 + np.abs(beta).max()):
+            return Solved(beta, information, scores)
+        for _ in range(_HALVINGS):
+            moved = _value(counts, X, Y, family, beta + step)
+            if moved >= value - _CLOSE * abs(value):
+                break
+            step = step / 2
+        else:
+            return None
+        beta, value = beta + step, moved
+        if family.shares and np.abs(X @ beta.T).max() > FARTHEST:
+            return None
+    return None
+
+
+def _value(counts: Array, X: Array, Y: Array, family: Family, beta: Array) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = float(counts @ family.likelihood(Y, X @ beta.T))
+    return found if np.isfinite(found) else -np.inf
+
+
+def _information(counts: Array, X: Array, slope: Array) -> Array:
+    equations, covariates = slope.shape[1], X.shape[1]
+    found = np.zeros((equations, covariates, equations, covariates))
+    for a in range(equations):
+        for b in range(a, equations):
+            found[a, :, b] = X.T @ ((counts * slope[:, a, b])[:, None] * X)
+            found[b, :, a] = found[a, :, b].T
+    return found.reshape(equations * covariates, -1)
+
+
+def _definite(matrix: Array) -> bool:
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    if not np.isfinite(matrix).all() or scale.min() <= 0:
+        return False
+    values = np.linalg.eigvalsh(matrix / scale[:, None] / scale)
+    return bool(values[0] > _SINGULAR)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What is known of the errors of sums over records.
+
+    Attributes:
+        table: the corrected counts by outcome and covariates.
+    """
+
+    table: Crosstab = field(repr=False)
+
+    def errors(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
+        """Return standard errors of sums over records of functions of their original cells, for both targets.
+
+        Args:
+            functions: (sums, cells).
+
+        Returns:
+            each (sums,); and where the population's stand in for this table's, whose variance came out negative.
+        """
+        released = self.table.released
+        weighted = functions.reshape(-1, *self.table.estimate.shape)
+        for place, (axis, targets) in enumerate(self.table.axes):
+            released = axis.lifted(released, place)
+            weighted = np.moveaxis(np.tensordot(weighted, axis.factors(targets), axes=(place + 1, 1)), -1, place + 1)
+        sums = weighted.reshape(len(functions), -1)
+        square = sums**2 @ released.reshape(-1)
+        population = bessel(self.table.records) * square
+        own = functions**2 @ self.table.moment.reshape(-1)
+        table, stand_in = of_table(square, own, population)
+        return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
