@@ -301,8 +301,8 @@ class Release:
             level: of the intervals.
 
         Raises:
-            PolicyError: as `crosstab`; RR610 if formulaic is not installed, RR611 for a formula or family that cannot
-                be read, RR613 for an outcome that the family is not of, RR614 if the release does not determine it;
+            PolicyError: as `crosstab`; RR540 if formulaic is not installed, RR541 for a formula or family that cannot
+                be read, RR543 for an outcome that the family is not of, RR544 if the release does not determine it;
                 RR288 if counts are spread inside released groups.
         """
         from rrpolicy.estimate.models.regression import regression

@@ -41,7 +41,7 @@ def read_formula(text: str) -> Formula:
     """Read `outcome ~ terms`, the terms in the language of formulaic.
 
     Raises:
-        PolicyError: RR610 if formulaic is not installed; RR611 if it cannot be read.
+        PolicyError: RR540 if formulaic is not installed; RR541 if it cannot be read.
     """
     try:
         import formulaic
@@ -49,17 +49,17 @@ def read_formula(text: str) -> Formula:
     except ImportError:
         hint = "pip install 'rrpolicy[models]'"
         raise PolicyError(
-            Problem("RR610", "formulas are read by formulaic, which is not installed", hint=hint)
+            Problem("RR540", "formulas are read by formulaic, which is not installed", hint=hint)
         ) from None
     expected = "outcome ~ terms, such as 'employed ~ age_group + C(region) * sex'; odd names in `backticks`"
     left, tilde, right = text.partition("~")
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
     if not tilde or outcome is None:
-        raise PolicyError(Problem("RR611", f"not a formula of one outcome: {text!r}", expected=expected))
+        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected))
     try:
         named = formulaic.Formula(right).required_variables
     except (FormulaicError, SyntaxError, ValueError) as error:
-        raise PolicyError(Problem("RR611", f"not a formula: {text!r}: {error}", expected=expected)) from None
+        raise PolicyError(Problem("RR541", f"not a formula: {text!r}: {error}", expected=expected)) from None
     return Formula(outcome[1] or outcome[2], tuple(sorted(str(name) for name in named)), right)
 
 
@@ -90,7 +90,7 @@ class Design:
             domains: the categories of each covariate, in order; the first of text is what others are compared with.
 
         Raises:
-            PolicyError: RR611 for a term that cannot be computed, or that depends on how often values occur.
+            PolicyError: RR541 for a term that cannot be computed, or that depends on how often values occur.
         """
         import formulaic
         from formulaic.errors import FormulaicError
@@ -108,18 +108,18 @@ class Design:
             SyntaxError,
         ) as error:
             raise PolicyError(
-                Problem("RR611", f"the terms {formula.right.strip()!r} cannot be computed: {error}")
+                Problem("RR541", f"the terms {formula.right.strip()!r} cannot be computed: {error}")
             ) from None
         spec = made.model_spec
         if spec.transform_state:
             listed = ", ".join(sorted(map(str, spec.transform_state)))
             hint = "subtract or divide by a number of your own, as in I(age - 40)"
             message = f"{listed} depends on how often values occur, which is estimated and not known"
-            raise PolicyError(Problem("RR611", message, hint=hint))
+            raise PolicyError(Problem("RR541", message, hint=hint))
         matrix = np.asarray(made, dtype=np.float64)
         if not np.isfinite(matrix).all():
             raise PolicyError(
-                Problem("RR611", f"the terms {formula.right.strip()!r} are not numbers for every category")
+                Problem("RR541", f"the terms {formula.right.strip()!r} are not numbers for every category")
             )
         return cls(tuple(map(str, made.columns)), matrix, frame, spec.get_model_matrix)
 

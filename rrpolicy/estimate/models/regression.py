@@ -98,14 +98,14 @@ class Regression(Estimates):
             rows: the covariates, by the names of the formula.
 
         Raises:
-            PolicyError: RR612 if a row lacks a covariate, or has a category that the release does not.
+            PolicyError: RR542 if a row lacks a covariate, or has a category that the release does not.
         """
         known = self._domains()
         for row in rows:
             wrong = next((n for n, d in known.items() if not _fits(row.get(n), d)), None)
             if wrong is not None:
                 expected = "a number" if numeric(known[wrong]) else f"one of {', '.join(map(repr, known[wrong]))}"
-                raise PolicyError(Problem("RR612", f"{wrong!r} is {row.get(wrong)!r}", expected=expected))
+                raise PolicyError(Problem("RR542", f"{wrong!r} is {row.get(wrong)!r}", expected=expected))
         family = FAMILIES[self.family]
         X = self.design.at(covariates(rows, known))
         eta = X @ self._beta.T
@@ -240,14 +240,14 @@ def regression(  # noqa: PLR0917 what a regression is asked
     """Fit a model; `Release.glm` says how.
 
     Raises:
-        PolicyError: RR610-RR614; else as `Release.crosstab`.
+        PolicyError: RR540-RR544; else as `Release.crosstab`.
     """
     if family not in FAMILIES:
-        raise PolicyError(Problem("RR611", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
+        raise PolicyError(Problem("RR541", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
     asked = read_formula(formula)
     columns = {name: release.columns.name(name) for name in (asked.outcome, *asked.covariates)}
     if asked.outcome in asked.covariates:
-        raise PolicyError(Problem("RR611", f"{asked.outcome!r} is outcome and covariate"))
+        raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
     table = release.crosstab(list(columns.values()), where, target, level)
     refuse_biased([axis for axis, _ in table.axes], "a regression")
     cells = [{name: cell[columns[name]] for name in columns} for cell in group_values(table.by, table.groups)]
@@ -267,7 +267,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
     if found is None:
         hint = "take terms out, put categories together, or describe by `mean` and `share`"
         message = "this release does not determine the coefficients: the corrected scores have no solution at hand"
-        raise PolicyError(Problem("RR614", message, hint=hint))
+        raise PolicyError(Problem("RR544", message, hint=hint))
     spread = Spread(table)
     told, stand_in = spread.errors(found.influence)
     estimate = found.beta.reshape(-1)
@@ -305,14 +305,14 @@ def _outcome(
     """Return (cells, equations) the outcome, what the equations are of, and which categories count as yes.
 
     Raises:
-        PolicyError: RR613 if the family is not one for such an outcome.
+        PolicyError: RR543 if the family is not one for such an outcome.
     """
     name = asked.outcome
     if family != "binomial" and success is not None:
-        raise PolicyError(Problem("RR613", f"`success` is for the family 'binomial', not {family!r}"))
+        raise PolicyError(Problem("RR543", f"`success` is for the family 'binomial', not {family!r}"))
     if isinstance(FAMILIES[family], Multinomial):
         if len(domain) < 3:  # noqa: PLR2004 two categories are yes and no
-            raise PolicyError(Problem("RR613", f"{name!r} has {len(domain)} categories", hint='family="binomial"'))
+            raise PolicyError(Problem("RR543", f"{name!r} has {len(domain)} categories", hint='family="binomial"'))
         others = tuple(domain[1:])
         return np.array([[v == other for other in others] for v in values], dtype=np.float64), others, ()
     if family == "binomial":
@@ -325,13 +325,13 @@ def _outcome(
                 if success is not None
                 else (f"which categories of {name!r} count as yes is not said")
             )
-            raise PolicyError(Problem("RR613", message, expected=f"some of {listed}", hint="success=[...]"))
+            raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint="success=[...]"))
         return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes
     least = 0.0 if family == "poisson" else -np.inf
     if not numeric(domain) or any(float(v) < least for v in domain):
         expected = "numbers from 0 on" if family == "poisson" else "numbers"
         message = f"the categories of {name!r} are not what the family {family!r} is of"
-        raise PolicyError(Problem("RR613", message, expected=expected, hint='family="binomial" or "multinomial"'))
+        raise PolicyError(Problem("RR543", message, expected=expected, hint='family="binomial" or "multinomial"'))
     return np.array([[float(v)] for v in values]), (name,), ()
 
 
