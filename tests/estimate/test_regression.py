@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import rrpolicy
 from rrpolicy.channel.axes.categories import Domain
 from rrpolicy.channel.axes.retention import Retention
 from rrpolicy.channel.product.channel import Product
@@ -22,7 +23,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.scores import solved
 from rrpolicy.estimate.release import Release
-from rrpolicy.testing import TableInMemory, open_policy, policy_text
+from rrpolicy.testing import TableInMemory, open_policy, policy_text, write_csv
 from rrpolicy.testing.releases import drawn, plan_of
 
 ATTRIBUTES = """\
@@ -333,3 +334,24 @@ def test_predictions_refuse_what_the_release_does_not_know(one):
         with pytest.raises(PolicyError) as raised:
             found.predict([row])
         assert raised.value.problems[0].code == "RR542"
+
+
+def test_generalised_columns_are_modelled_by_their_labels(tmp_path):
+    codes = people(800, 23)
+    labels = {a.name: a.domain for a in POLICY.policy.released}
+    write_csv(tmp_path / "people.csv", {n: [labels[n][c] for c in codes[n]] for n in codes})
+    text = policy_text(
+        ATTRIBUTES + '[[privacy]]\nmodel = "k-anonymity"\nk = 60\n[mechanism]\nname = "l-diversity"\n'
+        '[release]\naccept = ["node", "released"]\n',
+        "people.csv",
+    )
+    (tmp_path / "policy.toml").write_text(text)
+    rrpolicy.release(tmp_path / "policy.toml", tmp_path / "bundle")
+    release = rrpolicy.open_release(tmp_path / "bundle")
+
+    found = release.glm("ill ~ sex + area + age", "binomial", target="table")
+
+    assert found.se() == pytest.approx(np.zeros(len(found.estimate)), abs=1e-9)
+    with pytest.raises(PolicyError) as raised:
+        release.inside().glm("ill ~ sex + area + age", "binomial")
+    assert raised.value.problems[0].code == "RR288"

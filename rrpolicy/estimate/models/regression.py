@@ -251,10 +251,12 @@ def regression(  # noqa: PLR0917 what a regression is asked
     table = release.crosstab(list(columns.values()), where, target, level)
     refuse_biased([axis for axis, _ in table.axes], "a regression")
     cells = [{name: cell[columns[name]] for name in columns} for cell in group_values(table.by, table.groups)]
-    domains = {name: release.domain(columns[name]) for name in asked.covariates}
-    design = Design.of(asked, cells, domains)
+    told = {
+        name: tuple(dict.fromkeys(cell[name] for cell in cells)) for name in columns
+    }  # labels, where values have some
+    design = Design.of(asked, cells, {name: told[name] for name in asked.covariates})
     outcome, equations, yes = _outcome(
-        asked, [cell[asked.outcome] for cell in cells], release.domain(columns[asked.outcome]), family, success
+        asked, [cell[asked.outcome] for cell in cells], told[asked.outcome], family, success
     )
     if design.matrix.size * len(equations) > MOST_ENTRIES:
         hint = "leave covariates out, or bin them"
@@ -269,7 +271,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         message = "this release does not determine the coefficients: the corrected scores have no solution at hand"
         raise PolicyError(Problem("RR544", message, hint=hint))
     spread = Spread(table)
-    told, stand_in = spread.errors(found.influence)
+    errors, stand_in = spread.errors(found.influence)
     estimate = found.beta.reshape(-1)
     flags = tuple((POPULATION_VARIANCE,) if s and target == "table" else () for s in stand_in.tolist())
     within = np.tile([[-np.inf, np.inf]], (len(estimate), 1))
@@ -284,11 +286,11 @@ def regression(  # noqa: PLR0917 what a regression is asked
         by=(("outcome", "term") if several else ("term",)),
         keys=keys,
         estimate=estimate,
-        errors=told,
+        errors=errors,
         range=within,
         estimator=(MOMENT,) * len(estimate),
         flags=flags,
-        ends=normal_ends(estimate, told, within),
+        ends=normal_ends(estimate, errors, within),
         formula=" ".join(formula.split()),
         family=family,
         success=yes,
