@@ -56,6 +56,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rrpolicy association release disease sex --measure odds_ratio --row-present asthma --column-present female",
     ),
     "independence": ("rrpolicy independence release disease sex",),
+    "glm": ("rrpolicy glm release 'disease ~ sex + region' --family binomial --success asthma --population",),
     "loglinear": ("rrpolicy loglinear release 'sex*region + disease'",),
     "rules": ("rrpolicy rules release --min-support 0.02 --min-confidence 0.3 --plot rules.svg",),
     "what-holds": ("rrpolicy what-holds people.csv sex disease",),

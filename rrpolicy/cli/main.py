@@ -60,6 +60,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "query": "Ask a release in SQL.",
         "association": "Estimate how strongly two columns of a release go together.",
         "independence": "Test whether two columns of a release are independent.",
+        "glm": "Fit a regression model to the original of a release.",
         "loglinear": "Fit and test a loglinear model of a release.",
         "rules": "Estimate association rules from a release.",
         "what-holds": "Say which analyses hold on randomised data as they are, without their matrices.",

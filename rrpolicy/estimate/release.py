@@ -281,7 +281,7 @@ class Release:
         where: str | None = None,
         *,
         success: Sequence[Value] | None = None,
-        target: Target = "population",
+        target: Target = "table",
         level: float = 0.95,
     ) -> Regression:
         """Fit a regression model to the original table: linear, logistic, Poisson or multinomial, without bias.
@@ -296,8 +296,8 @@ class Release:
             family: "gaussian" (least squares), "binomial" (logistic), "poisson" or "multinomial".
             where: as for `crosstab`.
             success: of "binomial", the categories that count as yes; default of two the second.
-            target: "population": the coefficients of whom the table is a random sample of. "table": those that a fit
-                to the original table gives.
+            target: "table": the coefficients that a fit to the original table gives. "population": those of the people
+                whom it is a random sample of; errors are then those that a fit to the original has, and more.
             level: of the intervals.
 
         Raises:

@@ -38,6 +38,14 @@ KINDS = {
         ["independence", "{}", "sex", "ill", "--where", "size = 2", "--method", "wald"],
         lambda r: r.independence("sex", "ill", "size = 2", "wald"),
     ),
+    "regression": (
+        ["glm", "{}", "ill ~ sex + size", "--family", "binomial", "--success", "yes", "--population"],
+        lambda r: r.glm("ill ~ sex + size", "binomial", success=["yes"], target="population"),
+    ),
+    "margins": (
+        ["glm", "{}", "size ~ sex", "--margins", "--where", "ill = 'yes'"],
+        lambda r: r.glm("size ~ sex", where="ill = 'yes'").margins(),
+    ),
     "loglinear": (["loglinear", "{}", "sex*ill + size"], lambda r: r.loglinear("sex*ill + size")),
     "rules": (
         ["rules", "{}", "--min-support", "0.05", "--min-confidence", "0.2", "--columns", "sex,ill", "--columns", "size",
@@ -106,6 +114,7 @@ def test_what_makes_no_sense_is_refused(folder, capsys):
         (["rules", bundle, "--min-support", "0", "--min-confidence", "0.5"], "RR277"),
         (["rules", bundle, "--min-support", "0.1"], "RR250"),
         (["loglinear", bundle, "sex +"], "RR275"),
+        (["glm", bundle, "sex +"], "RR541"),
         (["independence", bundle, "sex", "ill", "--method", "guess"], "RR250"),
     ):
         assert main(call) == 2

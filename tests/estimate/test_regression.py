@@ -146,7 +146,7 @@ def test_coefficients_and_sandwiches_are_those_of_r(tmp_path, one):
     release = one(codes, EXACT)
 
     for outcome, family, (beta, se) in (("ill", "binomial", numbers[:2]), ("visits", "poisson", numbers[2:])):
-        found = release.glm(f"{outcome} ~ sex * area + I(age**2)", family)
+        found = release.glm(f"{outcome} ~ sex * area + I(age**2)", family, target="population")
         place = [[k["term"] for k in found.keys].index(t) for t in ORDER]
         assert found.estimate[place] == pytest.approx(beta, rel=1e-6)
         assert found.se()[place] == pytest.approx(se, rel=1e-6)

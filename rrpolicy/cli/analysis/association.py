@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrpolicy.canonical import Value, category_text
 from rrpolicy.cli.analysis.result import (
     AsJson,
     Bundle,
@@ -21,6 +20,7 @@ from rrpolicy.cli.analysis.result import (
     Seed,
     Where,
     asked,
+    meant,
     opened,
     show,
     target_of,
@@ -28,8 +28,6 @@ from rrpolicy.cli.analysis.result import (
 from rrpolicy.errors import PolicyError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.release import Release
 
@@ -77,7 +75,7 @@ def command(  # noqa: PLR0917 each option is one
         raise PolicyError(Problem("RR250", "what is present is said of both columns: --row-present, --column-present"))
     present = None
     if row_present is not None and column_present is not None:
-        present = (_meant(release, row, row_present), _meant(release, column, column_present))
+        present = (meant(release, row, row_present), meant(release, column, column_present))
     target = target_of(population=population)
 
     def question(of: Release) -> Association:
@@ -88,9 +86,3 @@ def command(  # noqa: PLR0917 each option is one
     found = asked(release, question, bootstrap, seed)
     show(found, form, plot, json=json)
     return 0
-
-
-def _meant(release: Release, column: str, given: Sequence[str]) -> list[Value]:
-    """Return the categories that are written so; text that none is written as stays as it is, and is refused."""
-    domain = release.domain(column)
-    return [value for text in given for value in [v for v in domain if category_text(v) == text] or [text]]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias, runtime_checka
 
 import typer
 
+from rrpolicy.canonical import category_text
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
 from rrpolicy.cli.text.screen import wrapped
@@ -17,7 +18,7 @@ from rrpolicy.untrusted.printable import visible_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rrpolicy.canonical import Json
+    from rrpolicy.canonical import Json, Value
     from rrpolicy.drawing.svg import Figure
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.result import Result
@@ -147,3 +148,9 @@ def show(found: Shown, form: Format, plot: Path | None = None, *, json: bool = F
         data = found.to_csv()
         print(visible_lines(data) if sys.stdout.isatty() else data, end="")
     return form
+
+
+def meant(release: Release, column: str, given: Sequence[str]) -> list[Value]:
+    """Return the categories that are written so; text that none is written as stays as it is, and is refused."""
+    domain = release.domain(column)
+    return [value for text in given for value in [v for v in domain if category_text(v) == text] or [text]]

@@ -97,7 +97,7 @@ class Design:
 
         frame = covariates(cells, domains)
         try:
-            made = formulaic.model_matrix(formula.right, frame, na_action="raise")
+            made = formulaic.model_matrix(formula.right, frame, context={}, na_action="raise")
         except (
             FormulaicError,
             ValueError,

@@ -1,0 +1,72 @@
+"""`rrpolicy glm BUNDLE FORMULA`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rrpolicy.cli.analysis.result import (
+    AsJson,
+    Bundle,
+    Form,
+    Format,
+    Level,
+    NoVerify,
+    Plot,
+    Plugins,
+    Population,
+    Where,
+    meant,
+    opened,
+    show,
+    target_of,
+)
+
+
+class Family(StrEnum):
+    """What the outcome is."""
+
+    GAUSSIAN = "gaussian"
+    BINOMIAL = "binomial"
+    POISSON = "poisson"
+    MULTINOMIAL = "multinomial"
+
+
+def command(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    formula: Annotated[
+        str,
+        typer.Argument(
+            help="Outcome and terms, such as 'ill ~ sex + C(region)'; names that are not plain words in backticks.",
+            metavar="FORMULA",
+        ),
+    ],
+    family: Annotated[Family, typer.Option(help="What the outcome is.")] = Family.GAUSSIAN,
+    success: Annotated[
+        list[str] | None,
+        typer.Option(help="A category of a binomial outcome that counts as yes; repeat it for several."),
+    ] = None,
+    where: Where = None,
+    level: Level = 0.95,
+    plugin: Plugins = None,
+    form: Form = Format.TABLE,
+    plot: Plot = None,
+    *,
+    population: Population = False,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="Print average marginal effects in place of coefficients.")
+    ] = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Fit a regression model to the original table, by corrected scores: outcome and covariates may be randomised.
+
+    Standard errors as a fit to the original table has them need --population. Terms are expressions that run as you.
+    """
+    release = opened(bundle, plugin, no_verify=no_verify)
+    yes = None if success is None else meant(release, formula.partition("~")[0].strip(" `"), success)
+    found = release.glm(formula, family.value, where, success=yes, target=target_of(population=population), level=level)
+    show(found.margins() if margins else found, form, plot, json=json)
+    return 0
