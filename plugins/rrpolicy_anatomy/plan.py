@@ -51,7 +51,7 @@ def _not_eligible(layout: Layout, sensitive: Attribute, counts: Sequence[int]) -
         f"no anatomy for l = {layout.size}: {named} has {share} of the records of '{sensitive.name}', more than 1 in"
         f" {layout.size}",
         layout.requirement.place,
-        expected=f"an eligible table; the largest eligible l is {largest}",
+        expected=f"an eligible table; groups are of whole records, and the largest eligible l is {largest}",
         hint=f"{ask}split the value, leave its records out, or choose sensitive-addition or l-diversity",
     )
 
