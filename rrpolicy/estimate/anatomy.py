@@ -154,13 +154,17 @@ class DealtRelease(Release):
             flat = flat * size + codes[id(axis)]
         cells = math.prod(shape)
 
-        def sums(name: str) -> Array:
-            return np.bincount(flat, as_numpy(table.column(name)), cells).astype(np.float64).reshape(shape)
+        def sums(values: Array) -> Array:
+            return np.bincount(flat, values, cells).astype(np.float64).reshape(shape)
 
-        return sums("estimate"), sums("least"), sums("most")
+        pairs, size, least, most = (as_numpy(table.column(name)) for name in ("pairs", "size", "least", "most"))
+        return sums(pairs / size), sums(least), sums(most)
 
     def _joined(self, shared: AnatomyWeights, plain: Sequence[AxisWeights], targets: Mask, condition: Condition) -> Any:
-        """Return sums by the columns c0, c1, … of some axes and by the column `target`, as an arrow table."""
+        """Return sums by the columns c0, c1, … of some axes, by `target` and by the size of groups, as an arrow table.
+
+        Whole numbers are added in any order, quotients in one: the same question has the same digits.
+        """
         import duckdb
 
         kinds = {c.name: c for c in self.data.columns}
@@ -190,9 +194,9 @@ WITH asked(v, target) AS (VALUES {pairs}),
 a AS (SELECT {key} AS g{shown}, count(*) AS a FROM {qit}{where} GROUP BY ALL),
 n AS (SELECT {key} AS g, sum({count})::DOUBLE AS n FROM {st} GROUP BY ALL),
 b AS (SELECT {key} AS g, target, sum({count}) AS b FROM {st} JOIN asked ON {value} = v GROUP BY ALL)
-SELECT {listed}target, sum(a * b / n) AS estimate, sum(greatest(a + b - n, 0))::DOUBLE AS least,
+SELECT {listed}target, n.n AS size, sum(a * b)::DOUBLE AS pairs, sum(greatest(a + b - n, 0))::DOUBLE AS least,
     sum(least(a, b))::DOUBLE AS most
-FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL"""  # noqa: S608 - names quoted, constants are parameters
+FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL ORDER BY ALL"""  # noqa: S608 - names quoted, constants are parameters
             try:
                 return connection.sql(query, params=list(condition.parameters)).to_arrow_table()
             except duckdb.Error as error:

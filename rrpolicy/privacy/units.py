@@ -52,7 +52,7 @@ def k_of_units(cross: Fraction, sizes: Mapping[int, int]) -> Fraction:
 def assumption(max_records: int) -> str:
     """Return the assumption on the records of a person that every finding rests on.
 
-    Whether it was tested, `tested_on` says, in audit/ alone: a release is the same from records and from counts.
+    Whether it was tested, `how_tested` says, in audit/ alone: a release is the same from records and from counts.
 
     Args:
         max_records: the most records of a unit.
@@ -68,7 +68,7 @@ def assumption(max_records: int) -> str:
     )
 
 
-def tested_on(*, tested: bool) -> str:
+def how_tested(*, tested: bool) -> str:
     """Return whether the table was held against the number of records that a person may have."""
     how = "was tested on the table" if tested else "was not tested"
     return f"{UNDECIDED.capitalize()} {how}."

@@ -24,7 +24,7 @@ from rrpolicy.privacy.epsilon.exposure import exposure
 from rrpolicy.privacy.models import local_dp, pk_anonymity
 from rrpolicy.privacy.models.local_dp import Options as LocalDPOptions
 from rrpolicy.privacy.models.pk_anonymity import Options as PkOptions
-from rrpolicy.privacy.units import assumption, k_of_units, tested_on
+from rrpolicy.privacy.units import assumption, how_tested, k_of_units
 from rrpolicy.source.units import Units
 from rrpolicy.testing import TableInMemory, check_assessor, open_policy
 
@@ -211,5 +211,5 @@ def test_models_of_single_records_are_refused(model: str, options: dict[str, obj
 def test_the_assumption_is_the_publishers_and_the_audit_says_whether_it_was_tested() -> None:
     assert "exactly one record (stated by the publisher)" in assumption(1)
     assert "at most 3 records (stated by the publisher)" in assumption(3)
-    assert tested_on(tested=True) == "How many records a person has was tested on the table."
-    assert tested_on(tested=False) == "How many records a person has was not tested."
+    assert how_tested(tested=True) == "How many records a person has was tested on the table."
+    assert how_tested(tested=False) == "How many records a person has was not tested."

@@ -15,7 +15,7 @@ from rrpolicy.channel.base import Channel
 from rrpolicy.errors import BLAMED, RRPolicyError
 from rrpolicy.finding import Measure
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.privacy.units import tested_on
+from rrpolicy.privacy.units import how_tested
 from rrpolicy.registry import Registry
 from rrpolicy.releasing.bundle.drawn import Executed
 from rrpolicy.releasing.plan.assess import Assessment
@@ -161,7 +161,7 @@ def audit_pieces(  # noqa: PLR0917 each is another thing
         associations=_associations(plan, registry, public, original),
         following=_following(plan, Custody(str(record["key"]))),
         texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policies(written)),
-        tested=(tested_on(tested=assessment.tested),),
+        tested=(how_tested(tested=assessment.tested),),
     )
 
 

@@ -15,7 +15,7 @@ from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profil
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.identity import identities
 from rrpolicy.policy.model import Gate, Policy, Requirement
-from rrpolicy.privacy.units import assumption, largest_unit, tested_on
+from rrpolicy.privacy.units import assumption, how_tested, largest_unit
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Assessment:
     @property
     def audited(self) -> tuple[str, ...]:
         """Return the assumptions, and of that on the records of a person whether it was tested; for the audit alone."""
-        return (*self.assumptions, tested_on(tested=self.tested))
+        return (*self.assumptions, how_tested(tested=self.tested))
 
     def placed(self, places: Sequence[Place | None]) -> Assessment:
         """Return the findings with the places where the policy asks for them."""
