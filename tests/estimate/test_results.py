@@ -43,7 +43,7 @@ KINDS: dict[str, Callable[[Any], Result]] = {
     "loglinear": lambda r: r.loglinear("sex*age + region"),
     "regression": lambda r: r.glm("age ~ sex + region", "binomial", target="population"),
     "predictions": lambda r: r.glm("age ~ sex", "binomial").predict([{"sex": SEX[0]}]),
-    "bootstrapped counts": lambda r: r.bootstrap(lambda of: of.crosstab("sex"), , 1),
+    "bootstrapped counts": lambda r: r.bootstrap(lambda of: of.crosstab("sex"), 50, 1),
     "query": lambda r: r.query(
         "SELECT sex, count(*) AS n, share() AS s, avg(hours) AS h, sum(hours) FROM release GROUP BY ROLLUP (sex)"
     ),
