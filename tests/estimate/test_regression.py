@@ -65,7 +65,7 @@ def channel(keep: dict[str, str]) -> Product:
 def releases(codes: dict[str, np.ndarray], keep: dict[str, str], draws: int):
     table = TableInMemory.of(POLICY.policy, codes)
     plan = plan_of(POLICY, table, channel(keep))
-    for seed in range(DRAWS):
+    for seed in range(draws):
         with drawn(plan, POLICY, table, seed) as made:
             yield made.release
 
@@ -334,6 +334,16 @@ def test_predictions_refuse_what_the_release_does_not_know(one):
         with pytest.raises(PolicyError) as raised:
             found.predict([row])
         assert raised.value.problems[0].code == "RR542"
+
+
+def test_numbers_taken_for_categories_have_no_slope_and_nothing_between_them(one):
+    found = one(people(3000, 29), EXACT).glm("ill ~ C(age) + sex", "binomial")
+    told = {(k["of"], k["change"]): e for k, e in zip(found.margins().keys, found.margins().estimate, strict=True)}
+    assert set(told) == {("age", 2), ("age", 3), ("age", 4), ("sex", "m")}
+    assert told["age", 4] > 0.1
+    with pytest.raises(PolicyError) as raised:
+        found.predict([{"age": 2.5, "sex": "f"}])
+    assert raised.value.problems[0].code == "RR542"
 
 
 def test_generalised_columns_are_modelled_by_their_labels(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -124,8 +125,20 @@ class Design:
         return cls(tuple(map(str, made.columns)), matrix, frame, spec.get_model_matrix)
 
     def at(self, frame: pd.DataFrame) -> Array:
-        """Return (rows, terms) for other rows of covariates, of the same kinds."""
-        return np.asarray(self._again(frame), dtype=np.float64)
+        """Return (rows, terms) for other rows of covariates, of the same kinds.
+
+        Raises:
+            PolicyError: RR542 for a number that a term takes for a category, and that is none.
+        """
+        from formulaic.errors import DataMismatchWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)
+            try:
+                return np.asarray(self._again(frame), dtype=np.float64)
+            except DataMismatchWarning:
+                message = "a number is asked for that a term takes for a category, and that no record has"
+                raise PolicyError(Problem("RR542", message)) from None
 
 
 def covariates(cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -128,22 +129,12 @@ class Regression(Estimates):
     def margins(self) -> Effects:
         """Return average marginal effects: what the outcome's expectation changes by, on average over all records.
 
-        Of a number, by its slope; of categories, for each against the first. The records' covariates are those that
-        the release lets estimate, and what that adds to the error is in it.
+        Of a number, by its slope; of categories, and of numbers that are taken for such, for each against the first.
+        The records' covariates are those that the release lets estimate, and what that adds to the error is in it.
         """
         changes: list[tuple[str, Value, Array, Array]] = []
         for name, domain in self._domains().items():
-            frame = self.design.frame
-            if numeric(domain):
-                lower, upper = frame.assign(**{name: frame[name] - _STEP}), frame.assign(**{name: frame[name] + _STEP})
-                changes.append((name, "slope", *self._difference(lower, upper, 2 * _STEP)))
-                continue
-            first, *others = domain
-            base = covariates([{name: first}] * len(frame), {name: domain})[name]
-            for other in others:
-                moved = covariates([{name: other}] * len(frame), {name: domain})[name]
-                pair = frame.assign(**{name: base}), frame.assign(**{name: moved})
-                changes.append((name, other, *self._difference(*pair, 1.0)))
+            changes += self._changes(name, domain)
         counts, records = self._spread.table.moment.reshape(-1), float(self._spread.table.moment.sum())
         own = np.concatenate([change for _, _, change, _ in changes], axis=1).T
         mean = own @ counts / records
@@ -153,6 +144,21 @@ class Regression(Estimates):
         keys = tuple({**self._named(e), "of": n, "change": told} for n, told, _, _ in changes for e in self.equations)
         within = np.array([[-np.inf, np.inf]])
         return self._with("Average marginal effects", keys, mean, errors, normal_ends(mean, errors, within), stand_in)
+
+    def _changes(self, name: str, domain: Sequence[Value]) -> list[tuple[str, Value, Array, Array]]:
+        """Return what changes of one covariate do: its name, to what, and the differences with their gradients."""
+        frame = self.design.frame
+        if numeric(domain):
+            lower, upper = (frame.assign(**{name: frame[name] + side * _STEP}) for side in (-1, 1))
+            with suppress(PolicyError):  # a term that takes it for categories has no slope
+                return [(name, "slope", *self._difference(lower, upper, 2 * _STEP))]
+        first, *others = sorted(domain) if numeric(domain) else domain
+        found = []
+        for other in others:
+            made = (covariates([{name: value}] * len(frame), {name: domain}) for value in (first, other))
+            lower, upper = (frame.assign(**{name: columns[name]}) for columns in made)
+            found.append((name, other, *self._difference(lower, upper, 1.0)))
+        return found
 
     def _difference(self, lower: pd.DataFrame, upper: pd.DataFrame, width: float) -> tuple[Array, Array]:
         """Return (cells, equations) differences of expectations, and (cells, equations, parameters) their gradients."""
