@@ -217,3 +217,10 @@ def test_a_group_that_may_be_empty_bounds_no_mean(publish, made):
     ).mean("y", "sex")
     assert gone.estimator == ("moment", "not estimable")
     assert np.isnan(gone.estimate[1])
+
+
+def test_a_matrix_that_tells_nothing_apart_has_a_likeliest_table_all_the_same() -> None:
+    same = np.full((3, 3), 1 / 3)
+    found = maximum_likelihood(np.array([[50.0, 0, 10], [3, 0, 0], [0, 0, 7]]), [same, np.eye(3)])
+    assert found.converged
+    assert found.counts.sum(axis=0) == pytest.approx([53, 0, 17], abs=1e-3)

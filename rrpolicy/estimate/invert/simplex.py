@@ -147,8 +147,13 @@ def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
     scaled = P[known] * (np.sqrt(n[known]) / (P[known] @ pi))[:, None]
     H = scaled.T @ scaled
     H[np.diag_indices_from(H)] += _RIDGE * np.trace(H)
-    R = np.linalg.cholesky(H).T
-    aim = nnls(R, np.linalg.solve(R.T, H @ pi + ratio - 1))[0]
+    try:
+        R = np.linalg.cholesky(H).T
+        aim = nnls(R, np.linalg.solve(R.T, H @ pi + ratio - 1))[0]
+    except (np.linalg.LinAlgError, RuntimeError):  # singular but for rounding, or too many steps: EM goes on
+        return None
+    if not aim.any():
+        return None
     before = _likelihood(pi, n, [P])
     for _ in range(_HALVINGS):
         moved = aim / aim.sum()

@@ -12,7 +12,7 @@ import numpy as np
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.grouping import group_values
-from rrpolicy.estimate.models.design import Design, Formula, covariates, numeric, read_formula
+from rrpolicy.estimate.models.design import MISSING, Design, Formula, covariates, numeric, read_formula
 from rrpolicy.estimate.models.family import FAMILIES, Multinomial
 from rrpolicy.estimate.models.scores import Solved, Spread, solved
 from rrpolicy.estimate.results.estimates import Estimates
@@ -103,7 +103,7 @@ class Regression(Estimates):
         """
         known = self._domains()
         for row in rows:
-            wrong = next((n for n, d in known.items() if not _fits(row.get(n), d)), None)
+            wrong = next((n for n, d in known.items() if n not in row or not _fits(row[n], d)), None)
             if wrong is not None:
                 expected = "a number" if numeric(known[wrong]) else f"one of {', '.join(map(repr, known[wrong]))}"
                 raise PolicyError(Problem("RR542", f"{wrong!r} is {row.get(wrong)!r}", expected=expected))
@@ -344,4 +344,6 @@ def _outcome(
 
 
 def _fits(value: Value | None, domain: Sequence[Value]) -> bool:
-    return value in domain if not numeric(domain) else value is not None and numeric([value])
+    if numeric(domain):
+        return value is not None and numeric([value])
+    return (MISSING if value is None else str(value)) in domain
