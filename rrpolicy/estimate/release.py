@@ -288,7 +288,8 @@ class Release:
 
         Outcome and covariates may have been randomised, by whatever released them: corrected scores are solved, and
         errors are those of draw and sample (`rrpolicy.estimate.models.scores`). Where corrected counts leave them
-        without a solution, as strong randomisation of few records may, it is refused.
+        without a solution, as strong randomisation of few records may, logistic and multinomial models are fitted by
+        maximum likelihood, and marked so (`rrpolicy.estimate.models.likelihood`).
 
         Args:
             formula: `outcome ~ terms` in the language of formulaic, over released names. Categories that are numbers

@@ -11,12 +11,14 @@ import numpy as np
 
 from rrpolicy.canonical import Json, Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.models.design import MISSING, Design, Formula, covariates, numeric, read_formula
 from rrpolicy.estimate.models.family import FAMILIES, Multinomial
-from rrpolicy.estimate.models.scores import Solved, Spread, solved
+from rrpolicy.estimate.models.likelihood import likeliest
+from rrpolicy.estimate.models.scores import Scores, solved
 from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import MOMENT, POPULATION_VARIANCE
+from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
 from rrpolicy.estimate.results.intervals import Ends, normal_ends
 from rrpolicy.estimate.results.measured import Column, Measured
 from rrpolicy.estimate.results.possible import quantile
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from rrpolicy.estimate.models.scores import Fit
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
@@ -57,8 +60,7 @@ class Regression(Estimates):
     success: tuple[Value, ...]
     equations: tuple[Value, ...]
     design: Design = field(repr=False)
-    _solved: Solved = field(repr=False)
-    _spread: Spread = field(repr=False)
+    _fit: Fit = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -112,9 +114,9 @@ class Regression(Estimates):
         eta = X @ self._beta.T
         mean, slope = family.mean(eta), family.slope(family.mean(eta))
         gradients = np.einsum("rab,rt->rabt", slope, X).reshape(mean.size, -1)
-        errors, stand_in = self._errors(gradients)
+        errors, stand_in = self._fit.errors(gradients)
         alone = len(self.equations) <= 1
-        on_link, _ = self._errors(X) if alone else (errors, stand_in)
+        on_link, _ = self._fit.errors(X) if alone else (errors, stand_in)
 
         def ends(level: float, target: Target) -> Array:
             if not alone:
@@ -135,12 +137,11 @@ class Regression(Estimates):
         changes: list[tuple[str, Value, Array, Array]] = []
         for name, domain in self._domains().items():
             changes += self._changes(name, domain)
-        counts, records = self._spread.table.moment.reshape(-1), float(self._spread.table.moment.sum())
+        counts, records = self._fit.counts, float(self._fit.counts.sum())
         own = np.concatenate([change for _, _, change, _ in changes], axis=1).T
         mean = own @ counts / records
         gradients = np.concatenate([np.tensordot(counts, g, axes=1) for _, _, _, g in changes]) / records
-        functions = (own - mean[:, None]) / records + gradients @ self._solved.influence
-        errors, stand_in = self._spread.errors(functions)
+        errors, stand_in = self._fit.errors(gradients, (own - mean[:, None]) / records)
         keys = tuple({**self._named(e), "of": n, "change": told} for n, told, _, _ in changes for e in self.equations)
         within = np.array([[-np.inf, np.inf]])
         return self._with("Average marginal effects", keys, mean, errors, normal_ends(mean, errors, within), stand_in)
@@ -171,10 +172,6 @@ class Regression(Estimates):
         (low, from_), (high, to) = found
         return (high - low) / width, (to - from_) / width
 
-    def _errors(self, gradients: Array) -> tuple[Mapping[Target, Array], Mask]:
-        """Return standard errors of (rows, parameters) combinations of the coefficients."""
-        return self._spread.errors(gradients @ self._solved.influence)
-
     def _domains(self) -> dict[str, tuple[Value, ...]]:
         found = {}
         for name in self.design.frame.columns:
@@ -195,7 +192,10 @@ class Regression(Estimates):
         ends: Ends,
         stand_in: Mask,
     ) -> Effects:
-        flagged = tuple((POPULATION_VARIANCE,) if s and self.target == "table" else () for s in stand_in.tolist())
+        marked = tuple(flag for flag in self.flags[0] if flag == LIKELIHOOD)
+        flagged = tuple(
+            (*marked, POPULATION_VARIANCE) if s and self.target == "table" else marked for s in stand_in.tolist()
+        )
         return Effects(
             target=self.target,
             level=self.level,
@@ -271,15 +271,22 @@ def regression(  # noqa: PLR0917 what a regression is asked
         )
     kind = FAMILIES[family]
     counts = table.moment.reshape(-1)
-    found = solved(counts, design.matrix, outcome, kind)
+    root = solved(counts, design.matrix, outcome, kind)
+    found: Fit | None = None if root is None else Scores(root, table)
+    if found is None and not split(where, release.columns).masks:
+        told_by = {tuple(cell[name] for name in asked.covariates): None for cell in cells}
+        number = {told: place for place, told in enumerate(told_by)}
+        combination = np.array([number[tuple(cell[name] for name in asked.covariates)] for cell in cells])
+        found = likeliest(table, columns[asked.outcome], combination, design.matrix, outcome, kind)
     if found is None:
         hint = "take terms out, put categories together, or describe by `mean` and `share`"
-        message = "this release does not determine the coefficients: the corrected scores have no solution at hand"
+        message = "this release does not determine the coefficients: neither scores nor likelihood have a solution"
         raise PolicyError(Problem("RR544", message, hint=hint))
-    spread = Spread(table)
-    errors, stand_in = spread.errors(found.influence)
+    errors, stand_in = found.errors(np.eye(found.beta.size))
+    estimator = MOMENT if root is not None else LIKELIHOOD
+    marked = () if root is not None else (LIKELIHOOD,)
     estimate = found.beta.reshape(-1)
-    flags = tuple((POPULATION_VARIANCE,) if s and target == "table" else () for s in stand_in.tolist())
+    flags = tuple((*marked, POPULATION_VARIANCE) if s and target == "table" else marked for s in stand_in.tolist())
     within = np.tile([[-np.inf, np.inf]], (len(estimate), 1))
     several = len(equations) > 1
     keys = tuple({**({"outcome": e} if several else {}), "term": t} for e in equations for t in design.terms)
@@ -294,7 +301,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         estimate=estimate,
         errors=errors,
         range=within,
-        estimator=(MOMENT,) * len(estimate),
+        estimator=(estimator,) * len(estimate),
         flags=flags,
         ends=normal_ends(estimate, errors, within),
         formula=" ".join(formula.split()),
@@ -302,8 +309,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
         success=yes,
         equations=equations,
         design=design,
-        _solved=found,
-        _spread=spread,
+        _fit=found,
     )
 
 

@@ -13,7 +13,7 @@ is what the squares are expected to be without randomisation. The cost goes with
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -70,8 +70,8 @@ def solved(counts: Array, X: Array, Y: Array, family: Family, start: Array | Non
     value = _value(counts, X, Y, family, beta)
     for _ in range(_STEPS):
         mean = family.mean(X @ beta.T)
-        information = _information(counts, X, family.slope(mean))
-        if not _definite(information):
+        information = information_of(counts, X, family.slope(mean))
+        if not definite(information):
             return None
         scores = ((Y - mean)[:, :, None] * X[:, None, :]).reshape(len(X), -1).T
         step = np.linalg.solve(information, scores @ counts).reshape(beta.shape)
@@ -96,7 +96,14 @@ def _value(counts: Array, X: Array, Y: Array, family: Family, beta: Array) -> fl
     return found if np.isfinite(found) else -np.inf
 
 
-def _information(counts: Array, X: Array, slope: Array) -> Array:
+def information_of(counts: Array, X: Array, slope: Array) -> Array:
+    """Return (parameters, parameters) minus the derivative of a score.
+
+    Args:
+        counts: (cells,).
+        X: (cells, terms).
+        slope: (cells, equations, equations) of the expectation by the predictors.
+    """
     equations, covariates = slope.shape[1], X.shape[1]
     found = np.zeros((equations, covariates, equations, covariates))
     for a in range(equations):
@@ -106,7 +113,8 @@ def _information(counts: Array, X: Array, slope: Array) -> Array:
     return found.reshape(equations * covariates, -1)
 
 
-def _definite(matrix: Array) -> bool:
+def definite(matrix: Array) -> bool:
+    """Return whether a symmetric matrix is positive definite, by more than rounding, whatever the units of its rows."""
     scale = np.sqrt(np.abs(np.diag(matrix)))
     if not np.isfinite(matrix).all() or scale.min() <= 0:
         return False
@@ -114,25 +122,62 @@ def _definite(matrix: Array) -> bool:
     return bool(values[0] > _SINGULAR)
 
 
-@dataclass(frozen=True)
-class Spread:
-    """What is known of the errors of sums over records.
+class Fit(Protocol):
+    """A fitted model.
 
     Attributes:
+        beta: (equations, terms).
+        counts: (cells,) how many records each original cell is estimated to have.
+    """
+
+    @property
+    def beta(self) -> Array:  # noqa: D102 said above
+        ...
+
+    @property
+    def counts(self) -> Array:  # noqa: D102 said above
+        ...
+
+    def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
+        """Return standard errors of what depends on the coefficients, and on how many records each cell has.
+
+        Args:
+            by_beta: (functions, parameters) derivatives by the coefficients.
+            by_cells: (functions, cells) derivatives by the counts; the same for all cells with the same covariates.
+
+        Returns:
+            each (functions,); and where the population's stand in for this table's, whose variance came out negative.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Coefficients at which the corrected score vanishes, with the sandwich; a `Fit`.
+
+    Attributes:
+        solved: the coefficients.
         table: the corrected counts by outcome and covariates.
     """
 
+    solved: Solved = field(repr=False)
     table: Crosstab = field(repr=False)
 
-    def errors(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
-        """Return standard errors of sums over records of functions of their original cells, for both targets.
+    @property
+    def beta(self) -> Array:
+        """Return (equations, terms)."""
+        return self.solved.beta
 
-        Args:
-            functions: (sums, cells).
+    @property
+    def counts(self) -> Array:
+        """Return (cells,) the corrected counts."""
+        return self.table.moment.reshape(-1)
 
-        Returns:
-            each (sums,); and where the population's stand in for this table's, whose variance came out negative.
-        """
+    def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
+        """Return standard errors; see `Fit.errors`."""
+        functions = by_beta @ self.solved.influence
+        if by_cells is not None:
+            functions = functions + by_cells
         released = self.table.released
         weighted = functions.reshape(-1, *self.table.estimate.shape)
         for place, (axis, targets) in enumerate(self.table.axes):

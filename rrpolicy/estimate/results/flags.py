@@ -19,6 +19,7 @@ OUTSIDE = "outside the possible"
 LARGE = "large table"
 MOMENT = "moment"
 MAXIMUM_LIKELIHOOD = "EM"
+LIKELIHOOD = "likelihood"
 NOT_ESTIMABLE = "not estimable"
 DEFLATED = "deflated"
 ONE_SIDED = "draws to one side"
@@ -30,6 +31,8 @@ MEANINGS: Mapping[str, str] = {
     SPREAD: "spread evenly inside released groups: biased, without a standard error",
     LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",
     MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
+    LIKELIHOOD: "corrected scores have no solution: maximum likelihood, whose errors hold where the model does and "
+    "records are many",
     DEFLATED: "without the association that randomisation alone puts into a corrected table: not unbiased, without a "
     "standard error; the interval is a test's, of tables of up to 36 cells",
     ONE_SIDED: "most releases that were drawn again have estimates to one side of this one: it is biased, and the "
