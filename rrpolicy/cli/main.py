@@ -53,6 +53,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "sign": "Sign a release, or add a signature to it.",
         "keys new": "Make a key to sign releases with.",
         "report": "Write the report of a release again.",
+        "export": "Write the file by which R or another program reads a release.",
         "evidence": "Write what a release shows of what a law or standard asks.",
     },
     "analysis": {

@@ -13,7 +13,7 @@ function is called.
 
 from __future__ import annotations
 
-from rrpolicy.door.analysis import check_table, open_release, what_holds
+from rrpolicy.door.analysis import check_table, export, open_release, what_holds
 from rrpolicy.door.collection import collect, open_questionnaire, randomize
 from rrpolicy.door.ledgers import add_to_ledger, init_ledger, show_ledger, verify_ledger
 from rrpolicy.door.policies import check, compare, diff, init, load_policy, packs, plan, preview, run_tests, write_pack
@@ -30,6 +30,7 @@ __all__ = [
     "counted",
     "diff",
     "evidence",
+    "export",
     "init",
     "init_ledger",
     "load_policy",

@@ -48,6 +48,38 @@ def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] 
 
 
 @blaming
+def export(
+    bundle: PathLike,
+    program: str,
+    *,
+    out: PathLike | None = None,
+    verify: bool = True,
+    plugins: Sequence[str] = (),
+) -> str:
+    """Return the file by which another program reads a release; the bundle is never written into.
+
+    Args:
+        bundle: the bundle's folder, or its public/ folder alone.
+        program: such as "r"; `rrpolicy export --help` lists them.
+        out: write it here as well; nothing is overwritten.
+        verify: as for `open_release`.
+        plugins: as for `open_release`.
+
+    Raises:
+        PolicyError: RR278 if there is no such program; as `open_release`.
+        RefusedError: RR411 if there is a file already; RR407, RR408 if it cannot be written.
+    """
+    from rrpolicy.newfiles import write_new
+    from rrpolicy.releasing.handout.programs.offered import export as exported
+
+    text = exported(open_release(bundle, verify=verify, plugins=plugins), program)
+    if out is not None:
+        path = Path(out)
+        write_new(path.parent, {path.name: lambda file: file.write_text(text, encoding="utf-8", newline="\n")})
+    return text
+
+
+@blaming
 def what_holds(
     source: Table,
     columns: Sequence[str],
