@@ -16,12 +16,13 @@ from typing import ClassVar, Literal
 from rrpolicy.canonical import Json, Value, own_digest
 from rrpolicy.channel.decoders import Decoder, WithheldDecoder
 from rrpolicy.channel.table import Column, TableSpec
+from rrpolicy.codec.fields import SPARSE
 from rrpolicy.codec.reading import read
 from rrpolicy.codec.writing import record
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
 from rrpolicy.offer import Software
 from rrpolicy.policy.governance import Governance
-from rrpolicy.policy.model import Role
+from rrpolicy.policy.model import DesignPart, Role
 from rrpolicy.untrusted.formulas import Handling
 
 NAME = "release.json"
@@ -71,6 +72,7 @@ class ReleasedAttribute:
         hierarchy: of a sensitive attribute, by which t-closeness may be measured; None for any other.
         assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
+        design: what it is in the design of a survey: weight, stratum or cluster; None if it is none of them.
     """
 
     name: str
@@ -83,6 +85,7 @@ class ReleasedAttribute:
     hierarchy: tuple[tuple[Value, ...], ...] | None
     assume_unlinkable: str | None
     unchanged: str | None
+    design: DesignPart | None = field(default=None, metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from rrpolicy.policy.governance import (
 from rrpolicy.policy.model import (
     Bins as Bins,
     CsvSettings as CsvSettings,
+    DesignPart as DesignPart,
     Gate as Gate,
     LedgerSettings as LedgerSettings,
     MechanismChoice as MechanismChoice,

@@ -15,7 +15,7 @@ from rrpolicy.errors import Problem
 from rrpolicy.policy.file import AttributeTable, category, moment
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.hierarchy import HierarchyError, listed, read_hierarchy
-from rrpolicy.policy.model import Attribute, Bins, Role, intervals
+from rrpolicy.policy.model import Attribute, Bins, DesignPart, Role, intervals, weight_of
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import spelled, suggest
 
@@ -86,11 +86,29 @@ class _Reader:
             assume_unlinkable=self.table.assume_unlinkable,
             unchanged=self.table.unchanged,
             missing=missing,
+            design=self.design(full, bins),
             place=place,
         )
 
+    def design(self, full: tuple[Value, ...] | None, bins: Bins | None) -> DesignPart | None:
+        """Return what the column is in the design of a survey; of a weight, every category has to say how large."""
+        at = self.node.get("design")
+        if at is None or self.table.design != "weight":
+            return self.table.design
+        nulls = self.node.get("nulls")
+        if nulls is not None and self.table.nulls != REJECT:
+            hint = "take `nulls` out, and mend the table; a weight of 0 leaves a record out of every estimate"
+            self.refuse("RR142", f"'{self.name}' is a weight, which every record has", nulls, f'"{REJECT}"', hint)
+        wrong = next((v for v in full or () if weight_of(v) is None), None)
+        if wrong is not None:
+            expected = "numbers that are not negative" + (", such as the mean weight of each bin" if bins else "")
+            labels = f"labels = {spelled(['0.5', '1.5'])}, a label for each bin" if bins else None
+            message = f"'{self.name}' is a weight, and {spelled(wrong)} tells no size"
+            self.refuse("RR142", message, self.node.get("labels") or at, expected, labels)
+        return "weight"
+
     def fit_role(self) -> None:
-        for key in ("release_as", "assume_unlinkable", "unchanged"):
+        for key in ("release_as", "assume_unlinkable", "unchanged", "design"):
             at = self.node.get(key)
             if at is not None and self.role.dropped:
                 self.refuse("RR219", f"'{self.name}' is {self.role.value} and never released, so it has no {key}", at)

@@ -104,6 +104,7 @@ RULES: Mapping[str, Rule] = {
     "attributes.*.release_as": Rule(Direction.NEVER, "it is a name"),
     "attributes.*.assume_unlinkable": Rule(Direction.STATED, "every guarantee rests on it"),
     "attributes.*.unchanged": Rule(Direction.STATED, "a column may then be released as it is"),
+    "attributes.*.design": Rule(Direction.NEVER, "it tells analysts how the sample was drawn, and decides nothing"),
     "attributes.*.missing": Rule(Direction.CHANGED, _CODES),
     "privacy.model": Rule(Direction.APPENDED, _REQUIRED),
     "privacy.where": Rule(Direction.APPENDED, _REQUIRED),

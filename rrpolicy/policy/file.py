@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical import Value
 from rrpolicy.policy.directions import RELAXABLE
+from rrpolicy.policy.model import DesignPart
 from rrpolicy.policy.rational import Rational
 from rrpolicy.untrusted.formulas import CONVENTION, Handling
 
@@ -326,6 +327,11 @@ class AttributeTable(Table):
     release_as: Line | None = Field(None, description="The released column's name; default the column's own.")
     assume_unlinkable: Line | None = Field(None, description="The reason why nobody is linked through this column.")
     unchanged: Line | None = Field(None, description="The reason why this column is released as it is.")
+    design: DesignPart | None = Field(
+        None,
+        description="What the column is in the design of a survey, so that estimates and their errors are of the "
+        "population: weight (of how many people a record stands for), stratum, or cluster (the primary sampling unit).",
+    )
     missing: list[Code] | None = Field(
         None, description="Codes that stand for a missing value in this column, in place of those of [source]."
     )

@@ -29,6 +29,8 @@ from rrpolicy.untrusted.formulas import Handling
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
 
 
+DesignPart: TypeAlias = Literal["weight", "stratum", "cluster"]
+"""What a column is in the design of a survey; see `Attribute`."""
 Overlap: TypeAlias = Literal["any", "nested", "same", "none"]
 """How the people of a release stand to those of earlier ones; see `LedgerSettings`."""
 
@@ -79,6 +81,15 @@ def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
     return tuple(f"[{a}, {b}{end}" for a, b, end in zip(shown, shown[1:], ends, strict=False))
 
 
+def weight_of(category: Value) -> float | None:
+    """Return the size of a weight: a number, or a label that spells one; None if it is neither, or is negative."""
+    try:
+        size = float(category) if not isinstance(category, bool) else math.nan
+    except ValueError:
+        return None
+    return size if math.isfinite(size) and size >= 0 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """One column of the table and all the policy says of it.
@@ -100,6 +111,8 @@ class Attribute:
         assume_unlinkable: the steward's reason why the column links nobody; None if not assumed.
         unchanged: the steward's reason why the column is released as it is; None if none is stated.
         missing: codes that stand for a missing value in this column; None: those of [source].
+        design: what the column is in the design of a survey: the weight (of how many people a record stands for), a
+            stratum, or a cluster (the primary sampling unit); None of any other column.
         place: where the attribute stands in the policy.
     """
 
@@ -116,6 +129,7 @@ class Attribute:
     assume_unlinkable: str | None = None
     unchanged: str | None = None
     missing: tuple[Value, ...] | None = None
+    design: DesignPart | None = field(default=None, metadata=SPARSE)
     place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
 
     @property

@@ -188,6 +188,7 @@ class Resolver:
                 self.problems.append(Problem("RR217", "a column's name is empty or has control characters", one.key))
             found[name] = None if one.wrong else resolve_attribute(name, one, self.problems, self.files)
         self.released_names([a for a in found.values() if a is not None and not a.role.dropped], node)
+        self.one_weight([a for a in found.values() if a is not None and a.design == "weight"], node)
         if found and all(a is not None and a.role.dropped for a in found.values()):
             message = "no attribute is released: all are dropped"
             self.problems.append(Problem("RR220", message, node.place, "one quasi-identifier or sensitive attribute"))
@@ -210,6 +211,14 @@ class Resolver:
                 self.problems.append(
                     Problem("RR217", message, place, "a name of its own for each released column", hint)
                 )
+
+    def one_weight(self, weights: Sequence[Attribute], node: Node) -> None:
+        """Refuse several weights: which of them an estimate takes would not be told."""
+        for other in weights[1:]:
+            message = f"'{other.name}' is a weight, and '{weights[0].name}' is one already"
+            hint = "of several weights, leave `design` out of all but the one that most estimates need"
+            place = node.table[other.name].table["design"].place
+            self.problems.append(Problem("RR143", message, place, "one weight", hint))
 
     def formula_names(self, release: ReleaseSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
         """Refuse released columns of CSV whose names a spreadsheet would run: a header is never escaped."""

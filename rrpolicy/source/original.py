@@ -57,6 +57,7 @@ def read(policy: Policy, snapshot: Snapshot) -> TableOriginal:
             types[attribute.name] = snapshot.released_type(attribute)
             if attribute.domain is None and attribute.observed:
                 attributes[attribute.name] = surprises.resolved(attribute, snapshot)
+            problems += surprises.check_weight(attributes[attribute.name], types[attribute.name])
         except DataError as error:
             problems += error.problems
             del attributes[attribute.name]  # the others are looked at all the same

@@ -17,7 +17,7 @@ from rrpolicy.engine.column_types import Family, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MOST_CATEGORIES
 from rrpolicy.policy.hierarchy import fitted
-from rrpolicy.policy.model import Attribute, Bins, Policy
+from rrpolicy.policy.model import Attribute, Bins, Policy, weight_of
 from rrpolicy.source.duckdb.encoding import NULL, OUTSIDE
 
 if TYPE_CHECKING:
@@ -206,10 +206,14 @@ def check_observed(attribute: Attribute, table: Counts) -> Iterator[Problem]:
 
 
 def carried_probe(attribute: Attribute, kind: str) -> Attribute | None:
-    """Return a stand-in whose codes tell nulls (-2) and infinite numbers (-1) of a carried column; None if none can."""
+    """Return a stand-in whose codes tell nulls (-2) and infinite numbers (-1) of a carried column; None if none can.
+
+    Of a weight, numbers below 0 have the code of infinite ones.
+    """
     probe = replace(attribute, domain=("any",), nulls=None, outside=None, bins=None, hierarchy=None)
     if family(kind) in {Family.INTEGER, Family.REAL}:
-        return replace(probe, bins=Bins((-sys.float_info.max, sys.float_info.max), ("any",)))
+        least = 0.0 if attribute.design == "weight" else -sys.float_info.max
+        return replace(probe, bins=Bins((least, sys.float_info.max), ("any",)))
     return replace(probe, outside="any") if kind == "VARCHAR" else None
 
 
@@ -223,13 +227,44 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
             "no nulls",
             '`nulls = "keep"` releases them as nulls',
         )
-    if infinite:
+    if infinite and attribute.design == "weight":
+        yield Problem(
+            "RR144",
+            f"{_have(infinite)} a negative or infinite '{attribute.name}', which is a weight",
+            attribute.place,
+            "finite numbers that are not negative",
+            "mend the table; weights that were calibrated below 0 stand for no people",
+        )
+    elif infinite:
         yield Problem(
             "RR315",
             f"{_have(infinite)} an infinite '{attribute.name}', which is released as it is",
             attribute.place,
             "finite numbers",
             "mend the table, or use `bins` that end in inf",
+        )
+
+
+def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
+    """Yield a problem if a weight is no number.
+
+    Args:
+        attribute: with its categories, if it has any.
+        kind: engine type of its released values.
+    """
+    if attribute.design != "weight":
+        return
+    if attribute.domain is not None:
+        sizes = all(weight_of(category) is not None for category in attribute.domain)
+    else:
+        sizes = family(kind) in {Family.INTEGER, Family.REAL}
+    if not sizes:
+        yield Problem(
+            "RR144",
+            f"'{attribute.name}' is a weight, and holds something else than numbers that are not negative",
+            attribute.place,
+            "finite numbers that are not negative",
+            "take `design` out, or read the column as numbers in a view of the table",
         )
 
 

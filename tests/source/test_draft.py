@@ -365,3 +365,19 @@ def test_what_cannot_be_opened_is_told(arguments, status, capsys):
 def test_an_empty_table_has_no_draft(parquet, capsys):
     assert main(["init", str(parquet({"a": pa.array([], pa.string())}))]) == 3
     assert "RR317" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("weight", "weight"), ("pweight", "weight"), ("finalWgt", "weight"), ("strata", "stratum"), ("psu", "cluster")],
+)
+def test_a_survey_design_is_guessed_and_left_to_a_person(parquet, name, part):
+    sizes = [0.5 + i % 7 / 4 for i in range(40)] if part == "weight" else [i % 8 for i in range(40)]
+    text = draft(str(parquet({"sex": ["F", "M"] * 20, name: sizes})), None, load_registry().sources).text
+
+    assert tomllib.loads(text)["attributes"][name] == {"role": "excluded"}
+    released = next(line for line in text.splitlines() if line.startswith(f"# {name} = "))
+    line = tomllib.loads(released.removeprefix("# ").partition(" # ")[0])[name]
+    assert line["role"] == "insensitive"
+    assert line["design"] == part
+    assert line["assume_unlinkable"].startswith("fill in")

@@ -280,3 +280,32 @@ def test_a_policy_may_release_carried_columns_alone_and_dropped_ones_may_hold_an
         assert distinct(original) == 2
         assert original.counts().n.tolist() == [4]
         assert original.types == {"c": "BIGINT"}
+
+
+WEIGHT = {"design": "weight", "assume_unlinkable": "so"}
+
+
+@pytest.mark.parametrize("sizes", [[0.5, -0.25, 0.0], [1.0, INF, 2.0], [-1, 2, 3]])
+def test_a_weight_is_neither_negative_nor_infinite(opened, parquet, sizes):
+    (found,) = problems_of(opened, parquet({"w": sizes, "a": ["x"] * 3}), carried("w", **WEIGHT), qi("a", "x", "y"))
+
+    assert (found.code, found.message[:12]) == ("RR144", "1 record has")
+
+
+def test_a_weight_may_be_nothing_or_a_decimal(opened, parquet):
+    sizes = pa.array(["0.00", "1.25", "3.50"]).cast(pa.decimal128(8, 2))
+    with opened(parquet({"w": sizes, "a": ["x"] * 3}), carried("w", **WEIGHT), qi("a", "x", "y")) as original:
+        assert original.records == 3
+
+
+@pytest.mark.parametrize(
+    "attribute", [carried("w", **WEIGHT), qi("w", design="weight"), qi("w", "a", "b", design="weight")]
+)
+def test_a_weight_is_a_number(opened, parquet, attribute):
+    assert codes_of(opened, parquet({"w": ["a", "b", "b"], "x": ["x"] * 3}), attribute, qi("x", "x", "y")) == ["RR144"]
+
+
+def test_an_observed_weight_is_not_negative(opened, parquet):
+    assert codes_of(opened, parquet({"w": [-1, 2, 2]}), qi("w", design="weight")) == ["RR144"]
+    with opened(parquet({"w": [1, 2, 2]}), qi("w", design="weight")) as original:
+        assert original.policy.attributes["w"].domain == (1, 2)

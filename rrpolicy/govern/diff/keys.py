@@ -169,6 +169,7 @@ def _column(attribute: Attribute, policy: Policy) -> dict[str, _Stated]:
         ("release_as", attribute.release_as),
         ("assume_unlinkable", attribute.assume_unlinkable),
         ("unchanged", attribute.why_unchanged),
+        ("design", attribute.design),
         ("missing", policy.reading.codes(attribute.name)),
     ):
         if value is not None:

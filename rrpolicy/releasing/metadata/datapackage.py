@@ -138,6 +138,7 @@ def _field(column: Column, manifest: Manifest, *, blank: bool) -> Json:
         "labels": plain(column.labels),
         "role": None if attribute is None else attribute.role.value,
         "scale": None if attribute is None else attribute.scale,
+        **({} if attribute is None or attribute.design is None else {"design": attribute.design}),
     }
     return field
 

@@ -22,7 +22,7 @@ from rrpolicy.channel.decoders import (
 )
 from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
-from rrpolicy.policy.model import Attribute
+from rrpolicy.policy.model import Attribute, DesignPart
 from rrpolicy.report import AttributePanel, MatrixPanel
 from rrpolicy.section import Fact, figure, percent, rational
 
@@ -54,6 +54,11 @@ BLOCKS = "randomised inside blocks: kept, or replaced by another category of its
 KEPT = "released as it is: nothing is ever exchanged"
 CARRIED = "released as it is; it has no list of categories"
 AS_THEY_ARE = "as they are"
+DESIGN: Mapping[DesignPart, str] = {
+    "weight": "survey weight",
+    "stratum": "stratum of the survey",
+    "cluster": "cluster of the survey",
+}
 NOT_STATED = "stands in the release's description; how it was chosen is not published"
 
 
@@ -118,7 +123,7 @@ def _panel(
     return AttributePanel(
         name=" × ".join(a.name for a in together),
         released_as=" × ".join(a.release_as for a in together),
-        role=", ".join(dict.fromkeys(a.role.value for a in together)),
+        role=", ".join(dict.fromkeys(map(_role, together))),
         treatment=CARRIED if decoder is None else _treatment(decoder, first.name),
         origin="" if not randomised else NOT_STATED if origin is None else origin.value,
         parameters=facts,
@@ -128,6 +133,11 @@ def _panel(
         changed=_exchanged(decoder),
         reason="" if randomised else first.unchanged or first.assume_unlinkable or "",
     )
+
+
+def _role(attribute: ReleasedAttribute) -> str:
+    """Return an attribute's role, with what it is in the design of a survey."""
+    return f"{attribute.role.value} ({DESIGN[attribute.design]})" if attribute.design else attribute.role.value
 
 
 def _change(decoder: Decoder | None, name: str) -> str:

@@ -222,7 +222,8 @@ def _lines(name: str, found: Guess) -> Iterator[str]:
     comment = visible("; ".join([found.comment, *found.remarks]))
     yield f"{_line(name, found.role, keys)} # {comment}"
     if found.keys and not found.released:
-        yield f"# {_line(name, 'quasi-identifier', found.keys)} # if others may know it; else sensitive"
+        why = "if others may know it; else sensitive" if found.otherwise == "quasi-identifier" else "to release it"
+        yield f"# {_line(name, found.otherwise, found.keys)} # {why}"
 
 
 def _line(name: str, role: str, keys: Mapping[str, str]) -> str:

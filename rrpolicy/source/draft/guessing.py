@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rrpolicy.canonical import Value
@@ -27,6 +27,9 @@ _LINKING = (
     "age ages birth born sex gender female male zip post region city town county state states country nation educat"
     " school occupat job profession marital famil household child language"
 )
+_WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight"
+_STRATUM = "strata stratum"
+_CLUSTER = "psu psus cluster clusters"
 _SHORT = 5
 """A word of the lists above with fewer letters stands alone in a name; another one begins a word of it."""
 _WHOLE = "state"
@@ -43,6 +46,7 @@ class Guess:
         keys: that stand beside the role if the column is released, as TOML.
         remarks: what is odd about its values.
         tells_people: it may tell people apart, not records alone.
+        otherwise: the role that would release a column that the draft excludes.
     """
 
     role: str
@@ -50,6 +54,7 @@ class Guess:
     keys: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     tells_people: bool = False
+    otherwise: str = "quasi-identifier"
 
     @property
     def released(self) -> bool:
@@ -66,6 +71,9 @@ def guess(column: Profile, codes: Sequence[Value] | None = None) -> Guess:
     """
     remarks = tuple(_remarks(column))
     coded = {} if codes is None else {"missing": listed(codes)}
+    design = _design(column)
+    if design is not None:
+        return replace(design, remarks=remarks)
     unfit = _unfit(column)
     if unfit is not None and unfit[0] == "identifier":
         people = not column.row_number or _words(column.name, _NUMBERED)
@@ -78,6 +86,23 @@ def guess(column: Profile, codes: Sequence[Value] | None = None) -> Guess:
         told = f"{column.distinct:,} different values, and its name does not say what they tell of a person"
         return Guess("excluded", told, keys, remarks)
     return Guess(named, f"by its name; {'bins' if 'bins' in keys else 'domain'} from the data", keys, remarks)
+
+
+def _design(column: Profile) -> Guess | None:
+    """Return what is proposed for a column of a survey's design, by its name; None of any other.
+
+    It is excluded: a weight tells of the person whom it was made for, and who drew the sample knows how much.
+    """
+    known = {"assume_unlinkable": '"fill in: why nobody finds a person by it"'}
+    if column.family in {Family.INTEGER, Family.REAL} and column.distinct > 1 and _words(column.name, _WEIGHT):
+        keys = {"design": '"weight"', **known}
+        told = "by its name a survey weight (if it is the weight of a body, leave `design` out)"
+        return Guess("excluded", told, keys, otherwise="insensitive")
+    part = "stratum" if _words(column.name, _STRATUM) else "cluster" if _words(column.name, _CLUSTER) else None
+    if part is None or column.family is Family.OTHER or column.distinct <= 1:
+        return None
+    told = f"by its name a {part} of a survey, without which analysts do not know the errors of the sample"
+    return Guess("excluded", told, {"design": f'"{part}"', **known}, otherwise="insensitive")
 
 
 def _unfit(column: Profile) -> tuple[str, str] | None:
